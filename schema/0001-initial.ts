@@ -9,7 +9,7 @@ const ID: Record<Engine, string> = {
 /** Counts of requests may be lost in a crash. Waiting for the disk at each request would cost more. */
 const UNLOGGED: Record<Engine, string> = { sqlite: '', postgres: 'unlogged ' }
 
-/** Who may ask: people, organizations, their tokens and browser sessions. Only digests of tokens are stored. */
+/** Accounts: people, organizations, their tokens and browser sessions. Only digests of tokens are stored. */
 const accounts = (engine: Engine): string[] => [
   `create table accounts (
     id ${ID[engine]},
@@ -373,14 +373,9 @@ const forge = (): string[] => [
     content text not null,
     primary key (repository, key))`,
   'create index discussion_groups_in_order on discussion_groups (repository, position, key)',
-  `create table discussion_readers (
-    repository text primary key,
-    reader text not null,
-    token text not null,
-    held_until bigint not null)`,
 ]
 
-/** Jobs of the embedded queue, turns of housekeeping, processes and counters. */
+/** Jobs of the embedded queue, leases, processes and counters. */
 const service = (engine: Engine): string[] => [
   `create table jobs (
     id ${ID[engine]},
@@ -394,7 +389,12 @@ const service = (engine: Engine): string[] => [
     line text not null default 'jobs')`,
   'create index jobs_by_batch on jobs (batch)',
   'create index jobs_by_line on jobs (line, due_at, id)',
-  'create table turns (name text primary key, next_at bigint not null)',
+  `create table leases (
+    name text primary key,
+    holder text not null,
+    token text not null,
+    expires_at bigint not null,
+    completed_at bigint)`,
   `create table workers (
     id text primary key,
     host text not null,

@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { hasExpired } from '../db/lease-store.ts'
 
 /** `unknown` where the forge gave no answer. */
 export type ForgeVerdict = 'good' | 'refused' | 'unknown'
@@ -19,13 +20,7 @@ export async function claimTokenCheck(db: Db, digest: string, now: number): Prom
       same
         .column('digest')
         .doUpdateSet(asking)
-        .where((is) =>
-          is.or([
-            is('forge_questions.next_at', '<=', now),
-            // Noted by a clock that was wrong.
-            is('forge_questions.next_at', '>', now + 2 * MINUTE_MS),
-          ]),
-        ),
+        .where(hasExpired('forge_questions.next_at', { now, maxTtlMs: MINUTE_MS })),
     )
     .returning('digest')
     .executeTakeFirst()

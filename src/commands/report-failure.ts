@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { isPostgresDown } from '../db/postgres-unavailable.ts'
+import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/exit-codes.ts'
@@ -68,7 +68,7 @@ function failureOf(error: unknown): Failure {
       lines: [`the bucket (--blobs): ${error.message}; run \`godwit doctor\``],
       exitCode: EXIT.unreachable,
     }
-  if (isPostgresDown(error))
+  if (isPostgresUnavailable(error))
     return {
       lines: [`the database (--database-url) is not available: ${rootCause(error).message}`],
       exitCode: EXIT.unreachable,

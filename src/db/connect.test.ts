@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
-import { connect } from './connect.ts'
+import { inTime } from '../../test/support/wait-until.ts'
+import { connect, DataDirectoryInUse, lockDataDirectory } from './connect.ts'
 
 const account = (login: string) => ({
   login,
@@ -29,7 +35,7 @@ onEachEngine('the database', (engine) => {
     assert.equal(total, 1_700_000_000_000)
   })
 
-  test('keeps a transaction apart until it commits, and reads go on meanwhile', async (t) => {
+  test('isolates a transaction until it commits, and does not block reads', async (t) => {
     const { db } = await openDatabase(t, engine)
     await db.transaction().execute(async (tx) => {
       await tx.insertInto('accounts').values(account('alice')).execute()
@@ -39,7 +45,7 @@ onEachEngine('the database', (engine) => {
     assert.equal((await db.selectFrom('accounts').selectAll().execute()).length, 1)
   })
 
-  test('rolls back whole, and the next writer starts clean', async (t) => {
+  test('rolls back a failed transaction completely, and the next writer starts clean', async (t) => {
     const { db } = await openDatabase(t, engine)
     const failing = db.transaction().execute(async (tx) => {
       await tx.insertInto('accounts').values(account('alice')).execute()
@@ -54,7 +60,7 @@ onEachEngine('the database', (engine) => {
     )
   })
 
-  test('runs many writers at once without losing an update', async (t) => {
+  test('runs concurrent writers without losing an update', async (t) => {
     const { db } = await openDatabase(t, engine)
     await db.insertInto('accounts').values(account('alice')).execute()
     const increment = () =>
@@ -71,9 +77,35 @@ onEachEngine('the database', (engine) => {
   })
 })
 
-test('a database of which only the pool was asked lets go of its connections too', async () => {
+test('closing a database closes its connections, also if only the pool was used', async () => {
   const { pool, close } = await connect({ dataDirectory: '', databaseUrl: await createDatabase() })
   await pool!.query('select 1')
   await close()
   assert.deepEqual([pool!.ended, pool!.totalCount], [true, 0])
+})
+
+test('a data directory can be locked by one server at a time', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-lock-'))
+  t.after(() => rm(dir, { recursive: true }))
+  const unlock = lockDataDirectory(dir)
+  assert.throws(() => lockDataDirectory(dir), DataDirectoryInUse)
+  unlock()
+  lockDataDirectory(dir)()
+})
+
+test('killing a server releases its data directory', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-lock-'))
+  t.after(() => rm(dir, { recursive: true }))
+  const module = new URL('./connect.ts', import.meta.url).href
+  const holder = spawn(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `const { lockDataDirectory } = await import(${JSON.stringify(module)})
+     lockDataDirectory(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1000)`,
+  ])
+  await inTime('the holder has locked it', once(holder.stdout, 'data'))
+  assert.throws(() => lockDataDirectory(dir), DataDirectoryInUse)
+  holder.kill('SIGKILL')
+  await inTime('the holder is dead', once(holder, 'exit'))
+  lockDataDirectory(dir)()
 })

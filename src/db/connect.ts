@@ -1,28 +1,30 @@
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { Kysely } from 'kysely'
+import { Kysely, PostgresDialect } from 'kysely'
+import type pg from 'pg'
 import { hasCode } from '../lib/errno.ts'
+import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import type { Database } from './database.ts'
-import { cacheUntilChange, prepareWith } from './prepared.ts'
+import { cacheUntilChange, prepareManyWith, prepareWith } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
 export interface DatabaseOptions {
-  /** Where the embedded database lives when there is no `databaseUrl`. */
+  /** The directory of the embedded database, which is used if there is no `databaseUrl`. */
   dataDirectory: string
   databaseUrl: string | undefined
-  /** Told of connections that broke while idle; the pool replaces them by itself. */
+  /** Called when an idle connection breaks. The pool replaces the connection. */
   onIdleError?: (error: Error) => void
-  /** Told when the embedded database's file turns out to be damaged. */
+  /** Called when the file of the embedded database is found to be damaged. */
   onDamage?: (damage: Error) => void
 }
 
 export async function connect(options: DatabaseOptions): Promise<Database> {
   const { databaseUrl, onIdleError } = options
-  if (databaseUrl === undefined) return connectSqlite(options)
-  // Loaded only here: most never need it.
-  const { connectPostgres } = await import('./postgres.ts')
-  return connectPostgres(databaseUrl, onIdleError)
+  return databaseUrl === undefined
+    ? connectSqlite(options)
+    : connectPostgres(databaseUrl, onIdleError)
 }
 
 export const sqliteFile = (dataDirectory: string): string => join(dataDirectory, 'godwit.sqlite')
@@ -33,11 +35,90 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   const db = new Kysely<Tables>({ dialect })
   cacheUntilChange(db, dialect.changes)
   prepareWith(db, (query) => async (parameters) => {
-    const asked = { ...query, parameters }
-    return (await (dialect.read(asked) ?? db.executeQuery(asked))).rows
+    const withParameters = { ...query, parameters }
+    return (await (dialect.read(withParameters) ?? db.executeQuery(withParameters))).rows
   })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 
-/** Two transactions waited for each other, and PostgreSQL ended this one. */
+async function connectPostgres(
+  url: string,
+  onIdleError?: (error: Error) => void,
+): Promise<Database> {
+  // Loaded here, because a service with an embedded database never needs it.
+  const { default: postgres } = await import('pg')
+  const pool = new postgres.Pool({
+    connectionString: url,
+    application_name: 'godwit',
+    max: 10,
+    connectionTimeoutMillis: 10_000,
+    // Without it, a server that disappeared without closing the connection would never be noticed.
+    keepAlive: true,
+    types: { getTypeParser: numbersAsNumbers(postgres.types) },
+  })
+  pool.on('error', (error) => onIdleError?.(error))
+  // A connection that breaks within a transaction fails its next query. An unhandled error would end the process before that.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  prepareManyWith(db, (query) => selectMany(pool, query.sql))
+  async function close(): Promise<void> {
+    await db.destroy()
+    // If only the pool was used, Kysely has not started and ends nothing: a command would hang on the open connections.
+    if (!pool.ending) await pool.end()
+  }
+  return { db, engine: 'postgres', pool, close }
+}
+
+/**
+ * Returns a function that runs a query with many sets of parameters as one statement. The statement is parsed and planned once per
+ * connection: for a row found by its key, that costs more than finding it. Each parameter becomes a column of a table of requests.
+ */
+function selectMany(pool: pg.Pool, sql: string): (all: unknown[][]) => Promise<unknown[][]> {
+  let statement: { name: string; text: string } | undefined
+  return async (all) => {
+    statement ??= statementFor(sql, all[0]!)
+    const values = all[0]!.map((_, column) => all.map((parameters) => parameters[column]))
+    const { rows } = await pool.query<{ request: number }>({ ...statement, values })
+    const rowsOfEach: unknown[][] = all.map(() => [])
+    for (const row of rows) rowsOfEach[row.request - 1]!.push(row)
+    return rowsOfEach
+  }
+}
+
+function statementFor(sql: string, parameters: readonly unknown[]) {
+  const arrays = parameters.map(
+    (value, at) => `$${at + 1}::${typeof value === 'number' ? 'bigint' : 'text'}[]`,
+  )
+  const columns = parameters.map((_, at) => `v${at + 1}`)
+  const query = sql.replaceAll(/\$(\d+)/g, 'requests.v$1')
+  const text = `select requests.request, found.* from unnest(${arrays.join(', ')})
+    with ordinality as requests (${[...columns, 'request'].join(', ')}) cross join lateral (${query}) as found`
+  return { name: `godwit-${hash('sha256', text).slice(0, 16)}`, text }
+}
+
+/** `pg` returns int8 and numeric as strings. Ours are ids, counts and milliseconds, all far below 2^53. */
+const numbersAsNumbers = (types: typeof pg.types) =>
+  ((oid: number, format?: 'text') =>
+    oid === types.builtins.INT8 || oid === types.builtins.NUMERIC
+      ? Number
+      : types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+
+/** Whether PostgreSQL ended this transaction because two transactions waited for each other. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')
+
+export class DataDirectoryInUse extends Error {
+  override name = 'DataDirectoryInUse'
+  constructor(dataDirectory: string) {
+    super(
+      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
+    )
+  }
+}
+
+/** Allows one server per data directory. Returns a function that releases the lock. */
+export function lockDataDirectory(dataDirectory: string): () => void {
+  makeDirectory(dataDirectory, 0o700)
+  const unlock = lockFile(join(dataDirectory, 'server.lock'))
+  if (!unlock) throw new DataDirectoryInUse(dataDirectory)
+  return unlock
+}

@@ -29,35 +29,35 @@ async function loginScene(t: TestContext, engine: Engine) {
     .executeTakeFirstOrThrow()
   return {
     id,
-    ask: (of = id) => loginOf(db, { id: of }),
+    query: (of = id) => loginOf(db, { id: of }),
     rename: (login: string) =>
       db.updateTable('accounts').set({ login }).where('id', '=', id).execute(),
     readings: () => readings,
   }
 }
 
-onEachEngine('a prepared question', (engine) => {
-  test('many who ask at once are answered by few readings', async (t) => {
-    const { ask, readings } = await loginScene(t, engine)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => ask()))
+onEachEngine('a prepared query', (engine) => {
+  test('concurrent callers share a result', async (t) => {
+    const { query, readings } = await loginScene(t, engine)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => query()))
     assert.deepEqual(new Set(answers), new Set(['0']))
     if (engine === 'postgres') assert.equal(readings(), 1)
   })
 
-  test('nobody is told what was true only before they asked', async (t) => {
-    const { ask, rename } = await loginScene(t, engine)
+  test('a result is never older than its call', async (t) => {
+    const { query, rename } = await loginScene(t, engine)
     for (let round = 1; round <= 100; round += 1) {
-      const early = [ask(), ask(), ask()]
+      const early = [query(), query(), query()]
       await rename(String(round))
-      const late = [ask(), ask(), ask()]
+      const late = [query(), query(), query()]
       assert.deepEqual(await Promise.all(late), Array(3).fill(String(round)))
       await Promise.all(early)
     }
   })
 
-  test('different questions have answers of their own', async (t) => {
-    const { id, ask } = await loginScene(t, engine)
-    assert.deepEqual(await Promise.all([ask(), ask(id + 1), ask(), ask(id + 1)]), [
+  test('calls with different parameters have results of their own', async (t) => {
+    const { id, query } = await loginScene(t, engine)
+    assert.deepEqual(await Promise.all([query(), query(id + 1), query(), query(id + 1)]), [
       '0',
       undefined,
       '0',
@@ -66,8 +66,8 @@ onEachEngine('a prepared question', (engine) => {
   })
 })
 
-onEachEngine('what another process writes', (engine) => {
-  test('is seen by whoever asks after that', async (t) => {
+onEachEngine('a row written by another process', (engine) => {
+  test('is seen by every later query', async (t) => {
     const options = await databaseOptions(t, engine)
     const [here, elsewhere] = [await connect(options), await connect(options)]
     t.after(() => Promise.all([here.close(), elsewhere.close()]))
@@ -81,7 +81,7 @@ onEachEngine('what another process writes', (engine) => {
       ([row]) => row!.total,
     )
     for (let total = 0; total < 20; total++) {
-      // Of events like those in which requests come.
+      // Requests also arrive in a new turn of the event loop.
       await nextEvent()
       assert.deepEqual(
         [await countOf(here.db, { type: 'User' }), await countOf(here.db, { type: 'User' })],
@@ -94,7 +94,7 @@ onEachEngine('what another process writes', (engine) => {
   })
 })
 
-test('an engine that fails is asked again by the next', async (t) => {
+test('a failed query fails for all its callers, and the next call runs it again', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
   const missing = prepared(
     (db, { id }: { id: number }) =>
@@ -109,7 +109,7 @@ test('an engine that fails is asked again by the next', async (t) => {
   await assert.rejects(async () => missing(db, { id: 1 }))
 })
 
-test('on PostgreSQL those who ask different things in one moment are answered by one query', async (t) => {
+test('on PostgreSQL, concurrent calls with different parameters run as one query', async (t) => {
   const { db, pool } = await openDatabase(t, 'postgres')
   const logins = ['ada', 'bob', 'cyd']
   for (const login of logins) {

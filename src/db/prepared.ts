@@ -1,68 +1,70 @@
 import type { Compilable, CompiledQuery } from 'kysely'
 import type { Db } from './database.ts'
 
-/** Stands in for a value that every run brings anew. */
-class Hole {
+/** Stands for a parameter of the query while it is built. */
+class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name
   }
 }
 
-const MAX_REMEMBERED = 10_000
+const MAX_CACHED_RESULTS = 10_000
 
 interface PreparedOptions {
-  /** False for what is large and asked for once. */
+  /** False for results that are large and needed once. */
   isRemembered?: boolean
 }
 
 /**
- * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
- * the engine needs to answer. Where the engine can say whether anything at all has been written since, by whomever, an
- * answer is taken again for as long as nothing has, so it is never older than the last commit. Elsewhere those who ask
- * in the same moment are answered together. Answers are shared: whoever gets one must not change it.
+ * Prepares a query that every request runs. The query is built and compiled once. On SQLite, a result is cached until anything is
+ * written, by this process or another one, so it is never older than the last commit. On PostgreSQL, concurrent callers share one
+ * statement. Results are shared: callers must not change them.
+ *
+ * CPU time of a row found by its key, 20 callers at a time: on SQLite 2 µs instead of 36 µs with plain Kysely (16 µs without the
+ * cache), on PostgreSQL 16 µs instead of 256 µs. Every read of the API runs three to six such queries.
  */
-export function prepared<Values extends object, Row, Answer>(
-  build: (db: Db, holes: Values) => Compilable<Row>,
-  read: (rows: Row[]) => Answer,
+export function prepared<Values extends object, Row, Result>(
+  build: (db: Db, values: Values) => Compilable<Row>,
+  read: (rows: Row[]) => Result,
   { isRemembered = true }: PreparedOptions = {},
-): (db: Db, values: Values) => Promise<Answer> {
-  const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Values
-  const questions = new WeakMap<Db, (values: Values) => Promise<Answer>>()
+): (db: Db, values: Values) => Promise<Result> {
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Values
+  const queries = new WeakMap<Db, (values: Values) => Promise<Result>>()
 
-  function questionOf(db: Db) {
-    const query = build(db, holes).compile()
-    const answer = answering(db, query)
-    const parametersOf = fillingOf(query)
-    return (values: Values) => answer(parametersOf(values))
+  function prepare(db: Db) {
+    const query = build(db, placeholders).compile()
+    const run = runner(db, query)
+    const parametersOf = parameterReader<Values>(query)
+    return (values: Values) => run(parametersOf(values))
   }
 
-  function answering(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Answer> {
+  function runner(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Result> {
     const prepareMany = preparersOfMany.get(db)
     if (prepareMany) {
-      const selectInBatches = prepareMany(query)
-      return together(async (all) =>
-        (await selectInBatches(all)).map((rows) => read(rows as Row[])),
-      )
+      const selectMany = prepareMany(query)
+      return inBatches(async (all) => (await selectMany(all)).map((rows) => read(rows as Row[])))
     }
-    const rowsOf = preparers.get(db)?.(query) ?? inTurn(db, query)
-    const ask = async (parameters: unknown[]) => read((await rowsOf(parameters)) as Row[])
-    const changes = countersOfChanges.get(db)
-    return changes && isRemembered ? whileUnchanged(changes, ask) : ask
+    const select = preparers.get(db)?.(query) ?? executeWith(db, query)
+    const run = async (parameters: unknown[]) => read((await select(parameters)) as Row[])
+    const changes = changeCounters.get(db)
+    return changes && isRemembered ? cachedUntilChange(changes, run) : run
   }
 
   return (db, values) => {
-    const question = questions.get(db) ?? questionOf(db)
-    questions.set(db, question)
-    return question(values)
+    const run = queries.get(db) ?? prepare(db)
+    queries.set(db, run)
+    return run(values)
   }
 }
 
-function fillingOf<Values extends object>({ parameters }: CompiledQuery) {
-  const given = parameters.map((value) =>
-    value instanceof Hole ? (values: Values) => values[value.name as keyof Values] : () => value,
+function parameterReader<Values extends object>({ parameters }: CompiledQuery) {
+  const readers = parameters.map((value) =>
+    value instanceof Placeholder
+      ? (values: Values) => values[value.name as keyof Values]
+      : () => value,
   )
-  return (values: Values): unknown[] => given.map((of) => of(values))
+  return (values: Values): unknown[] => readers.map((readFrom) => readFrom(values))
 }
 
 function keyOf(parameters: readonly unknown[]): string {
@@ -71,10 +73,9 @@ function keyOf(parameters: readonly unknown[]): string {
   return key
 }
 
-type RowsOf = (parameters: unknown[]) => Promise<unknown[]>
-/** How an engine is asked the same query again and again. */
-type Prepare = (query: CompiledQuery) => RowsOf
-/** The same with many sets of parameters at once; rows for each of them, in turn. */
+type Select = (parameters: unknown[]) => Promise<unknown[]>
+type Prepare = (query: CompiledQuery) => Select
+/** Prepares a query that takes many sets of parameters and returns the rows of each, in the same order. */
 type PrepareMany = (query: CompiledQuery) => (all: unknown[][]) => Promise<unknown[][]>
 
 const preparers = new WeakMap<Db, Prepare>()
@@ -84,93 +85,93 @@ export function prepareWith(db: Db, prepare: Prepare): void {
   preparers.set(db, prepare)
 }
 
-/** For an engine that every question is a round trip to. */
+/** For an engine where every query is a round trip. */
 export function prepareManyWith(db: Db, prepareMany: PrepareMany): void {
   preparersOfMany.set(db, prepareMany)
 }
 
-const inTurn =
-  (db: Db, query: CompiledQuery): RowsOf =>
+const executeWith =
+  (db: Db, query: CompiledQuery): Select =>
   async (parameters) =>
     (await db.executeQuery({ ...query, parameters })).rows
 
-/** A number that is another one after every commit, of this process or any other. */
+/** Returns another number after every commit, of this process or any other. */
 export type ChangeCounter = () => number
 
-const countersOfChanges = new WeakMap<Db, ChangeCounter>()
+const changeCounters = new WeakMap<Db, ChangeCounter>()
 
 export function cacheUntilChange(db: Db, changes: ChangeCounter): void {
-  countersOfChanges.set(db, changes)
+  changeCounters.set(db, changes)
 }
 
-function whileUnchanged<Answer>(
+function cachedUntilChange<Result>(
   changes: ChangeCounter,
-  ask: (parameters: unknown[]) => Promise<Answer>,
-): (parameters: unknown[]) => Promise<Answer> {
-  const remembered = new Map<string, Promise<Answer>>()
-  let rememberedAt = Number.NaN
+  run: (parameters: unknown[]) => Promise<Result>,
+): (parameters: unknown[]) => Promise<Result> {
+  const cache = new Map<string, Promise<Result>>()
+  let cachedAt = Number.NaN
 
-  async function askAnew(parameters: unknown[], key: string, now: number): Promise<Answer> {
-    const answer = await ask(parameters)
-    // What was written while it was read may be missing in it.
-    const isCurrent = changes() === now && rememberedAt === now
-    if (isCurrent && answer !== undefined) remembered.set(key, Promise.resolve(answer))
-    return answer
+  async function runAndCache(parameters: unknown[], key: string, now: number): Promise<Result> {
+    const result = await run(parameters)
+    // The result may lack what was written while it was read.
+    const isCurrent = changes() === now && cachedAt === now
+    if (isCurrent && result !== undefined) cache.set(key, Promise.resolve(result))
+    return result
   }
 
   return (parameters) => {
     const now = changes()
-    if (now !== rememberedAt || remembered.size > MAX_REMEMBERED) {
-      remembered.clear()
-      rememberedAt = now
+    if (now !== cachedAt || cache.size > MAX_CACHED_RESULTS) {
+      cache.clear()
+      cachedAt = now
     }
     const key = keyOf(parameters)
-    return remembered.get(key) ?? askAnew(parameters, key, now)
+    return cache.get(key) ?? runAndCache(parameters, key, now)
   }
 }
 
-/** At a time, for one question: one that hangs must not hold up the others. */
-const MAX_UNDER_WAY = 3
+/** Statements of one prepared query that may run at the same time: one that hangs must not delay the others. */
+const MAX_CONCURRENT_STATEMENTS = 3
 
-interface Waiting<Answer> extends PromiseWithResolvers<Answer> {
+interface Waiting<Result> extends PromiseWithResolvers<Result> {
   parameters: unknown[]
 }
 
 /**
- * One query for all who ask in the same moment, or while others are being asked. Nobody joins a query that is under way: theirs
- * is asked after they came, and so holds everything that was committed by then.
+ * Runs one statement for all callers that arrive in the same turn of the event loop, or while the limit is reached. No caller joins a
+ * statement that is running: its own starts after the call, and so sees everything that was committed by then.
  */
-function together<Answer>(
-  ask: (all: unknown[][]) => Promise<Answer[]>,
-): (parameters: unknown[]) => Promise<Answer> {
-  let waiting = new Map<string, Waiting<Answer>>()
-  let isDue = false
-  let underWay = 0
+function inBatches<Result>(
+  run: (all: unknown[][]) => Promise<Result[]>,
+): (parameters: unknown[]) => Promise<Result> {
+  let waiting = new Map<string, Waiting<Result>>()
+  let isScheduled = false
+  let running = 0
 
-  function askSoon(): void {
-    if (isDue || underWay >= MAX_UNDER_WAY || waiting.size === 0) return
-    isDue = true
-    // When all that came with it has been read.
-    setImmediate(askAll)
+  function schedule(): void {
+    if (isScheduled || running >= MAX_CONCURRENT_STATEMENTS || waiting.size === 0) return
+    isScheduled = true
+    // Requests that arrived together are read before this runs.
+    setImmediate(runBatch)
   }
 
-  function askAll(): void {
-    isDue = false
-    underWay++
+  function runBatch(): void {
+    isScheduled = false
+    running++
     const all = [...waiting.values()]
     waiting = new Map()
-    ask(all.map(({ parameters }) => parameters))
+    run(all.map(({ parameters }) => parameters))
       .then(
-        (answers) => {
-          for (const [at, { resolve }] of all.entries()) resolve(answers[at]!)
+        (results) => {
+          for (const [at, { resolve }] of all.entries()) resolve(results[at]!)
         },
         (error: unknown) => {
           for (const { reject } of all) reject(error)
         },
       )
       .finally(() => {
-        underWay--
-        askSoon()
+        running--
+        schedule()
       })
   }
 
@@ -178,9 +179,9 @@ function together<Answer>(
     const key = keyOf(parameters)
     let mine = waiting.get(key)
     if (!mine) {
-      mine = { ...Promise.withResolvers<Answer>(), parameters }
+      mine = { ...Promise.withResolvers<Result>(), parameters }
       waiting.set(key, mine)
-      askSoon()
+      schedule()
     }
     return mine.promise
   }

@@ -4,16 +4,16 @@ import { DatabaseSync } from 'node:sqlite'
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
-/** The file is not what was written to it. Nothing but a backup helps, so nothing more is written. */
+/** The file is damaged. Only a backup helps, so nothing more is written to it. */
 export class DatabaseCorrupt extends Error {
   override name = 'DatabaseCorrupt'
   constructor(path: string, cause: unknown) {
-    const said = cause instanceof Error ? cause.message : cause
-    super(`the database ${path} is damaged (${said}): restore it from a backup`, { cause })
+    const details = cause instanceof Error ? cause.message : cause
+    super(`the database ${path} is damaged (${details}): restore it from a backup`, { cause })
   }
 }
 
-/** Of SQLite's error; its extended codes say more in the upper bits. */
+/** Returns the primary code of an SQLite error, without the upper bits of the extended code. */
 export function primaryCode(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: number }
   return errcode === undefined ? undefined : errcode & 0xff
@@ -24,16 +24,16 @@ export function isCorruption(error: unknown): boolean {
   return code === CORRUPT || code === NOT_A_DATABASE
 }
 
-/** Reads the whole file, and writes nothing to it: not even what a crash left in the log, as opening it as usual does. */
+/** Reads the whole file and writes nothing. Opening it normally would first write what a crash left in the log. */
 export function throwIfCorrupt(path: string): void {
   if (!existsSync(path)) return
   using db = new DatabaseSync(path, { readOnly: true })
-  let found: unknown
+  let result: unknown
   try {
-    found = db.prepare('pragma quick_check(1)').get()?.quick_check
+    result = db.prepare('pragma quick_check(1)').get()?.quick_check
   } catch (error) {
     if (!isCorruption(error)) throw error
     throw new DatabaseCorrupt(path, error)
   }
-  if (found !== 'ok') throw new DatabaseCorrupt(path, found)
+  if (result !== 'ok') throw new DatabaseCorrupt(path, result)
 }

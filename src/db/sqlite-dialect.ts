@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -15,22 +15,22 @@ import type { ChangeCounter } from './prepared.ts'
 import { DatabaseCorrupt, isCorruption, primaryCode } from './sqlite-corruption.ts'
 
 const BUSY = 5
-const LONGEST_WAIT_MS = 30_000
-const STATEMENTS_KEPT = 400
-/** How long queries may keep the event loop from everything else, one after the other. */
-const LONGEST_TURN_MS = 10
+const BUSY_TIMEOUT_MS = 30_000
+const MAX_PREPARED_STATEMENTS = 400
+/** The longest total time of queries in one turn of the event loop. */
+const MAX_TURN_MS = 10
 
 type OnDamage = (damage: DatabaseCorrupt) => void
 
 interface SqliteDialect extends Dialect {
   changes: ChangeCounter
-  /** Past all that Kysely does for a query beside running it; undefined before the first of its own. */
+  /** Runs a read without the overhead of Kysely. Returns undefined until Kysely has run its first query, which opens the database. */
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
 }
 
 /**
- * Kysely on Node's own SQLite. Two handles on one file: every write and every transaction goes through the first, one
- * after the other; plain reads go through the second and so never wait behind an open transaction.
+ * Kysely on Node's own SQLite. Two handles on one file: writes and transactions go through the first, one after the other; plain
+ * reads go through the second and so never wait for an open transaction.
  */
 export function sqliteDialect(path: string, onDamage?: OnDamage): SqliteDialect {
   const driver = new SqliteDriver(path, onDamage)
@@ -58,7 +58,7 @@ class SqliteDriver implements Driver {
   readonly #onDamage: OnDamage | undefined
   #reader: Handle | undefined
   #writer: Handle | undefined
-  #turn: Promise<void> = Promise.resolve()
+  #lastWriter: Promise<void> = Promise.resolve()
   #changes: number | undefined
   readonly #forgetChanges = () => {
     this.#changes = undefined
@@ -75,14 +75,14 @@ class SqliteDriver implements Driver {
   }
 
   /**
-   * As the reader sees them: what it has read at one count is still so while the count is the same. The count is read again
-   * after every write of this process, and once in each turn of the event loop: what another process commits during a turn may
-   * be seen only in the next.
+   * Returns the change count that the reader sees: while it is the same, so is everything that was read. The count is read again after
+   * every write of this process, and once in each turn of the event loop: a commit of another process during a turn may be noticed
+   * only in the next.
    */
   changes(): number {
     if (this.#changes === undefined) {
       this.#changes = this.#reader?.dataVersion() ?? Number.NaN
-      // It runs after the requests of this turn, and before those of the next.
+      // Runs after the requests of this turn and before those of the next.
       setImmediate(this.#forgetChanges)
     }
     return this.#changes
@@ -93,7 +93,7 @@ class SqliteDriver implements Driver {
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
-    return new SqliteConnection(this.#reader!, this.#writer!, () => this.#takeTurn())
+    return new SqliteConnection(this.#reader!, this.#writer!, () => this.#waitForWriter())
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
@@ -111,17 +111,17 @@ class SqliteDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    const letGo = await this.#takeTurn()
+    const release = await this.#waitForWriter()
     this.#reader?.close()
     this.#writer?.close()
-    letGo()
+    release()
   }
 
-  /** Resolves, when all earlier writers are done, to a function that lets the next one go. */
-  async #takeTurn(): Promise<() => void> {
-    const before = this.#turn
+  /** Resolves when all earlier writers are done, to a function that lets the next one start. */
+  async #waitForWriter(): Promise<() => void> {
+    const before = this.#lastWriter
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#turn = promise
+    this.#lastWriter = promise
     await before
     return resolve
   }
@@ -130,54 +130,54 @@ class SqliteDriver implements Driver {
 class SqliteConnection implements DatabaseConnection {
   readonly #reader: Handle
   readonly #writer: Handle
-  readonly #takeTurn: () => Promise<() => void>
-  #letGo: (() => void) | undefined
+  readonly #waitForWriter: () => Promise<() => void>
+  #release: (() => void) | undefined
 
-  constructor(reader: Handle, writer: Handle, takeTurn: () => Promise<() => void>) {
+  constructor(reader: Handle, writer: Handle, waitForWriter: () => Promise<() => void>) {
     this.#reader = reader
     this.#writer = writer
-    this.#takeTurn = takeTurn
+    this.#waitForWriter = waitForWriter
   }
 
   async begin(): Promise<void> {
-    const letGo = await this.#takeTurn()
+    const release = await this.#waitForWriter()
     try {
-      // Immediate: an upgrade from read to write fails at once when someone else wrote in between.
+      // Immediate: an upgrade from read to write fails at once if another process wrote in between.
       await this.#writer.execute(CompiledQuery.raw('begin immediate'))
     } catch (error) {
-      letGo()
+      release()
       throw error
     }
-    this.#letGo = letGo
+    this.#release = release
   }
 
   async end(how: 'commit' | 'rollback'): Promise<void> {
     try {
-      // A full disk makes SQLite roll back by itself.
-      if (how === 'rollback') this.#writer.abandon()
+      // On a full disk, SQLite has already rolled back.
+      if (how === 'rollback') this.#writer.rollbackIfOpen()
       else await this.#writer.execute(CompiledQuery.raw(how))
     } catch (error) {
-      // A commit that failed may leave the transaction open, and the next writer must not inherit it.
-      this.#writer.abandon()
+      // A failed commit may leave the transaction open, and the next writer must not inherit it.
+      this.#writer.rollbackIfOpen()
       throw error
     } finally {
-      this.#letGo?.()
-      this.#letGo = undefined
+      this.#release?.()
+      this.#release = undefined
     }
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#letGo) return this.#writer.execute(query)
+    if (this.#release) return this.#writer.execute(query)
     if (query.query.kind === 'SelectQueryNode') return this.#reader.execute(query)
-    const letGo = await this.#takeTurn()
+    const release = await this.#waitForWriter()
     try {
       return await this.#writer.execute(query)
     } finally {
-      letGo()
+      release()
     }
   }
 
-  /** All at once: an iteration that stays open would hold the reader at what it saw first. */
+  /** Reads all rows at once: an open iteration would keep the reader on an old snapshot. */
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query)
   }
@@ -185,23 +185,23 @@ class SqliteConnection implements DatabaseConnection {
 
 interface Prepared {
   statement: StatementSync
-  givesRows: boolean
+  returnsRows: boolean
 }
 
 class Handle {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
-  readonly #damaged: (error: unknown) => DatabaseCorrupt
+  readonly #reportDamage: (error: unknown) => DatabaseCorrupt
   readonly #onUsed: (() => void) | undefined
   #dataVersion: StatementSync | undefined
 
   private constructor(
     db: DatabaseSync,
-    damaged: (error: unknown) => DatabaseCorrupt,
+    reportDamage: (error: unknown) => DatabaseCorrupt,
     onUsed: (() => void) | undefined,
   ) {
     this.#db = db
-    this.#damaged = damaged
+    this.#reportDamage = reportDamage
     this.#onUsed = onUsed
   }
 
@@ -210,15 +210,15 @@ class Handle {
     onDamage: OnDamage | undefined,
     onUsed?: () => void,
   ): Promise<Handle> {
-    const damaged = (cause: unknown) => {
+    const reportDamage = (cause: unknown) => {
       const damage = new DatabaseCorrupt(path, cause)
       onDamage?.(damage)
       return damage
     }
-    // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
-    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), damaged, onUsed)
+    // No busy timeout: SQLite would block the only thread. `retryWhileBusy` waits between attempts instead.
+    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), reportDamage, onUsed)
     try {
-      await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
+      await handle.#retryWhileBusy(() => handle.#db.exec('pragma journal_mode = wal'))
       handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
       return handle
     } catch (error) {
@@ -228,11 +228,11 @@ class Handle {
   }
 
   execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.#patiently(() => {
+    return this.#retryWhileBusy(() => {
       this.#onUsed?.()
-      const { statement, givesRows } = this.#prepare(query.sql)
+      const { statement, returnsRows } = this.#prepare(query.sql)
       const values = query.parameters as SQLInputValue[]
-      if (givesRows) {
+      if (returnsRows) {
         const rows = statement.all(...values) as R[]
         return { rows, numAffectedRows: BigInt(rows.length) }
       }
@@ -241,13 +241,13 @@ class Handle {
     })
   }
 
-  /** Another number after every commit through any other handle; none while that cannot be told. */
+  /** Returns another number after every commit through any other handle, and NaN if the number cannot be read. */
   dataVersion(): number {
     try {
       this.#dataVersion ??= this.#prepareDataVersion()
       return (this.#dataVersion.get() as unknown as [number])[0]
     } catch {
-      // Whoever reads next is told what is wrong.
+      // The next read reports the error.
       return Number.NaN
     }
   }
@@ -258,7 +258,7 @@ class Handle {
     return statement
   }
 
-  abandon(): void {
+  rollbackIfOpen(): void {
     if (this.#db.isTransaction) this.#db.exec('rollback')
   }
 
@@ -270,23 +270,23 @@ class Handle {
   #prepare(sql: string): Prepared {
     let prepared = this.#statements.get(sql)
     if (!prepared) {
-      if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear()
+      if (this.#statements.size >= MAX_PREPARED_STATEMENTS) this.#statements.clear()
       const statement = this.#db.prepare(sql)
-      // Asked once: the engine describes every column to answer.
-      prepared = { statement, givesRows: statement.columns().length > 0 }
+      // Read once: the engine describes every column to answer.
+      prepared = { statement, returnsRows: statement.columns().length > 0 }
       this.#statements.set(sql, prepared)
     }
     return prepared
   }
 
-  async #patiently<T>(act: () => T): Promise<T> {
-    const deadline = performance.now() + LONGEST_WAIT_MS
+  async #retryWhileBusy<T>(run: () => T): Promise<T> {
+    const deadline = performance.now() + BUSY_TIMEOUT_MS
     for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
-      if (turn.usedMs > LONGEST_TURN_MS) await othersTurn()
+      if (turn.usedMs > MAX_TURN_MS) await yieldToEventLoop()
       try {
-        return turn.measure(act)
+        return turn.measure(run)
       } catch (error) {
-        if (isCorruption(error)) throw this.#damaged(error)
+        if (isCorruption(error)) throw this.#reportDamage(error)
         if (!isBusy(error) || performance.now() > deadline)
           throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)
@@ -296,28 +296,28 @@ class Handle {
 }
 
 /**
- * The time that queries have taken since the event loop came by last. Node's SQLite answers at once, so awaiting a query does not
- * let anything else run: without this, a loop of many small queries would stall every request until its end.
+ * The time that queries have taken in this turn of the event loop. Node's SQLite is synchronous, so awaiting a query does not let
+ * anything else run: without this, a loop of many small queries would block every request until its end.
  */
 class Turn {
   usedMs = 0
-  readonly #begin = () => {
+  readonly #reset = () => {
     this.usedMs = 0
   }
 
-  measure<T>(act: () => T): T {
-    // It runs once the event loop has come by.
-    if (this.usedMs === 0) setImmediate(this.#begin)
+  measure<T>(run: () => T): T {
+    // Runs in the next turn of the event loop.
+    if (this.usedMs === 0) setImmediate(this.#reset)
     const startedAt = performance.now()
     try {
-      return act()
+      return run()
     } finally {
       this.usedMs += performance.now() - startedAt || Number.MIN_VALUE
     }
   }
 }
 
-/** The time that queries of this thread have used, shared by all databases that it has open. */
+/** Shared by all databases that this thread has open. */
 const turn = new Turn()
 
 const isBusy = (error: unknown): boolean => primaryCode(error) === BUSY

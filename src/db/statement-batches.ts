@@ -1,27 +1,27 @@
 import { batchesOf } from '../lib/batches.ts'
 import { nextTurn } from '../lib/turns.ts'
 
-/** The engines limit how many values a statement takes. */
+/** Both engines limit the number of parameters of a statement. */
 const MAX_ROWS = 500
 
-/** A list of any length, as much of it at a time as one statement takes. */
+/** Splits a list into batches that fit into one statement. */
 export const statementBatches = <T>(values: readonly T[]): Generator<T[]> =>
   batchesOf(values, MAX_ROWS)
 
-/** What a query finds for a list of any length. */
+/** Runs a query for a list of any length, batch by batch. */
 export async function selectInBatches<T, R>(
   values: readonly T[],
-  query: (some: T[]) => { execute(): Promise<R[]> },
+  query: (batch: T[]) => { execute(): Promise<R[]> },
 ): Promise<R[]> {
   const found: R[][] = []
-  for (const some of statementBatches(values)) {
+  for (const batch of statementBatches(values)) {
     await nextTurn()
-    found.push(await query(some).execute())
+    found.push(await query(batch).execute())
   }
   return found.flat()
 }
 
-/** All rows of a query that returns them in the order of their positions, so many at a time. */
+/** Reads all rows of a query that is ordered by position, page by page. */
 export async function rowsByPosition<R extends { position: number }>(
   query: (page: { after: number; atMost: number }) => { execute(): Promise<R[]> },
 ): Promise<R[]> {

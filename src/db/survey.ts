@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 
-/** How far a database has come; undefined where Godwit has never been. */
+/** The schema of a database. */
 export interface SchemaAge {
   step: number
   /** Epoch milliseconds. */
@@ -11,31 +11,32 @@ export interface SchemaAge {
 }
 
 export interface SqliteSurvey {
+  /** Undefined if Godwit has never used the database. */
   schema: SchemaAge | undefined
-  /** Tables that are somebody's. */
+  /** The number of tables, whoever created them. */
   tables: number
-  /** `ok`, or the first thing that is wrong. */
+  /** `ok`, or the first error. */
   integrity: string
 }
 
 const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from godwit_schema'
 
-/** Looks at an embedded database, a running server's too, and leaves nothing behind. */
+/** Inspects an embedded database read-only, also while a server uses it. */
 export function surveySqlite(file: string): SqliteSurvey {
   using database = new DatabaseSync(readOnlyAddress(file), { readOnly: true, timeout: 5000 })
   const first = (query: string) => database.prepare(query).get() as Record<string, unknown>
   const integrity = String(first('pragma quick_check(1)').quick_check)
-  const named = "from sqlite_schema where type = 'table'"
-  const tables = Number(first(`select count(*) as n ${named}`).n)
-  const isOurs = first(`select count(*) as n ${named} and name = 'godwit_schema'`).n === 1
-  return { integrity, tables, schema: isOurs ? schemaAge(first(SCHEMA)) : undefined }
+  const fromTables = "from sqlite_schema where type = 'table'"
+  const tables = Number(first(`select count(*) as n ${fromTables}`).n)
+  const hasSchema = first(`select count(*) as n ${fromTables} and name = 'godwit_schema'`).n === 1
+  return { integrity, tables, schema: hasSchema ? schemaAge(first(SCHEMA)) : undefined }
 }
 
 const LOCKED = `select distinct login_key || '/' || name_key as name from repository_locks
   join repositories on repositories.id = repository_id join accounts on accounts.id = owner_id`
 
-/** In lower case, `owner/name` of all repositories whose lock is held or not yet seen to be gone. */
-export async function lockedRepositories(database: Surveyed): Promise<Set<string>> {
+/** Returns the lower-case `owner/name` of all repositories whose lock is held or not yet removed at the source. */
+export async function lockedRepositories(database: SurveyedDatabase): Promise<Set<string>> {
   const rows = await rowsOf(database, LOCKED)
   return new Set(rows.map(({ name }) => String(name)))
 }
@@ -46,8 +47,10 @@ export interface StoredDataSurvey {
   oldestCheckAt: number
 }
 
-/** What is known of the bytes of segments; undefined where nothing was exported yet. */
-export async function surveyStoredData(database: Surveyed): Promise<StoredDataSurvey | undefined> {
+/** Returns undefined if the database has no schema yet. */
+export async function surveyStoredData(
+  database: SurveyedDatabase,
+): Promise<StoredDataSurvey | undefined> {
   const [row] = await rowsOf(
     database,
     `select count(*) as segments, count(damaged_at) as damaged, min(checked_at) as oldest from segments`,
@@ -61,13 +64,13 @@ export async function surveyStoredData(database: Surveyed): Promise<StoredDataSu
   )
 }
 
-/** The key that signs links; undefined where no service has run yet. */
-export async function findSigningKey(database: Surveyed): Promise<Buffer | undefined> {
+/** Returns the key that signs links, or undefined if no service has run yet. */
+export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer | undefined> {
   const rows = await rowsOf(database, "select value from secrets where name = 'link-key'")
   return rows[0] && Buffer.from(String(rows[0].value), 'hex')
 }
 
-/** Processes of the service, as they last told of themselves. */
+/** Lists the processes of the service as they last reported themselves. */
 export async function knownProcesses(
   url: string,
 ): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
@@ -81,12 +84,12 @@ export async function knownProcesses(
   }))
 }
 
-interface Surveyed {
+interface SurveyedDatabase {
   sqlite: string
   postgres: string | undefined
 }
 
-const rowsOf = async ({ sqlite, postgres }: Surveyed, query: string) =>
+const rowsOf = async ({ sqlite, postgres }: SurveyedDatabase, query: string) =>
   postgres ? postgresRows(postgres, query) : sqliteRows(sqlite, query)
 
 function sqliteRows(file: string, query: string): Record<string, unknown>[] {
@@ -108,18 +111,18 @@ async function postgresRows(url: string, query: string): Promise<Record<string, 
 export interface PostgresSurvey {
   schema: SchemaAge | undefined
   version: string
-  /** As `server_version_num` has it: 160004 is 16.4. */
+  /** `server_version_num`: 160004 is 16.4. */
   versionNumber: number
   encoding: string
   isStandby: boolean
-  /** To make tables of its own, and the queue's schema. */
+  /** Whether the user may create tables and the queue's schema. */
   mayCreate: boolean
-  /** How far its clock is ahead of ours, and how sure that is. */
+  /** How far the server's clock is ahead of ours; accurate to half of `roundTripMs`. */
   clockAheadMs: number
   roundTripMs: number
 }
 
-/** Looks at a PostgreSQL by one connection, which changes nothing. */
+/** Inspects a PostgreSQL in one read-only transaction. */
 export async function surveyPostgres(url: string, now = Date.now): Promise<PostgresSurvey> {
   const client = await connectPostgres(url)
   try {
@@ -151,7 +154,7 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
 
 function readOnlyAddress(file: string): URL {
   const address = pathToFileURL(file)
-  // Without a log there is nobody writing; the file by itself is then all there is, and no log is made to read it.
+  // Without a log nobody is writing, so the file is complete; `immutable` avoids creating a log to read it.
   if (!existsSync(`${file}-wal`)) address.searchParams.set('immutable', '1')
   return address
 }

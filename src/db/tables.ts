@@ -1,8 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
 
 /**
- * The rows, alike on both engines: flags are 0 or 1, times are epoch milliseconds, structured values are JSON text.
- * Nothing outside a `*-store.ts` sees them.
+ * The tables of both engines. Flags are 0 or 1, times are epoch milliseconds, structured values are JSON text. `schema/` creates
+ * them.
  */
 export interface Tables {
   accounts: AccountsTable
@@ -23,14 +23,13 @@ export interface Tables {
   tallies_by_minute: TalliesByMinuteTable
   workers: WorkersTable
   stored_segments: StoredSegmentsTable
-  turns: TurnsTable
+  leases: LeasesTable
   blob_errors: BlobErrorsTable
   store_checks: StoreChecksTable
   sessions: SessionsTable
   repository_checks: RepositoryChecksTable
   record_exports: RecordExportsTable
   discussion_readings: DiscussionReadingsTable
-  discussion_readers: DiscussionReadersTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
   forge_questions: ForgeQuestionsTable
@@ -47,14 +46,13 @@ export interface Tables {
 export interface AccountsTable {
   id: Generated<number>
   login: string
-  /** Lower case: logins are compared without regard to case. */
+  /** The login in lower case: logins are compared without regard to case. */
   login_key: string
   type: string
   site_admin: number
   created_at: number
-  /** How many migrations it has. */
   migration_count: Generated<number>
-  /** Its number on the forge, once the forge has told it: of a user at the first sign-in, of an organization when it is first listed. */
+  /** Its id on the forge: of a user since the first sign-in, of an organization since it was first listed. */
   forge_id: Generated<number | null>
 }
 
@@ -67,29 +65,28 @@ interface TokensTable {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
-  /** Of a token of the forge: when the forge last said that it is good. Null for our own. */
+  /** When the forge last confirmed a token of the forge. Null for our own tokens. */
   asked_at: Generated<number | null>
 }
 
-/** What the forge said of a token that is not ours. */
+/** What the forge answered about a token that is not ours. */
 interface ForgeQuestionsTable {
-  /** Of the token. */
   digest: string
-  /** `asking`, `good`, `refused` or `unknown`, where no answer came. */
+  /** `asking`, `good`, `refused`, or `unknown` if the forge did not answer. */
   answer: string
-  /** Nobody asks before. */
+  /** The forge is not asked again before this time. */
   next_at: number
 }
 
 interface MembershipsTable {
   organization_id: number
   account_id: number
-  /** Who says so: `manual`, `file` or `forge`. */
+  /** Where the membership comes from: `manual`, `file` or `forge`. */
   origin: string
   role: string
 }
 
-/** What was last found of a repository at the source. */
+/** The last check of a repository at the source. */
 interface RepositoryChecksTable {
   full_name: string
   checked_at: number
@@ -102,10 +99,10 @@ interface RepositoryChecksTable {
 }
 
 interface SessionsTable {
-  /** Of the cookie's secret. */
+  /** The digest of the cookie's secret. */
   digest: string
   token_id: number
-  /** Where it is a token of the forge: the key to the text of it that the cookie holds. */
+  /** For a token of the forge: the key that decrypts the token in the cookie. */
   token_key: Generated<string | null>
   created_at: number
   expires_at: number
@@ -116,19 +113,19 @@ interface RepositoriesTable {
   owner_id: number
   name: string
   name_key: string
-  /** What the source gave for the facts below; the same stamp again means the facts still hold. */
+  /** The source's stamp for the facts: as long as it is the same, so are the facts. */
   stamp: string
   facts: string
-  /** Lower-case `owner/name` that this is a fork of. */
+  /** Lower-case `owner/name` of the repository that this is a fork of. */
   fork_of: string | null
-  /** Why it cannot be read, in words for its owner. */
+  /** Why it cannot be read, as shown to its owner. */
   problem: string | null
-  /** When the source stopped listing it. The row stays: a disk that comes back brings the same ids. */
+  /** When the source stopped listing it. The row stays, so that a disk that comes back has the same ids. */
   missing_since: number | null
-  /** Why it is nobody's though it is there: the forge does not know it. Only of what is missing. */
+  /** Why it is hidden although the source has it: the forge does not know it. Set only if it is missing. */
   hidden: Generated<string | null>
   synced_at: number
-  /** Those of the facts that lists are filtered and sorted by. */
+  /** Facts by which lists are filtered and sorted. */
   private: number
   created_at: number
   updated_at: number
@@ -138,7 +135,7 @@ interface RepositoriesTable {
 interface CollaboratorsTable {
   repository_id: number
   login_key: string
-  /** Who says so: `file` or `forge`. */
+  /** Where the permission comes from: `file` or `forge`. */
   origin: string
   permission: string
 }
@@ -147,157 +144,157 @@ export interface MigrationsTable {
   id: Generated<number>
   guid: string
   owner_id: number
-  /** The owner as it was when the migration started. */
+  /** The owner as JSON, as it was when the migration started. */
   owner: string
-  /** The person who started it, as they were then. Null for migrations of some time ago. */
+  /** The account that started it, as JSON, as it was then. */
   started_by: Generated<string | null>
   options: string
   state: string
   /** Why it failed. */
   reason: string | null
   repository_count: number
-  /** Counts every change of the row: what a client has seen is stale when this has moved on. */
+  /** Incremented with every change of the row: a client's copy is stale if this is higher. */
   version: number
   created_at: number
   updated_at: number
-  /** How many repositories have not yet come to an end. */
+  /** The number of repositories whose export has not ended. */
   remaining: number
-  /** For a migration of organizations alone: which, as they were at the start. */
+  /** For a migration of organizations only: the organizations as JSON, as they were at the start. */
   organizations: string | null
   /** Set while there is an archive. */
   archive_expires_at: number | null
-  /** The blob of the whole archive, where there is one. */
+  /** The blob of the complete archive, if the store could compose one. */
   archive_key: string | null
-  /** When the bytes of that blob were last compared with the digests of its segments. */
+  /** When that blob was last compared with the digests of its segments. */
   archive_checked_at: Generated<number | null>
   started_at: number | null
   ended_at: number | null
-  /** Of the repositories that were exported; the counts beside it are of what has ended, too. */
+  /** Bytes of the exported repositories. */
   bytes_done: Generated<number>
   reused_count: Generated<number>
   skipped_count: Generated<number>
   failed_count: Generated<number>
   /** Set while there is an archive. */
   archive_bytes: number | null
-  /** The segment of the archive's metadata, while there is an archive. */
+  /** The segment of the archive's metadata. */
   metadata_key: string | null
-  /** That of its manifest; archives of some time ago have it in the metadata. */
+  /** The segment of its manifest; null for an old archive, which has it in the metadata. */
   manifest_key: string | null
 }
 
-/** What was known of a repository, as one viewer saw it; kept once, however many snapshots hold it. */
+/** What was known of a repository, as one viewer saw it. Stored once, however many snapshots refer to it. */
 interface FactsTable {
   id: Generated<number>
-  /** Of `facts`: SHA-256, base64url. */
+  /** SHA-256 of `facts`, base64url. */
   digest: string
   repository_id: number
   full_name: string
   facts: string
-  /** When a migration last came to refer to it, to within a day. */
+  /** When a migration last started to refer to it, to within a day. */
   named_at: number
   size_kib: number
 }
 
-/** Never changed once it is written. */
+/** The repositories of a migration, in parts. Never changed after the insert. */
 interface SnapshotsTable {
   migration_id: number
-  /** The ordinal of this list among those of its migration. */
+  /** The number of this part, from 0. */
   part: number
-  /** A JSON list, in the order the caller named the repositories. */
+  /** A JSON list, in the order of the request. */
   facts_ids: string
 }
 
-/** A repository of a migration that is exported by a job of its own; there is no row before that has begun. */
+/** A repository of a migration that is exported by its own job. The row is inserted when the job starts. */
 interface RepositoryExportsTable {
   migration_id: number
   position: number
-  /** `exported`, `skipped` or `failed`, once it has come to an end. */
+  /** `exported`, `skipped` or `failed`; null until the export has ended. */
   outcome: string | null
   segment_key: string | null
   /** Why it was not exported. */
   reason: string | null
-  /** What is told of it though it was exported. */
+  /** Shown to the owner although the repository was exported. */
   warning: string | null
   started_at: number | null
   finished_at: number | null
-  /** Its ordinal among the repositories of its migration, in the order they ended. */
+  /** Its number in the order in which the migration's repositories ended. */
   finished_order: number | null
   bytes_expected: number | null
   bytes_done: number
   reused: number
-  /** Of what it was like when its export began, if it came that far. */
+  /** The state of the repository when its export began. */
   fingerprint: string | null
 }
 
-/** What people said about one repository of a migration. */
+/** The records (issues, pull requests, comments) of one repository of a migration. */
 export interface RecordExportsTable {
   migration_id: number
   position: number
   started_at: number
-  /** How many issues and pull requests were read, and how many there are. */
+  /** Issues and pull requests: read so far, and in total. */
   records_done: Generated<number>
   records_expected: Generated<number>
-  /** The forge is not asked before, and why. */
+  /** The forge is not asked before this time, and why. */
   waiting_until: number | null
   waiting_for: string | null
   finished_at: number | null
-  /** Of the rows that records are made of; not part of the archive. */
+  /** The blob from which records are written; not part of the archive. */
   rows_key: string | null
-  /** Of the segments of their files, where there are any. */
+  /** The segments of their files, if there are any. */
   attachments_key: string | null
   assets_key: string | null
-  /** All of it is at least as new as this. */
+  /** All records are at least as new as this. */
   as_of: number | null
-  /** What the forge does not give, a JSON list of sentences. */
+  /** What the forge does not provide: a JSON list of sentences. */
   notes: string | null
   reused: Generated<number>
 }
 
-/** Repositories of a migration that were found unchanged together. */
+/** Repositories of a migration that one job found unchanged. */
 interface ReusedRepositoriesTable {
   migration_id: number
-  /** The ordinal, in its migration, of the first of them to end. */
+  /** `finished_order` of the first of them. */
   first_order: number
   finished_at: number
-  /** A JSON list of `[position, segment key, bytes, how long before finished_at it was begun]`, and a warning where there is one. */
+  /** A JSON list of `[position, segment key, bytes, milliseconds from start to finished_at, warning?]`. */
   repositories: string
 }
 
 export interface SegmentsTable {
-  /** That of the blob. */
+  /** The key of the blob. */
   key: string
-  /** Of what went in; null for the metadata of one migration, which nobody else can use. */
+  /** The state of the source that it was made from; null for the metadata of one migration, which is never reused. */
   fingerprint: string | null
   repository_id: number | null
   length: number
   plain_length: number
   crc32: number
   sha256: string
-  /** What the manifest says of it. */
+  /** Its part of the manifest, as JSON. */
   contents: string | null
-  /** What the next snapshot of the same repository need not prove again. */
+  /** What the next snapshot of the same repository need not verify again. */
   verified: string | null
-  /** What is told of the repository though it is exported. */
+  /** Shown to the owner although the repository was exported. */
   warning: string | null
   created_at: number
-  /** When an export last took it into use, or an archive last let go of it. */
+  /** When an export last used it, or an archive with it was last deleted. */
   named_at: number
-  /** Of the stored bytes; null for what no archive contains. */
+  /** CRC of the stored bytes; null if no archive contains them. */
   stored_crc32: number | null
-  /** When the stored bytes were last written or compared with the digest. */
+  /** When the stored bytes were last written, or compared with the digest. */
   checked_at: number
-  /** When they were found to be wrong, truncated or missing; null while they are intact. */
+  /** When they were found to be wrong, truncated or missing; null if they are intact. */
   damaged_at: number | null
 }
 
-/** How many stored blobs were compared with their digests, by result. */
+/** The number of stored blobs that were compared with their digests, by result. */
 interface StoreChecksTable {
   result: string
   count: number
   bytes: number
 }
 
-/** One row, which the database itself keeps in line with the segments. */
+/** One row with the totals of `segments`, updated by triggers. */
 interface StoredSegmentsTable {
   count: number
   bytes: number
@@ -308,7 +305,7 @@ interface RepositoryLocksTable {
   repository_id: number
   locked_at: number
   expires_at: number
-  /** Let go, but perhaps not yet undone at the source: the row goes when it is. */
+  /** Released, but perhaps not yet removed at the source: the row is deleted when it is. */
   released_at: number | null
 }
 
@@ -318,9 +315,15 @@ interface TalliesTable {
   bytes: number
 }
 
-interface TurnsTable {
+interface LeasesTable {
   name: string
-  next_at: number
+  /** The same holder may acquire it again before it expires. */
+  holder: string
+  /** New each time it is acquired. */
+  token: string
+  expires_at: number
+  /** When a holder last completed its work, if that is recorded. */
+  completed_at: Generated<number | null>
 }
 
 interface BlobErrorsTable {
@@ -329,7 +332,7 @@ interface BlobErrorsTable {
 }
 
 interface TalliesByMinuteTable extends TalliesTable {
-  /** When it began. */
+  /** The start of the minute. */
   minute: number
 }
 
@@ -342,11 +345,11 @@ export interface WorkersTable {
   concurrency: number
   running_jobs: number
   started_at: number
-  /** When it last gave a sign of life. */
+  /** The time of its last heartbeat. */
   seen_at: number
-  /** Where it writes what it exports; null where it does not export, or not onto a disk. */
+  /** Free space on the disk it exports to; null if it does not export, or not to a disk. */
   free_bytes: number | null
-  /** What its snapshots take; null where it does not export. */
+  /** The size of its snapshots; null if it does not export. */
   scratch_bytes: number | null
 }
 
@@ -356,26 +359,16 @@ interface SecretsTable {
 }
 
 interface DiscussionReadingsTable {
-  /** Of which forge, and `owner/name` in lower case. */
+  /** The forge's address, a space, and the lower-case `owner/name`. */
   repository: string
   cursor: string
   kept_at: number
 }
 
-/** One at a time reads the discussions of a repository. */
-interface DiscussionReadersTable {
-  repository: string
-  /** Who: the same may take it again at once. */
-  reader: string
-  /** New each time it is taken. */
-  token: string
-  held_until: number
-}
-
 interface DiscussionGroupsTable {
   repository: string
   key: string
-  /** The order in which they are written: the number of an issue, 0 for what belongs to no issue. */
+  /** The order in which groups are written: the number of the issue, 0 if there is none. */
   position: number
   version: string
   /** The rest of the group, as JSON. */
@@ -384,17 +377,17 @@ interface DiscussionGroupsTable {
 
 interface ForgeBudgetsTable {
   forge: string
-  /** When the period ends in which so many requests were taken. */
+  /** The end of the period in which `taken` requests were made. */
   ends_at: number
   taken: number
-  /** The forge asked not to be asked before. */
+  /** The forge asked us to make no request before this time. */
   held_until: number
 }
 
-/** A migration that is started again and again. */
+/** A migration that is started every day or every week. */
 export interface SchedulesTable {
   id: Generated<number>
-  /** Whose migrations they are: a person, or an organization. */
+  /** The owner of the migrations: a person or an organization. */
   owner_id: number
   /** The account that each run acts as. */
   maker_id: number
@@ -403,17 +396,17 @@ export interface SchedulesTable {
   options: string
   /** `day` or `week`. */
   every: string
-  /** Where it is every week. */
+  /** Null if it runs every day. */
   weekday: string | null
   /** `03:30`, in its time zone. */
   at: string
   time_zone: string
-  /** How many archives. */
+  /** The number of archives to keep. */
   keep: number
-  /** Moves on in the transaction that writes down the run. */
+  /** Changed in the transaction that inserts the run. */
   next_run_at: number
   paused_at: number | null
-  /** Why the service stopped it; null where somebody paused it. */
+  /** Why the service paused it; null if a person did. */
   paused_reason: string | null
   created_at: number
   updated_at: number
@@ -422,7 +415,7 @@ export interface SchedulesTable {
 export interface ScheduleRunsTable {
   id: Generated<number>
   schedule_id: number
-  /** Null where somebody asked for it. */
+  /** Null if a person started the run. */
   due_at: number | null
   noted_at: number
   migration_id: number | null
@@ -430,11 +423,11 @@ export interface ScheduleRunsTable {
   outcome: string
   /** Why no migration was started. */
   reason: string | null
-  /** A JSON list of the repositories that the migration does without, with reasons. */
+  /** A JSON list of the skipped repositories, with reasons. */
   skipped: string
 }
 
-/** What the forge said last of a repository. */
+/** The forge's last answer about a repository. */
 interface ForgeRepositoriesTable {
   /** `owner/name` in lower case. */
   name_key: string
@@ -442,11 +435,11 @@ interface ForgeRepositoriesTable {
   asked_at: number
 }
 
-/** When the forge said last what an account may do. */
+/** When the forge last answered what an account may do. */
 interface ForgeRightsTable {
   account_id: number
   asked_at: number
-  /** 'deleted' or 'suspended' if the forge says that of the account. */
+  /** 'deleted' or 'suspended' if the forge reports that. */
   removal: Generated<string | null>
 }
 
@@ -455,12 +448,12 @@ interface JobsTable {
   kind: string
   payload: string
   failures: number
-  /** When it may be taken: while someone holds it, the moment their lease is over. */
+  /** When it may be claimed: while a worker holds it, the time when the lease expires. */
   due_at: number
   created_at: number
-  /** Who holds it; a new value with every claim. */
+  /** Set while a worker holds it; a new value with every claim. */
   lease: string | null
-  /** Jobs of one batch can be called off together. */
+  /** Jobs of one batch can be cancelled together. */
   batch: string | null
   line: Generated<string>
 }
@@ -470,47 +463,47 @@ export interface WebhooksTable {
   owner_id: number
   url: string
   content_type: string
-  /** As it is: a signature cannot be made from a digest of it. */
+  /** In clear text: a signature cannot be made from a digest. */
   secret: string | null
   /** A JSON list. */
   events: string
   active: number
   created_at: number
   updated_at: number
-  /** Since the first of those failures that no success came after. */
+  /** The time of the first failure since the last success. */
   failing_since: number | null
-  /** Why Godwit made it inactive, where it did. */
+  /** Why Godwit deactivated it. */
   disabled_reason: string | null
-  /** How the last one went: JSON. */
+  /** The result of the last delivery, as JSON. */
   last_delivery: string | null
 }
 
-/** What is to be told to one webhook. */
+/** An event to be delivered to one webhook. */
 export interface WebhookEventsTable {
   id: Generated<number>
   guid: string
   webhook_id: number
   event: string
   action: string | null
-  /** What it is about, as it was then; JSON. */
+  /** The subject of the event as it was then, as JSON. */
   facts: string
-  /** The JSON that is sent, made at the first try and the same ever after. */
+  /** The JSON to send; made at the first attempt, and the same for all later ones. */
   payload: string | null
   /** `waiting`, `delivered` or `given up`. */
   state: string
-  /** Moves on with every redelivery: the job of an earlier turn is nobody's any more. */
+  /** Incremented with every redelivery: jobs of an earlier number are void. */
   turn: number
   tries: number
-  /** How many more before it is given up. */
+  /** The attempts left before it is given up. */
   tries_left: number
-  /** Not before. */
+  /** The time of the next attempt. */
   next_at: number
   created_at: number
-  /** 1 while it waits for a place to be sent from, without a job. */
+  /** 1 while it waits without a job, because the limits of concurrent deliveries are reached. */
   parked: Generated<number>
 }
 
-/** One try. */
+/** One attempt to deliver an event. */
 export interface WebhookDeliveriesTable {
   id: Generated<number>
   event_id: number
@@ -518,14 +511,14 @@ export interface WebhookDeliveriesTable {
   delivered_at: number
   redelivery: number
   duration_ms: number
-  /** In words. */
+  /** The result as shown to the owner. */
   status: string
-  /** Of the answer; 0 where none came. */
+  /** The status code of the response; 0 if there was none. */
   status_code: number
   url: string
   /** JSON. */
   request_headers: string
-  /** Its headers and the first bytes of its body, JSON. */
+  /** Headers and the first bytes of the body, as JSON. */
   response: string | null
 }
 

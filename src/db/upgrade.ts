@@ -3,7 +3,7 @@ import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import type { Database, Db } from './database.ts'
 
-/** Any number that nobody else on the same PostgreSQL is likely to lock. */
+/** A number that no other application on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974
 
 /** The newest schema that this version knows. */
@@ -41,13 +41,13 @@ export async function upgradeSchema(
   })
 }
 
-/** Whether Godwit has ever been here. */
+/** Whether Godwit has ever created its schema in this database. */
 export async function hasSchema({ db, engine }: Database): Promise<boolean> {
-  const question =
+  const query =
     engine === 'postgres'
       ? sql`select 1 where to_regclass('godwit_schema') is not null`
       : sql`select 1 from sqlite_schema where name = 'godwit_schema'`
-  return (await question.execute(db)).rows.length > 0
+  return (await query.execute(db)).rows.length > 0
 }
 
 async function appliedSteps(db: Db): Promise<number> {

@@ -5,8 +5,12 @@ import { damageBlob, flipBit, lengthen, truncate } from '../../test/support/dama
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
-import { archiveSegments } from '../migrations/archive-store.ts'
-import { damagedAmong, damagedArchives, damagedIn } from '../migrations/damaged-archives.ts'
+import {
+  archiveSegments,
+  damagedAmong,
+  damagedArchives,
+  damagedIn,
+} from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'

@@ -1,6 +1,10 @@
 import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
+import { migrationToExport, moveMigration, repositoryToExport } from '../migrations/export-store.ts'
+import { releaseLocks } from '../migrations/lock-store.ts'
+import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
+import { logNotExported, logOutcome, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
   batchOf,
@@ -8,15 +12,12 @@ import {
   EXPORT_REPOSITORY,
   type ExportTask,
   type LockJob,
+  type Migration,
   type MigrationJob,
   SEAL_ARCHIVE,
   SETTLE_LOCK,
-} from '../migrations/export-jobs.ts'
-import { migrationToExport, moveMigration, repositoryToExport } from '../migrations/export-store.ts'
-import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
-import { logNotExported, logOutcome, type OutcomeLog } from '../migrations/log-outcome.ts'
-import type { Migration } from '../migrations/migration.ts'
+  unfinishedStates,
+} from '../migrations/migration.ts'
 import {
   failLost,
   failSkipped,
@@ -31,7 +32,6 @@ import { isWhollyReused, recordsOf, storeRecords } from '../migrations/record-st
 import { noteDamaged } from '../migrations/segment-check-store.ts'
 import { nameSegments } from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
-import { unfinishedStates } from '../migrations/states.ts'
 import {
   type Handler,
   type Handlers,

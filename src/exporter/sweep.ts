@@ -1,7 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { archiveKeysAmong, expiredArchives } from '../migrations/archive-store.ts'
-import { removeArchive } from '../migrations/delete-archive.ts'
+import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/archive-store.ts'
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'

@@ -4,13 +4,19 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { keyOfName, repositoryNow } from '../repositories/repository-store.ts'
 import type { RepositoryName } from '../sources/source.ts'
-import type { ExportTask } from './export-jobs.ts'
-import type { Migration, MigrationOptions } from './migration.ts'
+import {
+  type ExportTask,
+  InvalidStateChange,
+  type Migration,
+  type MigrationOptions,
+  type MigrationState,
+  shownState,
+  statesBefore,
+} from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
-import { InvalidStateChange, type MigrationState, shownState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
 
 export interface ExportedRepository {

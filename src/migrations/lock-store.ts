@@ -1,6 +1,6 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'

@@ -11,7 +11,6 @@ import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
 import { type Fault, InvalidRequest, NotFound } from './errors.ts'
-import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
   deleteLocks,
@@ -25,6 +24,7 @@ import {
   repositoriesToSettle,
   repositoryOfLock,
 } from './lock-store.ts'
+import { SETTLE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 
 export interface LockParts {

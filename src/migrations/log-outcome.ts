@@ -1,8 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { isPartial } from '../lib/is-partial.ts'
-import type { ExportTask } from './export-jobs.ts'
+import { CANCELLED, type ExportTask } from './migration.ts'
 import { fullNameAt } from './snapshot-store.ts'
-import { CANCELLED } from './states.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
 /** Where an operator reads what became of things. */

@@ -2,13 +2,14 @@ import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Scope } from '../accounts/scope.ts'
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { NotFound } from './errors.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
+import { type MigrationState, unfinishedStates } from './migration.ts'
 import {
   insertSnapshot,
   type Page,
@@ -16,7 +17,6 @@ import {
   referencesOf,
   type SnapshotPart,
 } from './snapshot-store.ts'
-import { type MigrationState, unfinishedStates } from './states.ts'
 
 /** Written out, because SQLite uses an index of some rows only where it can see that they are those. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))

@@ -5,7 +5,7 @@ import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
-import { archiveWarnings } from './report.ts'
+import { archiveWarnings } from './progress.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 

@@ -2,8 +2,7 @@ import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/statement-batches.ts'
 import type { RecordExportsTable, Row } from '../db/tables.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import type { ExportTask } from './export-jobs.ts'
-import type { Migration } from './migration.ts'
+import type { ExportTask, Migration } from './migration.ts'
 
 /** What people said about one repository, stored: rows that records are made of, and the segments of their files. */
 export interface RepositoryRecords {

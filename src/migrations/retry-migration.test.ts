@@ -13,8 +13,7 @@ import { heldLocks } from './lock-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { progressOf } from './progress.ts'
-import { forecastRetry } from './retry-forecast.ts'
-import { retryMigration } from './retry-migration.ts'
+import { forecastRetry, retryMigration } from './retry-migration.ts'
 import { startMigration } from './start-migration.ts'
 
 const NAMES = ['alice/gone', 'alice/own', 'bob/closed', 'bob/open']

@@ -1,11 +1,20 @@
 import type { Scope } from '../accounts/scope.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { InvalidRequest } from './errors.ts'
-import { faultByName, gone } from './faults-by-name.ts'
-import type { Migration, StartedMigration } from './migration.ts'
-import { repositoriesOf } from './snapshot-store.ts'
-import { NothingToMigrate, type StartParts, startAgain, startMigration } from './start-migration.ts'
-import { unfinishedStates } from './states.ts'
+import type { Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { faultByName, gone, InvalidRequest } from './errors.ts'
+import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
+import { fullNamesOf, repositoriesOf } from './snapshot-store.ts'
+import {
+  type CoverParts,
+  NO_LONGER_COVERED,
+  NothingToMigrate,
+  type StartParts,
+  startAgain,
+  startMigration,
+  uncoveredAmong,
+} from './start-migration.ts'
 
 export interface RetryRequest {
   /** Skip what cannot be exported, even though the first migration did not. */
@@ -39,5 +48,84 @@ export async function retryMigration(
   } catch (error) {
     if (error instanceof NothingToMigrate) throw new InvalidRequest(error.uncovered.map(gone))
     throw error instanceof InvalidRequest ? faultByName(error, repositories) : error
+  }
+}
+
+/** A repository that could not be exported the last time, or cannot be now because it is gone. */
+export interface BrokenRepository {
+  fullName: string
+  reason: string
+  isGone: boolean
+  /** Whether it is another now than it was then; null where nobody here can tell, and where it is gone. */
+  isChanged: boolean | null
+}
+
+export interface RetryForecast {
+  broken: BrokenRepository[]
+  /** Nothing that was broken has changed: a retry of the same would end in the same way. */
+  isUnchanged: boolean
+}
+
+const LOOKED_AT_ONCE = 4
+
+/** What would become of a retry, without starting it: each repository that was broken is looked at. */
+export async function forecastRetry(
+  parts: CoverParts,
+  scope: Scope,
+  migration: Migration,
+): Promise<RetryForecast> {
+  const { db, source } = parts
+  const names = await fullNamesOf(db, migration)
+  const gone = await uncoveredAmong(parts, scope, names)
+  const reasons = await lastReasons(parts, migration)
+  const concerned = [...names.entries()].filter(
+    ([position, fullName]) => gone.has(fullName) || reasons.has(position),
+  )
+  const broken = new Array<BrokenRepository>(concerned.length)
+  const lanes = { lanes: LOOKED_AT_ONCE, signal: parts.signal }
+  await mapConcurrent(concerned.entries(), lanes, async ([at, one], stop) => {
+    const [position, fullName] = one
+    const last = gone.has(fullName) ? undefined : reasons.get(position)
+    const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
+    broken[at] = { fullName, reason: last?.reason ?? NO_LONGER_COVERED, isGone: !last, isChanged }
+  })
+  const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)
+  return { broken, isUnchanged }
+}
+
+interface LastReason {
+  reason: string
+  fingerprint: string | null
+}
+
+/** Why each was not exported, by its position. */
+async function lastReasons(
+  { db }: CoverParts,
+  { id }: Pick<Migration, 'id'>,
+): Promise<Map<number, LastReason>> {
+  const rows = await db
+    .selectFrom('repository_exports')
+    .select(['position', 'reason', 'fingerprint'])
+    .where('migration_id', '=', id)
+    .where('reason', 'is not', null)
+    .execute()
+  return new Map(
+    rows.map(({ position, reason, fingerprint }) => [position, { reason: reason!, fingerprint }]),
+  )
+}
+
+async function hasChanged(
+  source: Source,
+  fullName: string,
+  last: LastReason,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const [owner = '', name = ''] = fullName.split('/')
+  try {
+    const { fingerprint } = await source.examine({ owner, name }, signal)
+    return fingerprint !== last.fingerprint
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return error.message.replace(`${fullName}: `, '') !== last.reason
   }
 }

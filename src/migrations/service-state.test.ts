@@ -4,22 +4,24 @@ import { type TestContext, test } from 'node:test'
 import { type CompiledQuery, Kysely } from 'kysely'
 import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { repositoryFacts } from '../../test/support/facts.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { sqliteDialect } from '../db/sqlite-dialect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
+import { exportScene } from '../exporter/export-test-scene.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
 import { factsOfUnreadable } from '../repositories/facts.ts'
 import { putRepository } from '../repositories/repository-store.ts'
-import { countArchives } from './archive-store.ts'
-import { moveMigration } from './export-store.ts'
+import { countArchives, deleteArchive } from './archive-store.ts'
+import { migrationToExport, moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
 import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
-import { readServiceState } from './service-state.ts'
+import { readServiceState, storageUse } from './service-state.ts'
 import { deleteOldTallies, talliesSince } from './tally-store.ts'
 
 const NO_DISK = { freeBytes: null, scratchBytes: null }
@@ -257,3 +259,32 @@ test('no read of it goes through all the rows there ever were', async (t) => {
 /** Those that only ever grow; an index of some of their rows, or of a single column, is another matter. */
 const WHOLE_TABLE =
   /^SCAN (migrations|repository_exports|snapshots|facts|segments|tallies_by_minute)(?! USING)/
+
+async function bytesInStore(blobs: Awaited<ReturnType<typeof exportScene>>['blobs']) {
+  let bytes = 0
+  for await (const { key } of blobs.list()) bytes += await blobs.size(key)
+  return bytes
+}
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`storage is what is really held, whatever shares it: ${engine}`, async (t) => {
+    const scene = await exportScene(t, { 'alice/site': 'x'.repeat(5000) }, engine)
+    const { db, blobs, parts, clock, start, work } = scene
+    const use = storageUse(parts)
+    const [first, second] = [await start(['alice/site']), await start(['alice/site'])]
+    await work()
+    const held = await bytesInStore(blobs)
+    assert.deepEqual(await use(), { segments: 5, archives: 2, archiveBytes: held, reuseBytes: 0 })
+
+    for (const id of [first, second]) {
+      const { owner } = await migrationToExport(db, id)
+      await deleteArchive(parts, { owner }, id)
+    }
+    clock.now += 120_000
+    const left = await until('the bytes of both are gone', async () => {
+      const bytes = await bytesInStore(blobs)
+      return bytes < held && bytes === (await use()).reuseBytes && bytes
+    })
+    assert.deepEqual(await use(), { segments: 1, archives: 0, archiveBytes: 0, reuseBytes: left })
+  })
+}

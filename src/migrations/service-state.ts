@@ -2,12 +2,14 @@ import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import { type CheckResults, readChecks } from '../repositories/check-store.ts'
+import { countArchives } from './archive-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
+import type { ShownState } from './migration.ts'
 import { notExportedFrom } from './outcome-store.ts'
-import type { ShownState } from './states.ts'
+import { countSegments } from './segment-store.ts'
+import { bytesOfUnusedSegments } from './segment-sweep.ts'
 import { faultySummaries, largestArchives, type Summary, unfinishedSummaries } from './summaries.ts'
-import { countUnfinishedByState, readTallies } from './tally-store.ts'
-import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
+import { countUnfinishedByState, readTallies, type Tally, talliesSince } from './tally-store.ts'
 
 const MAX_RUNNING = 20
 const MAX_FAILURES = 20
@@ -106,4 +108,100 @@ async function recentFailures(db: Db): Promise<Failure[]> {
       notExported: await notExportedFrom(db, migration, MAX_NOT_EXPORTED),
     })),
   )
+}
+
+const MINUTE = 60_000
+
+export const throughputPeriods = ['hour', 'day', 'week'] as const
+export type ThroughputPeriod = (typeof throughputPeriods)[number]
+
+/** Few enough to draw, and never finer than what is kept. */
+const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
+  hour: { count: 60, ms: MINUTE },
+  day: { count: 96, ms: 15 * MINUTE },
+  week: { count: 84, ms: 120 * MINUTE },
+}
+
+export interface Throughput {
+  period: ThroughputPeriod
+  bucketMs: number
+  buckets: ThroughputBucket[]
+}
+
+export interface ThroughputBucket {
+  startedAt: number
+  /** What ended in that time, by what it was. */
+  count: Record<Tally, number>
+  bytes: Record<Tally, number>
+}
+
+/** Every bucket of the period, the oldest first; the last one is still filling. */
+export async function throughputOver(
+  db: Db,
+  period: ThroughputPeriod,
+  now: number,
+): Promise<Throughput> {
+  const { count, ms } = BUCKETS[period]
+  const last = now - (now % ms)
+  const first = last - (count - 1) * ms
+  const buckets = Array.from({ length: count }, (_, index) => ({
+    startedAt: first + index * ms,
+    count: none(),
+    bytes: none(),
+  }))
+  for (const { bucket, name, count: some, bytes } of await talliesSince(db, first, ms)) {
+    const into = buckets[(bucket - first) / ms]
+    if (!into) continue
+    into.count[name] = some
+    into.bytes[name] = bytes
+  }
+  return { period, bucketMs: ms, buckets }
+}
+
+const none = (): Record<Tally, number> => ({
+  'repositories exported': 0,
+  'repositories reused': 0,
+  'repositories skipped': 0,
+  'repositories failed': 0,
+  'migrations exported': 0,
+  'migrations failed': 0,
+  'migrations cancelled': 0,
+})
+
+/** Bytes that the store really holds: a segment counts once, however many archives are lists of it. */
+export interface StorageUse {
+  segments: number
+  archives: number
+  /** Of segments that an archive or an unfinished migration uses, and of archives that are kept whole. */
+  archiveBytes: number
+  /** Of segments that are kept only to be reused. */
+  reuseBytes: number
+}
+
+/** Which segments are used is found by reading the lists of all archives there are: no more often than that. */
+const KEPT_MS = 60_000
+
+/** Reads it at most once a minute for each process, except for what is counted as it happens. */
+export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
+  let unused: { bytes: Promise<number>; readAt: number } | undefined
+  return async () => {
+    if (!unused || Math.abs(now() - unused.readAt) > KEPT_MS) {
+      unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
+      unused.bytes.catch(() => {
+        unused = undefined
+      })
+    }
+    const [segments, archives, unusedBytes] = await Promise.all([
+      countSegments(db),
+      countArchives(db),
+      unused.bytes,
+    ])
+    const reuseBytes = Math.min(unusedBytes, segments.bytes)
+    return {
+      segments: segments.count,
+      archives: archives.count,
+      archiveBytes: segments.bytes - reuseBytes + archives.wholeBytes,
+      reuseBytes,
+    }
+  }
 }

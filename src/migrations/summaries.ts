@@ -2,12 +2,12 @@ import { sql } from 'kysely'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
-import { damagedAmong } from './damaged-archives.ts'
+import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
+import { CANCELLED } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import { covering, firstNames, type Page } from './snapshot-store.ts'
-import { CANCELLED } from './states.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
 export interface Summary extends Migration {

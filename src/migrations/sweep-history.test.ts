@@ -4,7 +4,7 @@ import { onEachEngine } from '../../test/support/databases.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { exportScene } from '../exporter/export-test-scene.ts'
-import { deleteArchive } from './delete-archive.ts'
+import { deleteArchive } from './archive-store.ts'
 import { countMigrations, listMigrations } from './migration-store.ts'
 import { sweepHistory } from './sweep-history.ts'
 

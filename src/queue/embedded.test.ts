@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { embeddedQueue } from './embedded.ts'
-import { claimJob, releaseAllJobs } from './embedded-jobs.ts'
+import { claimJob, embeddedQueue, releaseAllJobs } from './embedded.ts'
 import { enqueue, handlers, queueContract } from './queue.contract.ts'
 import { LeaseLost } from './queue.ts'
 
@@ -14,7 +13,7 @@ onEachEngine('the embedded queue', (engine) => {
     return { db, queue: embeddedQueue({ db, ...quick }) }
   })
 
-  test('two claimants never hold the same job', async (t) => {
+  test('two workers never claim the same job', async (t) => {
     const { db } = await openDatabase(t, engine)
     const queue = embeddedQueue({ db })
     for (let i = 0; i < 20; i++) await enqueue({ db, queue }, i)
@@ -27,17 +26,17 @@ onEachEngine('the embedded queue', (engine) => {
     )
   })
 
-  test('a worker whose lease ran out cannot write, and is told to stop', async (t) => {
+  test('a worker whose lease expired is aborted and cannot write', async (t) => {
     const { db } = await openDatabase(t, engine)
     const queue = embeddedQueue({ db, ...quick, leaseMs: 300 })
     const outcome = Promise.withResolvers<unknown>()
     const { stop } = queue.work(
       handlers(async (_job, { finish, signal }) => {
-        const told = new Promise((resolve) => signal.addEventListener('abort', resolve))
-        // What another process does when this one has been silent for too long.
+        const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+        // Another process takes the job over, as after an expired lease.
         await releaseAllJobs(db, 0)
         assert.ok(await claimJob(db, Date.now(), 60_000))
-        await told
+        await aborted
         outcome.resolve(await finish(async () => 'written').catch((error: unknown) => error))
       }),
       { concurrency: 1, onError: () => {} },
@@ -47,29 +46,29 @@ onEachEngine('the embedded queue', (engine) => {
     assert.ok((await outcome.promise) instanceof LeaseLost)
   })
 
-  test('a job whose process is killed each time is given up, like one that fails', async (t) => {
+  test('a job that kills its process each time is given up, like one that fails', async (t) => {
     const { db } = await openDatabase(t, engine)
     const queue = embeddedQueue({ db, ...quick, maxFailures: 5 })
     await enqueue({ db, queue }, 'deadly')
     for (let kills = 0; kills < 5; kills++) {
       const claimed = await claimJob(db, Date.now(), 60_000)
       assert.equal(claimed?.failures, kills)
-      // What the only process does when it starts after a kill.
+      // The only process does this when it starts after a kill.
       await releaseAllJobs(db, Date.now())
     }
-    const told = Promise.withResolvers<unknown>()
+    const gaveUp = Promise.withResolvers<unknown>()
     const { stop } = queue.work(
       handlers(
-        async () => told.reject(new Error('it was tried again')),
-        async (_tx, { payload }, reason) => told.resolve([payload, reason]),
+        async () => gaveUp.reject(new Error('it was run again')),
+        async (_tx, { payload }, reason) => gaveUp.resolve([payload, reason]),
       ),
       { concurrency: 1, onError: () => {} },
     )
     t.after(stop)
-    assert.deepEqual(await told.promise, ['deadly', 'its worker was lost'])
+    assert.deepEqual(await gaveUp.promise, ['deadly', 'its worker was lost'])
   })
 
-  test('a lease that ran out counts as a failure; an orderly stop does not', async (t) => {
+  test('an expired lease counts as a failure; a graceful stop does not', async (t) => {
     const { db } = await openDatabase(t, engine)
     const queue = embeddedQueue({ db, ...quick })
     const failures = async () =>

@@ -15,7 +15,7 @@ import {
 import { handlers, insertAccount, logins } from './queue.contract.ts'
 
 test(
-  'a job whose worker falls silent goes to another, and the first is told to stop',
+  'a job whose worker stops renewing goes to another worker, and the first is aborted',
   bounded,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
@@ -46,7 +46,7 @@ test(
   },
 )
 
-test('a job is kept for longer than any time that pg-boss allows', bounded, async (t) => {
+test('a job may run for longer than the expiry of pg-boss', bounded, async (t) => {
   const { db, queue, enqueue } = await openQueue(t)
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
@@ -72,18 +72,18 @@ test('a job is kept for longer than any time that pg-boss allows', bounded, asyn
     return Number(rows[0]!.hours)
   }
   await sql`update godwit_queue.job set started_on = now() - interval '23 hours'`.execute(db)
-  await until('its time begins anew', async () => (await sinceStart()) < 1)
+  await until('its start was renewed', async () => (await sinceStart()) < 1)
   mayEnd.resolve()
   await until('it has ended', () => ends.length > 0)
   assert.deepEqual(ends, ['wrote'])
 })
 
 test(
-  'what loses every worker is given up, by whoever comes next, exactly once',
+  'a job that loses every worker is given up exactly once, by the next worker',
   bounded,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t, { ...quick, keepEveryMs: NEVER })
-    const told: string[] = []
+    const reasons: string[] = []
     const gaveUp = Promise.withResolvers<void>()
     let runs = 0
     queue.work(
@@ -93,25 +93,25 @@ test(
           await new Promise((resolve) => signal.addEventListener('abort', resolve))
         },
         async (_tx, _job, reason) => {
-          told.push(reason)
-          // As if the process died before the commit.
-          if (told.length === 1) throw new Error('no commit')
+          reasons.push(reason)
+          // Simulates a process that dies before the commit.
+          if (reasons.length === 1) throw new Error('no commit')
           gaveUp.resolve()
         },
       ),
       { concurrency: 9, ...quietly },
     )
     await enqueue([null])
-    await fallSilent(db, () => told.length === 2)
+    await fallSilent(db, () => reasons.length === 2)
     await gaveUp.promise
     assert.equal(runs, 2)
-    assert.deepEqual(told, ['its worker was lost', 'its worker was lost'])
+    assert.deepEqual(reasons, ['its worker was lost', 'its worker was lost'])
     await until('no job is left', async () => (await queue.backlog()).length === 0)
   },
 )
 
 test(
-  'a connection that is cut in the middle of finishing writes nothing, and the job is done again',
+  'a connection that breaks while a job is finished writes nothing, and the job is run again',
   bounded,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
@@ -137,18 +137,18 @@ test(
 )
 
 test(
-  'a job that is being taken over while its batch is called off does not come back',
+  'a job that is taken over while its batch is cancelled does not come back',
   bounded,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
     await enqueue([null], 'off')
     const moved = Promise.withResolvers<void>()
-    // What pg-boss does in one statement, held open: the row is deleted and inserted anew.
+    // pg-boss does this in one statement, here held open: it deletes the row and inserts a new one.
     const moving = db.transaction().execute(async (tx) => {
       await sql`with gone as (delete from godwit_queue.job returning *)
       insert into godwit_queue.job select * from gone`.execute(tx)
       moved.resolve()
-      await untilSomeoneWaits(db)
+      await untilLockWait(db)
     })
     await moved.promise
     await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
@@ -157,8 +157,8 @@ test(
   },
 )
 
-const untilSomeoneWaits = (db: Db): Promise<unknown> =>
-  until('somebody waits for a lock', async () => {
+const untilLockWait = (db: Db): Promise<unknown> =>
+  until('a transaction waits for a lock', async () => {
     const { rows } = await sql`select 1 from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
     return rows.length > 0

@@ -2,16 +2,16 @@ import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
 
 /**
- * A process that works, for tests to start, kill and freeze. It tells its parent what happens: `ready`, then for each
- * job `took`, perhaps `lost`, and `done` or the name of the error. It begins to finish jobs when told to.
+ * A worker process for tests to start, kill and freeze. It sends its parent what happens: `ready`, then for each
+ * job `took`, perhaps `lost`, and `done` or the name of the error. It finishes jobs once the parent sends a message.
  */
 const [databaseUrl = '', name = '', lookEveryMs = '1000'] = process.argv.slice(2)
 const ACCOUNT = { site_admin: 0, created_at: 0 }
-const tell = (what: string, payload?: unknown) => process.send?.({ what, payload })
-const told = new Promise((resolve) => process.once('message', resolve))
+const send = (what: string, payload?: unknown) => process.send?.({ what, payload })
+const mayFinish = new Promise((resolve) => process.once('message', resolve))
 
 const { db } = await connect({ dataDirectory: '', databaseUrl })
-const onError = (error: unknown) => tell('trouble', String(error))
+const onError = (error: unknown) => send('trouble', String(error))
 const queue = createPgBossQueue({
   databaseUrl,
   db,
@@ -25,9 +25,9 @@ queue.work(
   {
     task: {
       async run({ payload }, { signal, finish }) {
-        signal.addEventListener('abort', () => tell('lost', payload))
-        tell('took', payload)
-        await told
+        signal.addEventListener('abort', () => send('lost', payload))
+        send('took', payload)
+        await mayFinish
         try {
           await finish((tx) =>
             tx
@@ -35,9 +35,9 @@ queue.work(
               .values({ ...ACCOUNT, login: `${payload}`, login_key: `${payload}`, type: name })
               .execute(),
           )
-          tell('done', payload)
+          send('done', payload)
         } catch (error) {
-          tell((error as Error).name, payload)
+          send((error as Error).name, payload)
           throw error
         }
       },
@@ -46,4 +46,4 @@ queue.work(
   },
   { concurrency: 2, onError },
 )
-tell('ready')
+send('ready')

@@ -17,10 +17,10 @@ export const quick = {
 }
 export const NEVER = 2 ** 31 - 1
 export const quietly = { onError: () => {} }
-/** Who waits for what never comes fails, rather than wait on. */
+/** A test that waits for an event that never comes fails instead of hanging. */
 export const bounded = { timeout: TIMEOUT_MS }
 
-/** A started queue on a database of its own, where one was started before: to make its tables takes longer than most tests. */
+/** Opens a started queue on its own database, copied from one with the tables of pg-boss: creating them takes longer than most tests. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
   const databaseUrl = await copyOfTemplate(`queue_${KNOWN_SCHEMA}`, makeTables)
   const database = await connect({ dataDirectory: '', databaseUrl })
@@ -45,7 +45,7 @@ async function makeTables(databaseUrl: string): Promise<void> {
   await database.close()
 }
 
-/** What pg-boss sees when the holders of jobs have been silent for long; again until it has acted on that. */
+/** Ages the heartbeats of all held jobs until pg-boss has taken them over. */
 export async function fallSilent(
   db: Db,
   isActedOn: () => boolean,
@@ -59,6 +59,6 @@ export async function fallSilent(
   })
 }
 
-/** The same of the first holder alone: whoever takes the job over is heard. */
+/** Ages the heartbeats of jobs in their first claim only. */
 export const firstFallsSilent = (db: Db, isActedOn: () => boolean): Promise<void> =>
   fallSilent(db, isActedOn, sql<boolean>`retry_count = 0`)

@@ -9,7 +9,7 @@ import { queueNames } from './queue.ts'
 
 queueContract('pg-boss', openQueue)
 
-test('six processes may start at once on an empty database', bounded, async (t) => {
+test('six processes can start at the same time on an empty database', bounded, async (t) => {
   const { databaseUrl } = await databaseOptions(t, 'postgres')
   const { db, close } = await connect({ dataDirectory: '', databaseUrl })
   t.after(close)
@@ -20,29 +20,25 @@ test('six processes may start at once on an empty database', bounded, async (t) 
   await Promise.all(queues.map((queue) => queue.start()))
 })
 
-test(
-  'a backlog and what comes later are done without anyone looking unasked',
-  bounded,
-  async (t) => {
-    const { queue, enqueue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
-    await enqueue(Array.from({ length: 50 }, (_, i) => i))
-    const seen = new Set<unknown>()
-    const { promise: all, resolve } = Promise.withResolvers<void>()
-    queue.work(
-      handlers(async ({ payload }, { finish }) => {
-        await finish(async () => {})
-        seen.add(payload)
-        if (seen.size === 50) await enqueue(['later'])
-        if (payload === 'later') resolve()
-      }),
-      { concurrency: 3, ...quietly },
-    )
-    await all
-    assert.equal(seen.size, 51)
-  },
-)
+test('a backlog and later jobs are run without polling', bounded, async (t) => {
+  const { queue, enqueue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
+  await enqueue(Array.from({ length: 50 }, (_, i) => i))
+  const seen = new Set<unknown>()
+  const { promise: all, resolve } = Promise.withResolvers<void>()
+  queue.work(
+    handlers(async ({ payload }, { finish }) => {
+      await finish(async () => {})
+      seen.add(payload)
+      if (seen.size === 50) await enqueue(['later'])
+      if (payload === 'later') resolve()
+    }),
+    { concurrency: 3, ...quietly },
+  )
+  await all
+  assert.equal(seen.size, 51)
+})
 
-test('work on any line is heard of when it is committed', bounded, async (t) => {
+test('workers of every queue are notified when a job is committed', bounded, async (t) => {
   const { db, queue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
   for (const line of queueNames) {
     const { promise: done, resolve } = Promise.withResolvers<void>()
@@ -58,7 +54,7 @@ test('work on any line is heard of when it is committed', bounded, async (t) => 
   }
 })
 
-test('stopping costs a job none of its tries', bounded, async (t) => {
+test('a stop does not count as a failed attempt', bounded, async (t) => {
   const { queue, enqueue } = await openQueue(t)
   await enqueue([null])
   for (let i = 0; i < 3; i++) {
@@ -86,16 +82,16 @@ test('stopping costs a job none of its tries', bounded, async (t) => {
   await done.promise
 })
 
-test('a kind that is unknown here is left to those who know it', bounded, async (t) => {
+test('a job of an unknown kind stays in the queue for other processes', bounded, async (t) => {
   const { db, queue } = await openQueue(t)
   const refused = Promise.withResolvers<unknown>()
-  await db.transaction().execute((tx) => queue.enqueue(tx, 'of tomorrow', [null], 'batch'))
+  await db.transaction().execute((tx) => queue.enqueue(tx, 'new kind', [null], 'batch'))
   queue.work({}, { concurrency: 1, onError: refused.resolve })
-  assert.match(String(await refused.promise), /"of tomorrow"/)
+  assert.match(String(await refused.promise), /"new kind"/)
   assert.equal((await queue.backlog())[0]?.jobs, 1)
 })
 
-test('calling a batch off stops it in other processes at once', bounded, async (t) => {
+test('cancelling a batch aborts it in other processes at once', bounded, async (t) => {
   const { db, queue, databaseUrl, enqueue } = await openQueue(t)
   const silent = { ...quick, lookEveryMs: NEVER, keepEveryMs: NEVER }
   const other = createPgBossQueue({ databaseUrl, db, ...quietly, ...silent })

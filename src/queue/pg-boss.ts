@@ -1,59 +1,68 @@
-import { PgBoss } from 'pg-boss'
+import { sql } from 'kysely'
+import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
-import { CHANNEL, countJobs, deleteBatch, insertJobs, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
-import { isQueueName, type Queue, type QueueName, queueNames } from './queue.ts'
-import { defaultTiming, type JobTiming } from './run-job.ts'
+import { type Backlog, isQueueName, type Queue, type QueueName, queueNames } from './queue.ts'
+import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
 export interface PgBossQueueOptions extends Partial<JobTiming> {
   databaseUrl: string
-  /** Of the same database: results and the ends of their jobs are written in its transactions. */
+  /** A connection to the same database: its transactions write results and remove their jobs. */
   db: Db
-  /** Told of errors of the queue itself, while anyone works or not. */
+  /** Called for errors of the queue itself, also while no worker is running. */
   onError: (error: unknown) => void
-  /** How often the processes, taking turns, look for jobs whose worker has fallen silent. */
+  /** How often one of the processes looks for jobs whose worker died. */
   superviseSeconds?: number
 }
 
 export interface PgBossQueue extends Queue {
-  /** To be called, and waited for, before anything else. Any number of processes may do so at once. */
+  /** Must be awaited before anything else. Several processes may call it at the same time. */
   start(): Promise<void>
-  /** Stops whoever still works here, then lets go of the database. */
+  /** Stops the workers of this process, then closes the connections. */
   stop(): Promise<void>
 }
+
+/** pg-boss owns this schema. */
+const SCHEMA = 'godwit_queue'
+/** Notifications are names of queues with new jobs, and batches that were cancelled. */
+const CHANNEL = 'godwit_queue'
 
 const HOUR = 3600
 const YEAR = 365 * 24 * HOUR
 
-const lineSettings = {
-  /** The least that pg-boss allows. */
+const queueSettings = {
+  /** The minimum of pg-boss. */
   heartbeatSeconds: 10,
   expireInSeconds: 24 * HOUR,
-  // pg-boss would end a job without telling anyone: it is to give up neither on one that fails nor on one that waits.
+  // pg-boss would end a job without calling `gaveUp`, so it must give up neither on failing nor on waiting jobs.
   retryLimit: 2 ** 31 - 1,
   retryDelay: 0,
   retentionSeconds: 10 * YEAR,
 }
 
-/** pg-boss on the same PostgreSQL, for any number of processes: a job of one that died goes to another. */
+/** Uses pg-boss on the same PostgreSQL, for any number of processes: another process gets the jobs of one that died. */
 export function createPgBossQueue({
   databaseUrl,
   db,
   onError,
   superviseSeconds = 3,
-  ...pace
+  ...timing
 }: PgBossQueueOptions): PgBossQueue {
   const boss = createBoss(databaseUrl, superviseSeconds, onError)
   const store = pgBossJobs(boss, db)
-  const workers = new Workers({ db, store, pace: { ...defaultTiming, keepEveryMs: 3000, ...pace } })
-  let listening: { close(): Promise<void> } | undefined
+  const workers = new Workers({
+    db,
+    store,
+    timing: { ...defaultTiming, keepEveryMs: 3000, ...timing },
+  })
+  let listener: { close(): Promise<void> } | undefined
 
-  const wake = (line?: QueueName) => workers.wake(line)
+  const wake = (queue?: QueueName) => workers.wake(queue)
   const interrupt = (batch: string) => workers.interrupt(batch)
 
   async function stop(): Promise<void> {
     await workers.stop()
-    await listening?.close()
+    await listener?.close()
     await boss.stop({ graceful: false })
   }
 
@@ -61,23 +70,23 @@ export function createPgBossQueue({
     async start() {
       try {
         await boss.start()
-        for (const line of queueNames) {
-          await boss.createQueue(line, lineSettings)
-          await boss.updateQueue(line, lineSettings)
+        for (const name of queueNames) {
+          await boss.createQueue(name, queueSettings)
+          await boss.updateQueue(name, queueSettings)
         }
-        const heard = (said: string) => (isQueueName(said) ? wake(said) : interrupt(said))
-        listening = await boss.getDb().listen?.(CHANNEL, heard, () => wake())
+        const onNotification = (text: string) => (isQueueName(text) ? wake(text) : interrupt(text))
+        listener = await boss.getDb().listen?.(CHANNEL, onNotification, () => wake())
       } catch (error) {
         await stop()
         throw error
       }
     },
     stop,
-    enqueue: (tx, kind, payloads, batch, line = 'jobs') =>
-      insertJobs(boss, tx, { kind, payloads, batch, line }),
+    enqueue: (tx, kind, payloads, batch, queue = 'jobs') =>
+      insertJobs(boss, tx, { kind, payloads, batch, queue }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: (line) => workers.running(line),
+    running: (queue) => workers.running(queue),
     interrupt,
     wake,
     work: (handlers, options) => workers.start(handlers, options),
@@ -96,11 +105,120 @@ function createBoss(
     schema: SCHEMA,
     schedule: false,
     superviseIntervalSeconds: superviseSeconds,
-    // Whose turn it is; not above the interval itself, or every second turn would be skipped.
+    // Below the interval, or every second supervision would be skipped.
     monitorIntervalSeconds: Math.max(1, superviseSeconds - 1),
     warningQueueSize: 1_000_000,
   })
   boss.on('error', onError)
   boss.on('warning', ({ message, data }) => onError(new Error(message, { cause: data })))
   return boss
+}
+
+interface Envelope {
+  kind: string
+  payload: unknown
+  /** The number of claims that ended without counting a failure. */
+  givenBack?: number
+}
+
+/** pg-boss counts the claims of a job: only the worker with the last number holds it. */
+interface PgBossJob extends HeldJob {
+  queue: QueueName
+  claim: number
+  givenBack: number
+}
+
+/**
+ * pg-boss claims jobs and takes over those of dead workers. All changes by a holder compare the number of its claim, which pg-boss's own
+ * `touch`, `complete` and `fail` do not: with them, a worker that was presumed dead could renew, complete or fail the run of its
+ * successor.
+ */
+function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
+  return {
+    // The job that has waited longest is next, whatever its kind.
+    async claim(atMost, queue) {
+      const rows = await boss.fetch<Envelope>(queue, { batchSize: atMost, includeMetadata: true })
+      return rows.map((row) => heldJob(row, queue))
+    },
+
+    // Uses pg-boss's own connections: a busy pool must not look like a dead worker. It also sets `started_on`, by which pg-boss expires
+    // jobs that take long.
+    async renew({ id, queue, claim }) {
+      const { rows } = await boss.getDb().executeSql(
+        `update ${SCHEMA}.job set heartbeat_on = now(), started_on = now()
+          where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
+        [queue, id, claim],
+      )
+      return rows.length === 1
+    },
+
+    async remove(tx, job) {
+      const { numAffectedRows } = await sql`delete from ${JOBS} where ${isHeld(job)}`.execute(tx)
+      return numAffectedRows === 1n
+    },
+
+    async returnToQueue(job, { pauseMs, isFailure }) {
+      const givenBack = job.givenBack + (isFailure ? 0 : 1)
+      await sql`update ${JOBS}
+        set state = 'retry', heartbeat_on = null,
+          start_after = now() + ${pauseMs} * interval '1 millisecond',
+          data = data || jsonb_build_object('givenBack', ${givenBack}::integer)
+        where ${isHeld(job)}`.execute(db)
+      if (pauseMs === 0) await notify(db, job.queue)
+    },
+  }
+}
+
+function heldJob(
+  { id, data, groupId, retryCount }: JobWithMetadata<Envelope>,
+  queue: QueueName,
+): PgBossJob {
+  const { kind, payload, givenBack = 0 } = data
+  const failures = retryCount - givenBack
+  const batch = groupId ?? ''
+  return { id, queue, kind, payload, batch, claim: retryCount, givenBack, failures }
+}
+
+const JOBS = sql.table(`${SCHEMA}.job`)
+const isOurs = sql`name in (${sql.join(queueNames)})`
+
+const isHeld = ({ id, queue, claim }: PgBossJob) =>
+  sql`name = ${queue} and id = ${id} and state = 'active' and retry_count = ${claim}`
+
+interface NewJobs {
+  kind: string
+  payloads: readonly unknown[]
+  batch: string
+  queue: QueueName
+}
+
+async function insertJobs(
+  boss: PgBoss,
+  tx: Db,
+  { kind, payloads, batch, queue }: NewJobs,
+): Promise<void> {
+  const jobs = payloads.map((payload) => ({ data: { kind, payload }, group: { id: batch } }))
+  await boss.insert(queue, jobs, { db: fromKysely(tx) })
+  await notify(tx, queue)
+}
+
+async function deleteBatch(tx: Db, batch: string): Promise<void> {
+  const deletion = sql`delete from ${JOBS} where ${isOurs} and group_id = ${batch}`
+  await deletion.execute(tx)
+  // To take over a job, pg-boss deletes its row and inserts a new one. A deletion that waited for that sees only the old row.
+  await deletion.execute(tx)
+  await notify(tx, batch)
+}
+
+export async function countJobs(db: Db): Promise<Backlog[]> {
+  const { rows } = await sql<Backlog>`
+    select data->>'kind' as kind, count(*) as jobs,
+      floor(extract(epoch from min(created_on)) * 1000) as oldest
+    from ${JOBS} where ${isOurs} group by 1`.execute(db)
+  return rows
+}
+
+/** Reaches every process once the transaction has committed. */
+async function notify(tx: Db, text: string): Promise<void> {
+  await sql`select pg_notify(${CHANNEL}, ${text})`.execute(tx)
 }

@@ -18,7 +18,7 @@ export interface QueueUnderTest {
   queue: Queue
 }
 
-/** What every queue must hold to. `make` gives one with short pauses: two failures and a job is given up. */
+/** Tests for every queue. `make` returns one with short pauses, which gives up a job after two failures. */
 export function queueContract(
   name: string,
   make: (t: TestContext) => Promise<QueueUnderTest>,
@@ -44,7 +44,7 @@ export function queueContract(
       assert.deepEqual(seen, [{ a: 1 }, { a: 2 }])
     })
 
-    test('knows how many jobs are under way here', async (t) => {
+    test('counts the jobs that run in this process', async (t) => {
       const { db, queue } = await make(t)
       const begun = Promise.withResolvers<void>()
       const going = Promise.withResolvers<void>()
@@ -64,7 +64,7 @@ export function queueContract(
       await until('no job runs here', () => queue.running() === 0)
     })
 
-    test('a job waits in its line: those of another are neither taken nor in the way', async (t) => {
+    test('jobs of another queue are neither claimed nor waited for', async (t) => {
       const { db, queue } = await make(t)
       const seen: unknown[] = []
       const going = Promise.withResolvers<void>()
@@ -101,7 +101,7 @@ export function queueContract(
       await until('nothing is left', async () => (await queue.backlog()).length === 0)
     })
 
-    test('the result and the end of the job are one transaction', async (t) => {
+    test('one transaction writes the result and removes the job', async (t) => {
       const { db, queue } = await make(t)
       const done = Promise.withResolvers<void>()
       let runs = 0
@@ -118,7 +118,7 @@ export function queueContract(
       assert.deepEqual(await logins(db), ['run-2'])
     })
 
-    test('what keeps failing is given up, and its owner is told why', async (t) => {
+    test('a job that keeps failing is given up, and its handler gets the reason', async (t) => {
       const { db, queue } = await make(t)
       const told = Promise.withResolvers<string>()
       let runs = 0
@@ -135,7 +135,7 @@ export function queueContract(
       assert.equal(runs, 2)
     })
 
-    test('what is hopeless is not tried again', async (t) => {
+    test('a permanent error is not retried', async (t) => {
       const { db, queue } = await make(t)
       const told = Promise.withResolvers<void>()
       let runs = 0
@@ -149,7 +149,7 @@ export function queueContract(
       assert.equal(runs, 1)
     })
 
-    test('what has to wait for something else is tried until that is back', async (t) => {
+    test('RetryLater is retried without counting failures', async (t) => {
       const { db, queue } = await make(t)
       const ended = Promise.withResolvers<string>()
       let runs = 0
@@ -164,7 +164,7 @@ export function queueContract(
       assert.equal(runs, 5)
     })
 
-    test('a job that knows when it can go on is not tried before, and others are', async (t) => {
+    test('a job with a due time is not run before, and does not delay others', async (t) => {
       const { db, queue } = await make(t)
       let dueAt = 0
       const ran: { payload: unknown; at: number }[] = []
@@ -187,11 +187,11 @@ export function queueContract(
         ran.map(({ payload }) => payload),
         ['later', 'another', 'later'],
       )
-      // Clocks of a database and of this process need not agree to the millisecond.
+      // The clocks of the database and of this process may differ by a millisecond.
       assert.ok(ran[2]!.at >= dueAt - 50, `${dueAt - ran[2]!.at} ms too early`)
     })
 
-    test('stopping gives the job back, and the next worker does it', async (t) => {
+    test('a stopped worker returns its job, and the next worker runs it', async (t) => {
       const { db, queue } = await make(t)
       const started = Promise.withResolvers<void>()
       const first = queue.work(
@@ -214,7 +214,7 @@ export function queueContract(
       assert.equal(await done.promise, 'again')
     })
 
-    test('a batch is called off: what waits never runs, what runs is stopped and cannot write', async (t) => {
+    test('jobs of a cancelled batch never start; running ones are aborted and cannot write', async (t) => {
       const { db, queue } = await make(t)
       const started = Promise.withResolvers<void>()
       const outcome = Promise.withResolvers<unknown>()
@@ -237,7 +237,7 @@ export function queueContract(
       assert.ok(!seen.includes('never'))
     })
 
-    test('what waits is counted by kind, and what has waited longest is named', async (t) => {
+    test('the backlog counts jobs by kind, with the age of the oldest', async (t) => {
       const { db, queue } = await make(t)
       const before = Date.now()
       await enqueue({ db, queue }, 1)
@@ -248,7 +248,7 @@ export function queueContract(
       assert.ok(line!.oldest >= before && line!.oldest <= Date.now())
     })
 
-    test('several jobs run side by side, no more than allowed', async (t) => {
+    test('jobs run concurrently, up to the limit', async (t) => {
       const { db, queue } = await make(t)
       let running = 0
       let most = 0

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 
-/** A piece of work to be done at least once, by whoever gets to it. The payload is plain JSON. */
+/** Work to be done at least once, by any process. The payload is plain JSON. */
 export interface Job {
   id: string
   kind: string
@@ -8,45 +8,44 @@ export interface Job {
 }
 
 export interface Run {
-  /** Aborted when the job was given to someone else, or the process is stopping. */
+  /** Aborted when another worker has taken over the job, or the process is stopping. */
   signal: AbortSignal
   /**
-   * The only way to end a job well: the result is written and the job leaves the queue in one transaction, which fails
-   * where the job is no longer ours. A worker that was given up for dead can thus never write.
+   * The only way to complete a job: one transaction writes the result and removes the job. It fails with LeaseLost if another worker
+   * has taken over the job, so a worker that was presumed dead can never write.
    */
   finish<T>(write: (tx: Db) => Promise<T>): Promise<T>
 }
 
 export interface Handler {
-  /** Throws when it might go better later, `RetryLater` when it will, and `Hopeless` when it cannot. */
+  /** Throws any error to be retried, `RetryLater` to be retried without counting a failure, `PermanentError` to give up at once. */
   run(job: Job, run: Run): Promise<void>
-  /** Told, in the transaction that drops the job, that nobody will try it again; users may see the reason. */
+  /** Called in the transaction that removes a job after its last attempt. Users may see the reason. */
   gaveUp(tx: Db, job: Job, reason: string): Promise<void>
-  /** Told the same after that has been committed. */
+  /** Called after that transaction has been committed. */
   afterGivingUp?(job: Job, reason: string): Promise<void>
 }
 
 export type Handlers = Readonly<Record<string, Handler>>
 
 export interface Working {
-  /** Ends what is under way (it stays in the queue) and takes nothing new. */
+  /** Aborts running jobs, which stay in the queue, and claims no more. Resolves when all have ended. */
   stop(): Promise<void>
 }
 
 /**
- * Jobs of one line wait for each other and for no others: what is slow by its nature, as whoever answers a webhook may be, is
- * never in the way of exports.
+ * Each queue has its own workers: receivers of webhooks may be slow, and must never delay exports.
  */
 export type QueueName = (typeof queueNames)[number]
 export const queueNames = ['jobs', 'webhooks'] as const
 export const isQueueName = (text: string): text is QueueName =>
-  queueNames.some((line) => line === text)
+  queueNames.some((name) => name === text)
 
 export interface WorkOptions {
   concurrency: number
-  /** Whose jobs are taken; `jobs` unless told. */
+  /** The queue whose jobs are run; `jobs` by default. */
   line?: QueueName
-  /** Told of every failed run and of errors of the queue itself. */
+  /** Called for every failed run and for errors of the queue itself. */
   onError: (error: unknown, job?: Job) => void
 }
 
@@ -57,37 +56,37 @@ export interface Backlog {
   oldest: number
 }
 
-/** One small port; a contract suite runs on every implementation. */
+/** `queue.contract.ts` runs on every implementation. */
 export interface Queue {
-  /** One job a payload, all of one batch. They exist if and when the caller's transaction commits. */
+  /** Adds one job per payload, all of one batch, when the caller's transaction commits. */
   enqueue(
     tx: Db,
     kind: string,
     payloads: readonly unknown[],
     batch: string,
-    line?: QueueName,
+    queue?: QueueName,
   ): Promise<void>
-  /** Takes all jobs of a batch out of the queue, with the caller's transaction. */
+  /** Removes all jobs of a batch when the caller's transaction commits. */
   cancel(tx: Db, batch: string): Promise<void>
-  /** After that commit: stops those under way here at once. Elsewhere they stop when they next renew their lease. */
+  /** Called after that commit: aborts the batch's jobs in this process at once. Others stop when they next renew their lease. */
   interrupt(batch: string): void
-  /** After that commit: work on the line begins at once rather than at the next look. On every line unless told. */
-  wake(line?: QueueName): void
+  /** Called after that commit: workers of one queue, or of all, look for jobs at once instead of at the next poll. */
+  wake(queue?: QueueName): void
   work(handlers: Handlers, options: WorkOptions): Working
-  /** How many jobs of the line are under way in this process. */
-  running(line?: QueueName): number
-  /** What waits to be done, by kind, and since when the oldest does. */
+  /** Counts the jobs of a queue that run in this process. */
+  running(queue?: QueueName): number
+  /** Counts all jobs by kind, with the time when the oldest was added. */
   backlog(): Promise<Backlog[]>
 }
 
-/** Trying again would change nothing. */
+/** A retry would fail in the same way. */
 export class PermanentError extends Error {
-  override name = 'Hopeless'
+  override name = 'PermanentError'
 }
 
 /**
- * What the job needs is away for a while, by no fault of its own: it is tried again until that is back, and not before
- * `dueAt` where that is known, in epoch milliseconds, or after `pauseMs`.
+ * Something that the job needs is unavailable for a while. The job is retried until it is back, not before `dueAt` (epoch
+ * milliseconds), or after `pauseMs`, without counting a failure.
  */
 export class RetryLater extends Error {
   override name = 'RetryLater'
@@ -104,7 +103,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** The job was given to someone else meanwhile; nothing of this run may be written. */
+/** Another worker has taken over the job; this run must write nothing. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost'
   constructor(job: Job) {

@@ -14,28 +14,27 @@ import {
 
 export interface HeldJob extends Job {
   batch: string
-  /** How many tries have failed. */
+  /** The number of failed attempts. */
   failures: number
 }
 
-/** Each but `claim` leaves a job alone that its caller no longer holds. */
+/** The jobs of one queue implementation. All functions but `claim` leave a job alone that the caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
-  claim(atMost: number, line: QueueName): Promise<Held[]>
-  /** A sign of life. False when the job is no longer ours. */
-  keep(job: Held): Promise<boolean>
-  /** False when the job is no longer ours. */
+  claim(atMost: number, queue: QueueName): Promise<Held[]>
+  /** Renews the lease. Returns false if another worker has taken over the job. */
+  renew(job: Held): Promise<boolean>
+  /** Returns false if another worker has taken over the job. */
   remove(tx: Db, job: Held): Promise<boolean>
-  giveBack(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
+  returnToQueue(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
 }
 
 export interface JobTiming {
-  /** How often a worker gives a sign of life. */
   keepEveryMs: number
-  /** How long an idle worker waits before it looks again unasked. */
+  /** How often an idle worker looks for jobs if nothing wakes it. */
   lookEveryMs: number
-  /** Pause before the second try; it doubles with every further one. */
+  /** The pause before the second attempt; it doubles with every further one. */
   firstPauseMs: number
-  /** Pause before a job is tried again that had to wait for something else. */
+  /** The pause after `RetryLater` without a time. */
   notNowPauseMs: number
   maxFailures: number
 }
@@ -50,48 +49,48 @@ export const defaultTiming: Omit<JobTiming, 'keepEveryMs'> = {
 export interface WorkerContext<Held extends HeldJob> {
   db: Db
   store: JobStore<Held>
-  pace: JobTiming
+  timing: JobTiming
 }
 
-/** While versions change: who knows the job's kind may be running already, or only after the next restart. */
+/** During an upgrade, another process may know the kind already, or this one only after its restart. */
 const UNKNOWN_KIND_PAUSE_MS = 10_000
 
-/** One try at a job, from its claim until it is finished, given back, given up or lost. */
+/** One attempt at a job, from its claim until it is finished, returned, given up or lost. */
 export class JobRun<Held extends HeldJob> {
   readonly #job: Held
-  readonly #place: WorkerContext<Held>
+  readonly #context: WorkerContext<Held>
   readonly #onError: WorkOptions['onError']
   readonly #stopping: AbortSignal
   readonly #lost = new AbortController()
-  /** Nothing is left to keep, whatever the handler still has to do. */
+  /** Aborted when there is no lease to renew any more, even if the handler is still running. */
   readonly #ended = new AbortController()
 
   constructor(
     job: Held,
-    place: WorkerContext<Held>,
+    context: WorkerContext<Held>,
     { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
   ) {
     this.#job = job
-    this.#place = place
+    this.#context = context
     this.#onError = onError
     this.#stopping = stopping
   }
 
-  lose(): void {
+  abortAsLost(): void {
     this.#lost.abort(new LeaseLost(this.#job))
   }
 
   async run(handlers: Handlers): Promise<void> {
-    if (this.#stopping.aborted) return this.#leaveToOthers()
+    if (this.#stopping.aborted) return this.#returnUncounted()
     const handler = handlers[this.#job.kind]
     if (!handler) {
       this.#onError(new Error(`unknown kind of job: "${this.#job.kind}"`), this.#job)
-      return this.#leaveToOthers(UNKNOWN_KIND_PAUSE_MS)
+      return this.#returnUncounted(UNKNOWN_KIND_PAUSE_MS)
     }
-    // A try that fails for the last time ends the job there and then: this one's worker was lost.
-    if (this.#job.failures >= this.#place.pace.maxFailures)
+    // A last attempt that fails removes the job at once. This job is still here, so the worker of its last attempt died.
+    if (this.#job.failures >= this.#context.timing.maxFailures)
       return this.#giveUp(handler, 'its worker was lost')
-    this.#keepHold()
+    this.#keepRenewing()
     try {
       await handler.run(this.#job, {
         signal: AbortSignal.any([this.#lost.signal, this.#stopping]),
@@ -104,16 +103,16 @@ export class JobRun<Held extends HeldJob> {
     }
   }
 
-  async #keepHold(): Promise<void> {
+  async #keepRenewing(): Promise<void> {
     const [ended, lost] = [this.#ended.signal, this.#lost.signal]
     for (;;) {
-      await sleep(this.#place.pace.keepEveryMs, undefined, { signal: ended }).catch(() => {})
+      await sleep(this.#context.timing.keepEveryMs, undefined, { signal: ended }).catch(() => {})
       if (ended.aborted || lost.aborted) return
       try {
-        const isOurs = await this.#place.store.keep(this.#job)
-        if (!isOurs && !ended.aborted) this.lose()
+        const isHeld = await this.#context.store.renew(this.#job)
+        if (!isHeld && !ended.aborted) this.abortAsLost()
       } catch (error) {
-        // The job may be given away before the database is back; the next sign of life or the finish will tell.
+        // Another worker may take the job before the database is back; the next renewal or `finish` detects that.
         this.#onError(error, this.#job)
       }
     }
@@ -121,20 +120,20 @@ export class JobRun<Held extends HeldJob> {
 
   async #handleFailure(error: unknown, handler: Handler): Promise<void> {
     if (error instanceof LeaseLost || this.#lost.signal.aborted) return
-    if (this.#stopping.aborted) return this.#leaveToOthers()
+    if (this.#stopping.aborted) return this.#returnUncounted()
     this.#onError(error, this.#job)
     if (this.#ended.signal.aborted) return
-    const { pace, store } = this.#place
-    if (error instanceof RetryLater) return this.#leaveToOthers(pauseUntil(error, pace))
+    const { timing, store } = this.#context
+    if (error instanceof RetryLater) return this.#returnUncounted(pauseOf(error, timing))
     const failures = this.#job.failures + 1
-    if (error instanceof PermanentError || failures >= pace.maxFailures)
+    if (error instanceof PermanentError || failures >= timing.maxFailures)
       return this.#giveUp(handler, publicReason(error))
-    const pauseMs = pace.firstPauseMs * 2 ** (failures - 1)
-    await store.giveBack(this.#job, { pauseMs, isFailure: true })
+    const pauseMs = timing.firstPauseMs * 2 ** (failures - 1)
+    await store.returnToQueue(this.#job, { pauseMs, isFailure: true })
   }
 
-  #leaveToOthers(pauseMs = 0): Promise<void> {
-    return this.#place.store.giveBack(this.#job, { pauseMs, isFailure: false })
+  #returnUncounted(pauseMs = 0): Promise<void> {
+    return this.#context.store.returnToQueue(this.#job, { pauseMs, isFailure: false })
   }
 
   async #giveUp(handler: Handler, reason: string): Promise<void> {
@@ -143,7 +142,7 @@ export class JobRun<Held extends HeldJob> {
   }
 
   async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
-    const { db, store } = this.#place
+    const { db, store } = this.#context
     const result = await db.transaction().execute(async (tx) => {
       if (!(await store.remove(tx, this.#job))) throw new LeaseLost(this.#job)
       return write(tx)
@@ -153,5 +152,5 @@ export class JobRun<Held extends HeldJob> {
   }
 }
 
-const pauseUntil = ({ dueAt, pauseMs }: RetryLater, { notNowPauseMs }: JobTiming): number =>
+const pauseOf = ({ dueAt, pauseMs }: RetryLater, { notNowPauseMs }: JobTiming): number =>
   dueAt === undefined ? (pauseMs ?? notNowPauseMs) : Math.max(0, Math.ceil(dueAt - Date.now()))

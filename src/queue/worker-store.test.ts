@@ -6,12 +6,12 @@ import { allScratchBytes, leastFreeBytes, noteWorker, SILENT_MS } from './worker
 const NOW = 1_700_000_000_000
 const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }
 
-onEachEngine('what is free', (engine) => {
-  test('is the least that any living worker has told', async (t) => {
+onEachEngine('free space', (engine) => {
+  test('is the smallest that any live worker reports', async (t) => {
     const { db } = await openDatabase(t, engine)
     const beat = (id: string, role: 'api' | 'worker', freeBytes: number | null, seenAt = NOW) =>
       noteWorker(db, { id, role, ...about, seenAt, freeBytes, scratchBytes: 2 })
-    assert.equal(await leastFreeBytes(db, NOW), null, 'nobody has told')
+    assert.equal(await leastFreeBytes(db, NOW), null, 'no process has reported')
     await beat('a', 'api', null)
     assert.equal(await leastFreeBytes(db, NOW), null, 'an API process cannot know')
     await beat('b', 'worker', 9_000_000_000_000)

@@ -1,30 +1,30 @@
 import type { Db } from '../db/database.ts'
 import type { Row, WorkersTable } from '../db/tables.ts'
 
-/** A process of the service, as it last told of itself. */
+/** A process of the service, as it last reported itself. */
 export interface WorkerRecord {
   id: string
   host: string
   pid: number
   role: WorkersTable['role']
   version: string
-  /** How many jobs it runs at once; none where it only answers requests. */
+  /** 0 if it only answers requests. */
   concurrency: number
   runningJobs: number
   startedAt: number
   seenAt: number
-  /** Where it writes what it exports; null where it does not export, or not onto a disk. */
+  /** Free space on the disk it exports to; null if it does not export, or not to a disk. */
   freeBytes: number | null
-  /** What its snapshots take; null where it does not export. */
+  /** The size of its snapshots; null if it does not export. */
   scratchBytes: number | null
 }
 
-/** Three signs of life missed, and a little more. */
+/** A process without a heartbeat for so long is considered dead: three heartbeats and a little more. */
 export const SILENT_MS = 35_000
-/** Long enough for someone to come and look why it is gone. */
-const FORGOTTEN_AFTER_MS = 3_600_000
+/** A dead process stays listed, so that an operator can see it. */
+const DELETE_AFTER_MS = 3_600_000
 
-/** A sign of life. Those who have given none for long are forgotten. */
+/** Records a heartbeat, and deletes processes that died long ago. */
 export async function noteWorker(db: Db, worker: WorkerRecord): Promise<void> {
   const { id, ...columns } = rowOf(worker)
   await db
@@ -34,16 +34,15 @@ export async function noteWorker(db: Db, worker: WorkerRecord): Promise<void> {
     .execute()
   await db
     .deleteFrom('workers')
-    .where('seen_at', '<', worker.seenAt - FORGOTTEN_AFTER_MS)
+    .where('seen_at', '<', worker.seenAt - DELETE_AFTER_MS)
     .execute()
 }
 
-/** It ends, and says so. */
 export async function removeWorker(db: Db, id: string): Promise<void> {
   await db.deleteFrom('workers').where('id', '=', id).execute()
 }
 
-/** What the living have told of the room they have: the least, for any of them may be the one. Null where none has. */
+/** Returns the smallest free space of all live processes, because any of them may run the next export; null if none reports it. */
 export async function leastFreeBytes(db: Db, now: number): Promise<number | null> {
   const { least } = await db
     .selectFrom('workers')
@@ -53,7 +52,7 @@ export async function leastFreeBytes(db: Db, now: number): Promise<number | null
   return least
 }
 
-/** What the snapshots of the living take together. */
+/** Returns the total size of the snapshots of all live processes. */
 export async function allScratchBytes(db: Db, now: number): Promise<number> {
   const { sum } = await db
     .selectFrom('workers')
@@ -63,7 +62,7 @@ export async function allScratchBytes(db: Db, now: number): Promise<number> {
   return Number(sum ?? 0)
 }
 
-/** Whoever started first comes first. */
+/** Oldest first. */
 export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
   const rows = await db
     .selectFrom('workers')

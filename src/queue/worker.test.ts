@@ -7,7 +7,7 @@ import type { HeldJob, JobStore } from './run-job.ts'
 import { Workers } from './worker.ts'
 
 const NEVER = 2 ** 31 - 1
-const pace = {
+const timing = {
   keepEveryMs: NEVER,
   lookEveryMs: NEVER,
   firstPauseMs: 0,
@@ -15,7 +15,7 @@ const pace = {
   maxFailures: 1,
 }
 
-/** A worker on every line, none of which has work; how often each has looked. */
+/** Starts an idle worker for every queue. Returns how often each has looked for jobs. */
 async function idleWorkers(t: TestContext) {
   const looks: Record<QueueName, number> = { jobs: 0, webhooks: 0 }
   const store: Pick<JobStore<HeldJob>, 'claim'> = {
@@ -24,21 +24,21 @@ async function idleWorkers(t: TestContext) {
       return []
     },
   }
-  const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, pace })
+  const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, timing })
   for (const line of queueNames) workers.start({}, { concurrency: 1, line, onError: () => {} })
   t.after(() => workers.stop())
   await until('each has looked once', () => queueNames.every((line) => looks[line] === 1))
   return { workers, looks }
 }
 
-test('who wakes one line lets the others sleep', async (t) => {
+test('waking one queue does not wake the others', async (t) => {
   const { workers, looks } = await idleWorkers(t)
   workers.wake('webhooks')
   await until('it has looked again', () => looks.webhooks === 2)
   assert.equal(looks.jobs, 1)
 })
 
-test('who names no line wakes all', async (t) => {
+test('waking without a name wakes all queues', async (t) => {
   const { workers, looks } = await idleWorkers(t)
   workers.wake()
   await until('all have looked again', () => queueNames.every((line) => looks[line] === 2))

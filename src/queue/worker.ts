@@ -8,38 +8,38 @@ import {
 } from './queue.ts'
 import { type HeldJob, JobRun, type WorkerContext } from './run-job.ts'
 
-/** Takes jobs as long as there is room for more, and runs them side by side. */
+/** Claims jobs up to its concurrency and runs them concurrently. */
 class Worker<Held extends HeldJob> implements Working {
   readonly #handlers: Handlers
   readonly #options: WorkOptions
-  readonly #place: WorkerContext<Held>
+  readonly #context: WorkerContext<Held>
   readonly #stopping = new AbortController()
-  readonly #underWay = new Map<Held, { run: JobRun<Held>; end: Promise<void> }>()
-  /** Rung while nobody waits, it is heard at the next wait: no work is overlooked. */
-  #bell = new AbortController()
+  readonly #running = new Map<Held, { run: JobRun<Held>; end: Promise<void> }>()
+  /** A wake-up before the worker sleeps ends its next sleep at once, so no job is overlooked. */
+  #wakeUp = new AbortController()
   readonly #working: Promise<void>
 
-  constructor(handlers: Handlers, options: WorkOptions, place: WorkerContext<Held>) {
+  constructor(handlers: Handlers, options: WorkOptions, context: WorkerContext<Held>) {
     this.#handlers = handlers
     this.#options = options
-    this.#place = place
-    this.#working = this.#takeJobs()
+    this.#context = context
+    this.#working = this.#runJobs()
   }
 
   wake(): void {
-    this.#bell.abort()
+    this.#wakeUp.abort()
   }
 
-  get line(): QueueName {
+  get queue(): QueueName {
     return this.#options.line ?? 'jobs'
   }
 
   running(): number {
-    return this.#underWay.size
+    return this.#running.size
   }
 
   interrupt(batch: string): void {
-    for (const [job, { run }] of this.#underWay) if (job.batch === batch) run.lose()
+    for (const [job, { run }] of this.#running) if (job.batch === batch) run.abortAsLost()
   }
 
   async stop(): Promise<void> {
@@ -48,58 +48,58 @@ class Worker<Held extends HeldJob> implements Working {
     await this.#working
   }
 
-  async #takeJobs(): Promise<void> {
+  async #runJobs(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const room = this.#options.concurrency - this.#underWay.size
-      const jobs = room > 0 ? await this.#claim(room) : []
-      for (const job of jobs) this.#begin(job)
-      if (jobs.length === 0) await this.#untilWoken()
+      const free = this.#options.concurrency - this.#running.size
+      const jobs = free > 0 ? await this.#claim(free) : []
+      for (const job of jobs) this.#start(job)
+      if (jobs.length === 0) await this.#sleepUntilWoken()
     }
-    await Promise.all(this.#underWay.values().map(({ end }) => end))
+    await Promise.all(this.#running.values().map(({ end }) => end))
   }
 
   async #claim(atMost: number): Promise<Held[]> {
     try {
-      return await this.#place.store.claim(atMost, this.line)
+      return await this.#context.store.claim(atMost, this.queue)
     } catch (error) {
       this.#options.onError(error)
       return []
     }
   }
 
-  async #untilWoken(): Promise<void> {
-    const { lookEveryMs } = this.#place.pace
-    await sleep(lookEveryMs, undefined, { signal: this.#bell.signal }).catch(() => {})
-    this.#bell = new AbortController()
+  async #sleepUntilWoken(): Promise<void> {
+    const { lookEveryMs } = this.#context.timing
+    await sleep(lookEveryMs, undefined, { signal: this.#wakeUp.signal }).catch(() => {})
+    this.#wakeUp = new AbortController()
   }
 
-  #begin(job: Held): void {
+  #start(job: Held): void {
     const { onError } = this.#options
-    const run = new JobRun(job, this.#place, { onError, stopping: this.#stopping.signal })
+    const run = new JobRun(job, this.#context, { onError, stopping: this.#stopping.signal })
     const end = run
       .run(this.#handlers)
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLost)) onError(error, job)
       })
       .finally(() => {
-        this.#underWay.delete(job)
+        this.#running.delete(job)
         this.wake()
       })
-    this.#underWay.set(job, { run, end })
+    this.#running.set(job, { run, end })
   }
 }
 
-/** All that work on one queue in this process. */
+/** All workers of this process. */
 export class Workers<Held extends HeldJob> {
-  readonly #place: WorkerContext<Held>
+  readonly #context: WorkerContext<Held>
   readonly #workers = new Set<Worker<Held>>()
 
-  constructor(place: WorkerContext<Held>) {
-    this.#place = place
+  constructor(context: WorkerContext<Held>) {
+    this.#context = context
   }
 
   start(handlers: Handlers, options: WorkOptions): Working {
-    const worker = new Worker(handlers, options, this.#place)
+    const worker = new Worker(handlers, options, this.#context)
     this.#workers.add(worker)
     return {
       stop: async () => {
@@ -109,18 +109,18 @@ export class Workers<Held extends HeldJob> {
     }
   }
 
-  wake(line?: QueueName): void {
+  wake(queue?: QueueName): void {
     for (const worker of this.#workers)
-      if (line === undefined || worker.line === line) worker.wake()
+      if (queue === undefined || worker.queue === queue) worker.wake()
   }
 
   interrupt(batch: string): void {
     for (const worker of this.#workers) worker.interrupt(batch)
   }
 
-  running(line: QueueName = 'jobs'): number {
-    const there = this.#workers.values().filter((worker) => worker.line === line)
-    return there.reduce((sum, worker) => sum + worker.running(), 0)
+  running(queue: QueueName = 'jobs'): number {
+    const workers = this.#workers.values().filter((worker) => worker.queue === queue)
+    return workers.reduce((sum, worker) => sum + worker.running(), 0)
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { type Account, type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 

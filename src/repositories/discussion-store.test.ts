@@ -6,21 +6,16 @@ import { addManyIssues } from '../../test/support/forge/many-issues.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
+import { LeaseTaken } from '../db/lease-store.ts'
 import { type Batch, readingOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { WaitUntil } from '../sources/forge-errors.ts'
-import {
-  keepBatch,
-  keptDiscussions,
-  ReadingTaken,
-  sweepDiscussions,
-  takeReading,
-} from './discussion-store.ts'
+import { keepBatch, keptDiscussions, leaseReading, sweepDiscussions } from './discussion-store.ts'
 import { factsOfUnreadable } from './facts.ts'
 import { budgetInDatabase } from './forge-budget-store.ts'
 import { putRepository } from './repository-store.ts'
 
-type Table = 'discussion_groups' | 'discussion_readings' | 'discussion_readers'
+type Table = 'discussion_groups' | 'discussion_readings'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -91,10 +86,10 @@ onEachEngine('discussions in the database', (engine) => {
       const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
       await keepBatch(db, 'https://x', name, batch, keptAt)
     }
-    await takeReading(db, 'https://x', beingRead, { reader: 'r', token: 't', now })
-    const long = { reader: 'dead', token: 'd', now: now - 31 * DAY }
+    await leaseReading(db, 'https://x', beingRead, { reader: 'r', now })
+    const long = { reader: 'dead', now: now - 31 * DAY }
     for (const name of [gone, { owner: 'alice', name: 'never-read' }])
-      await takeReading(db, 'https://x', name, long)
+      await leaseReading(db, 'https://x', name, long)
     await sweepDiscussions(db, () => now)
     const left = async (table: Table) =>
       (await db.selectFrom(table).select('repository').orderBy('repository').execute()).map(
@@ -107,7 +102,11 @@ onEachEngine('discussions in the database', (engine) => {
     ]
     assert.deepEqual(await left('discussion_groups'), expected)
     assert.deepEqual(await left('discussion_readings'), expected)
-    assert.deepEqual(await left('discussion_readers'), ['https://x alice/being-read'])
+    const leases = await db.selectFrom('leases').select('name').execute()
+    assert.deepEqual(
+      leases.map((lease) => lease.name),
+      ['reading the records of alice/being-read from https://x'],
+    )
   })
 
   it('are not read while they are deleted, nor deleted when they were read just before', async (t) => {
@@ -117,14 +116,14 @@ onEachEngine('discussions in the database', (engine) => {
     const batch = { put: [], remove: [], cursor: 'c', progress: {} } as unknown as Batch
     const keep = (at: number) => keepBatch(db, 'https://x', name, batch, at)
     await keep(0)
-    const order = { reader: 'r', token: 't', now }
+    const order = { reader: 'r', now }
     let isReadBefore = true
     const watched = new Proxy(db, {
       get(target, key) {
         const own: unknown = Reflect.get(target, key)
         if (key !== 'transaction') return typeof own === 'function' ? own.bind(target) : own
         const execute = async (work: (tx: Db) => Promise<unknown>) => {
-          await assert.rejects(takeReading(db, 'https://x', name, order), ReadingTaken)
+          await assert.rejects(leaseReading(db, 'https://x', name, order), LeaseTaken)
           if (isReadBefore) await keep(now)
           isReadBefore = false
           return db.transaction().execute(work)
@@ -137,7 +136,7 @@ onEachEngine('discussions in the database', (engine) => {
     await keep(0)
     await sweepDiscussions(watched, () => now)
     assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, null)
-    await takeReading(db, 'https://x', name, order)
+    await leaseReading(db, 'https://x', name, order)
   })
 })
 

@@ -1,5 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
+import {
+  acquireLease,
+  deleteLeasesExpiredBefore,
+  type Lease,
+  LeaseTaken,
+  releaseLease,
+  renewLease,
+} from '../db/lease-store.ts'
 import type { Batch, Group, Kept } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
@@ -35,86 +42,33 @@ export async function keptDiscussions(
   }
 }
 
-/** Another reads it now. */
-export class ReadingTaken extends Error {
-  override name = 'ReadingTaken'
-}
+const READING_TTL_MS = 120_000
 
-/** So long a reader may be silent before another may begin. */
-const HELD_MS = 120_000
-
-/** Two who read the same at once would undo each other's work. `reader` may take it again at once, as after a crash. */
-export async function takeReading(
+/** Throws LeaseTaken if another reader has it: two at once would undo each other's work. */
+export async function leaseReading(
   db: Db,
   forge: string,
-  name: RepositoryName,
-  { reader, token, now }: { reader: string; token: string; now: number },
-): Promise<void> {
-  const repository = readingKey(forge, name)
-  const taken = { reader, token, held_until: now + HELD_MS }
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('discussion_readers')
-    .values({ repository, ...taken })
-    .onConflict((known) =>
-      known
-        .column('repository')
-        .doUpdateSet(taken)
-        .where((is) =>
-          is.or([
-            is('discussion_readers.reader', '=', reader),
-            is('discussion_readers.held_until', '<', now),
-            // Noted by a clock that was wrong.
-            is('discussion_readers.held_until', '>', now + 2 * HELD_MS),
-          ]),
-        ),
-    )
-    .executeTakeFirst()
-  if (numInsertedOrUpdatedRows !== 1n)
-    throw new ReadingTaken(`another migration is reading the records of ${name.owner}/${name.name}`)
+  repository: RepositoryName,
+  { reader, now }: { reader: string; now: number },
+): Promise<Lease> {
+  const name = `reading the records of ${keyOfName(repository)} from ${forge}`
+  const lease = await acquireLease(db, { name, holder: reader, ttlMs: READING_TTL_MS, now })
+  if (!lease) throw new LeaseTaken({ name })
+  return lease
 }
 
-/** A sign of life; throws where another has taken it meanwhile. */
-export async function holdReading(
-  tx: Db,
-  forge: string,
-  name: RepositoryName,
-  { token, now }: { token: string; now: number },
-): Promise<void> {
-  const { numUpdatedRows } = await tx
-    .updateTable('discussion_readers')
-    .set({ held_until: now + HELD_MS })
-    .where('repository', '=', readingKey(forge, name))
-    .where('token', '=', token)
-    .executeTakeFirst()
-  if (numUpdatedRows !== 1n)
-    throw new ReadingTaken(`another migration is reading the records of ${name.owner}/${name.name}`)
-}
-
-export async function endReading(
-  db: Db,
-  forge: string,
-  name: RepositoryName,
-  token: string,
-): Promise<void> {
-  await db
-    .deleteFrom('discussion_readers')
-    .where('repository', '=', readingKey(forge, name))
-    .where('token', '=', token)
-    .execute()
-}
-
-/** A batch counts as a whole, with its cursor, or not at all; where `token` is given, only while it holds the reading. */
+/** Stores a batch and its cursor in one transaction. Throws LeaseTaken if `lease` is given and was lost. */
 export async function keepBatch(
   db: Db,
   forge: string,
   name: RepositoryName,
   { put, remove, cursor }: Batch,
   now: number,
-  token?: string,
+  lease?: Lease,
 ): Promise<void> {
   const repository = readingKey(forge, name)
   await db.transaction().execute(async (tx) => {
-    if (token !== undefined) await holdReading(tx, forge, name, { token, now })
+    if (lease) await renewLease(tx, lease, now)
     for (const group of put) await putGroup(tx, repository, group)
     for (const key of remove)
       await tx
@@ -199,18 +153,13 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
 
 const GROUPS_AT_ONCE = 50
 
-/** For so long what was read of a repository is of use if it comes back. */
+/** How long records of a repository that is gone are kept, in case it comes back. */
 const UNUSED_MS = 30 * 24 * 3_600_000
 
-const SWEEPER = 'sweep'
-
-/**
- * Deletes what was read of repositories that are gone, or have another name, and that nobody has read for long; also what readers
- * left who died long ago.
- */
+/** Deletes records of repositories that left the catalogue and were not read for long, and leases of readers that died long ago. */
 export async function sweepDiscussions(db: Db, now: () => number): Promise<void> {
   const unusedSince = now() - UNUSED_MS
-  await db.deleteFrom('discussion_readers').where('held_until', '<', unusedSince).execute()
+  await deleteLeasesExpiredBefore(db, unusedSince)
   const rows = await db
     .selectFrom('discussion_readings')
     .select('repository')
@@ -223,28 +172,27 @@ export async function sweepDiscussions(db: Db, now: () => number): Promise<void>
   )
   for (const { forge, name } of readings) {
     if (known.has(keyOfName(name))) continue
-    const token = randomUUID()
     try {
-      await takeReading(db, forge, name, { reader: SWEEPER, token, now: now() })
-      await deleteReading(db, forge, name, { token, now: now(), unusedSince })
+      const lease = await leaseReading(db, forge, name, { reader: 'sweep', now: now() })
+      try {
+        await deleteReading(db, readingKey(forge, name), { lease, now: now(), unusedSince })
+      } finally {
+        await releaseLease(db, lease)
+      }
     } catch (error) {
-      if (!(error instanceof ReadingTaken)) throw error
-    } finally {
-      await endReading(db, forge, name, token)
+      if (!(error instanceof LeaseTaken)) throw error
     }
   }
 }
 
-/** For whoever has taken it; nothing where it was read meanwhile. */
+/** Deletes nothing if the records were read since `unusedSince`. */
 async function deleteReading(
   db: Db,
-  forge: string,
-  name: RepositoryName,
-  { token, now, unusedSince }: { token: string; now: number; unusedSince: number },
+  repository: string,
+  { lease, now, unusedSince }: { lease: Lease; now: number; unusedSince: number },
 ): Promise<void> {
-  const repository = readingKey(forge, name)
   await db.transaction().execute(async (tx) => {
-    await holdReading(tx, forge, name, { token, now })
+    await renewLease(tx, lease, now)
     const { numDeletedRows } = await tx
       .deleteFrom('discussion_readings')
       .where('repository', '=', repository)

@@ -1,7 +1,7 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import { mapInTurns } from '../lib/turns.ts'

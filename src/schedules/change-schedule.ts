@@ -1,24 +1,22 @@
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { faultByName } from '../migrations/faults-by-name.ts'
+import { type Fault, faultByName, InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { refuseUnlockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
 import { type StartParts, snapshotOf } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { nextRun } from './next-run.ts'
+import { isTimeZone, nextRun } from './next-run.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
-import { isTimeZone } from './wall-clock.ts'
 
 export interface ScheduleParts extends StartParts {
   db: Db
   maxSchedules: number
 }
 
-/** As far as somebody said: what is left out stays as it is, or as it usually is. */
+/** A request to create or change a schedule. A field that is left out keeps its value, or gets the default. */
 export interface AskedSchedule {
   repositories?: string[]
   options: Partial<MigrationOptions>
@@ -32,7 +30,7 @@ export interface AskedSchedule {
 
 export const DEFAULT_KEEP = 4
 
-/** Checks all that a start would check, and more. All of it or nothing. */
+/** Throws InvalidRequest, also for everything that the start of a migration would refuse. */
 export async function makeSchedule(
   parts: ScheduleParts,
   scope: Scope,
@@ -60,9 +58,9 @@ function tooMany({ owner }: Scope, max: number): InvalidRequest {
   return new InvalidRequest([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
 }
 
-const MAX_TRIES = 5
+const MAX_ATTEMPTS = 5
 
-/** Whoever resumes a schedule of an organization is who it runs as from then on. */
+/** The person who resumes a schedule becomes its maker: it runs with their rights from then on. */
 export async function changeSchedule(
   parts: ScheduleParts,
   scope: Scope,
@@ -71,7 +69,7 @@ export async function changeSchedule(
   asked: AskedSchedule,
 ): Promise<Schedule> {
   const { db, now } = parts
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const known = await findSchedule(db, scope, id)
     if (!known) throw new NotFound()
     const options = { ...known.options, ...asked.options }
@@ -79,17 +77,18 @@ export async function changeSchedule(
     const isPaused = asked.isPaused ?? known.isPaused
     const isResumed = known.isPaused && !isPaused
     const time = now()
-    // What was not due while it was paused is not made up for.
+    // Runs that were missed during the pause are not made up for.
     const isMoved = isResumed || !isSameTiming(request, known)
     const nextRunAt = isMoved ? nextRun(request, time) : known.nextRunAt
     const maker = isResumed ? viewer : known.maker
     const change = { ...request, isPaused, maker, nextRunAt, now: time }
     if (await updateSchedule(db, known, change)) return (await findSchedule(db, scope, id))!
-    if (tries === MAX_TRIES) throw new Error(`schedule ${id} is changed by others all the time`)
+    if (attempt === MAX_ATTEMPTS)
+      throw new Error(`schedule ${id} was changed at the same time, ${MAX_ATTEMPTS} times`)
   }
 }
 
-/** Where it becomes daily, the day of the week that it had is no mistake. */
+/** A weekly schedule that becomes daily loses its weekday, even if the request does not say so. */
 const dropWeekday = (asked: AskedSchedule): AskedSchedule =>
   asked.every === 'day' && asked.weekday === undefined ? { ...asked, weekday: null } : asked
 
@@ -99,7 +98,7 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
   one.at === other.at &&
   one.timeZone === other.timeZone
 
-/** Where it changes something else, a repository that is gone is named: no list was sent that an index could be of. */
+/** If the request has no list of repositories, errors name the repository instead of its index. */
 async function checkedChange(
   parts: StartParts,
   scope: Scope,
@@ -118,7 +117,7 @@ async function checkedChange(
 
 type Unchecked = AskedSchedule & { options: MigrationOptions; keep: number }
 
-/** All that is wrong with the timing at once; then what a start would refuse, if that is new. */
+/** Reports all errors of the timing at once. Then checks what a start would refuse, if it has changed. */
 async function checked(
   parts: StartParts,
   scope: Scope,
@@ -153,7 +152,7 @@ const DAILY_WITH_WEEKDAY: Fault = {
   message: 'Only a weekly schedule has a weekday.',
 }
 
-/** Full names, as the host spells them. */
+/** Returns full names, as the host spells them. */
 async function checkedNames(
   parts: StartParts,
   scope: Scope,

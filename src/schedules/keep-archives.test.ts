@@ -44,7 +44,7 @@ async function keepScene(t: TestContext, engine: Engine, asked: Partial<AskedSch
 }
 
 onEachEngine('retention', (engine) => {
-  test('keeps the last archive that holds a repository which is gone, until it is back', async (t) => {
+  test('keeps the last archive with a repository that was deleted, until a newer archive has it', async (t) => {
     const scene = await keepScene(t, engine)
     const { host, db } = scene
     assert.equal(await scene.runAgain(), 'exported')
@@ -76,7 +76,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.archives(), [1, 2])
   })
 
-  test('does not count a repository that a newer archive skips', async (t) => {
+  test('ignores a newer archive that skips the repository', async (t) => {
     const scene = await keepScene(t, engine, { options: { allowPartial: true } })
     await scene.runAgain()
     scene.host.contents.set('alice/birds', 'broken')
@@ -88,7 +88,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
   })
 
-  test('does not count a repository that a newer archive holds without its git data', async (t) => {
+  test('ignores a newer archive without the git data of the repository', async (t) => {
     const scene = await keepScene(t, engine)
     await scene.runAgain()
     await scene.change({ options: { excludeGitData: true } })
@@ -101,7 +101,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.archives(), [4])
   })
 
-  test('protects an archive for what it alone holds, and releases it when asked to', async (t) => {
+  test('protects an archive with the only copy of a repository, until it is released', async (t) => {
     const scene = await keepScene(t, engine, {
       repositories: ['alice/atlas', 'alice/birds', 'bob/notes'],
     })
@@ -127,7 +127,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual((await scene.runs(scene.schedule))[0]!.skipped.length, 2)
   })
 
-  test('says that a run is partial also while the archive is one of those to keep', async (t) => {
+  test('reports a partial run also while its archive is within the number to keep', async (t) => {
     const scene = await keepScene(t, engine, { keep: 3 })
     await scene.runAgain()
     scene.host.contents.delete('alice/birds')
@@ -136,7 +136,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.archives(), [1, 3, 4, 5])
   })
 
-  test('protects what was taken off the list, and does not call later runs partial', async (t) => {
+  test('protects repositories removed from the schedule, and does not report later runs as partial', async (t) => {
     const scene = await keepScene(t, engine)
     await scene.runAgain()
     await scene.change({ repositories: ['alice/atlas'] })
@@ -144,7 +144,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])
   })
 
-  test('starts a migration that fails where nothing is left, and refuses a caller', async (t) => {
+  test('starts a failing migration if no repository is left, and refuses a run by request', async (t) => {
     const scene = await keepScene(t, engine)
     await scene.runAgain()
     scene.host.contents.clear()
@@ -155,7 +155,7 @@ onEachEngine('retention', (engine) => {
     assert.deepEqual(await scene.archives(), [1])
   })
 
-  test('keeps archives of an organization whose schedule was stopped; those of a person expire', async (t) => {
+  test('keeps the archives of a paused schedule of an organization; those of a person expire', async (t) => {
     const scene = await keepScene(t, engine)
     const { db, octo, alice, clock } = scene
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')

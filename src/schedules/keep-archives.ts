@@ -2,8 +2,13 @@ import { keyOf } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import { type ArchivedRepository, archivedRepositories } from '../migrations/archive-store.ts'
-import { type DeleteParts, deleteArchive, removeArchive } from '../migrations/delete-archive.ts'
+import {
+  type ArchivedRepository,
+  archivedRepositories,
+  type DeleteParts,
+  deleteArchive,
+  removeArchive,
+} from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
@@ -19,17 +24,17 @@ export interface KeepParts {
 }
 
 /**
- * Keeps the newest archives of each schedule, as many as it says, and those that hold a repository which no newer one holds. Deletes
- * the others. Those that are kept do not expire while the schedule is there: their time is put off, so that they expire in the usual
- * time after it is gone. Archives of other migrations are not touched.
+ * Keeps the newest archives of each schedule, up to its number, and those with a repository that no newer archive contains. Deletes the
+ * others. Kept archives do not expire while the schedule exists: their expiry is postponed, so they expire in the usual time after
+ * it is deleted. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
   const { db, now, log, archiveTtlMs } = parts
   const archives = await scheduledArchives(db)
   const kept: ScheduledArchive[] = []
-  for (const ofOne of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
-    const { protectedArchives, deletable } = await archivesBeyondKeep(db, ofOne)
-    kept.push(...ofOne.slice(0, ofOne[0]!.keep), ...protectedArchives)
+  for (const scheduled of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
+    const { protectedArchives, deletable } = await archivesBeyondKeep(db, scheduled)
+    kept.push(...scheduled.slice(0, scheduled[0]!.keep), ...protectedArchives)
     for (const { id, scheduleId } of deletable) {
       await removeArchive(parts, id)
       const about = { audit: 'migration.delete_archive', migration: id, schedule: scheduleId }
@@ -37,17 +42,17 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
     }
   }
   const time = now()
-  const wanted = kept.filter(
+  const toPostpone = kept.filter(
     ({ expiresAt, isAbandoned }) => !isAbandoned && expiresAt < time + archiveTtlMs / 2,
   )
-  for (const some of statementBatches(wanted)) {
+  for (const batch of statementBatches(toPostpone)) {
     await db
       .updateTable('migrations')
       .set({ archive_expires_at: time + archiveTtlMs })
       .where(
         'id',
         'in',
-        some.map(({ id }) => id),
+        batch.map(({ id }) => id),
       )
       .where('archive_expires_at', 'is not', null)
       .execute()
@@ -55,18 +60,18 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
 }
 
 interface ScheduledArchive {
-  /** Of the migration. */
+  /** The id of the migration. */
   id: number
   repositoryCount: number
   createdAt: number
   expiresAt: number
   scheduleId: number
   keep: number
-  /** The service has stopped the schedule of a person: nobody is there any more who wants its archives. */
+  /** The service has paused the schedule of a person, so nobody needs its archives any more. */
   isAbandoned: boolean
 }
 
-/** Returns the archives of all schedules, or of some, newest first. A run that failed has none. */
+/** Returns the archives of all schedules, or of the given ones, newest first. */
 async function scheduledArchives(
   db: Db,
   scheduleIds?: readonly number[],
@@ -90,18 +95,18 @@ async function scheduledArchives(
   }))
 }
 
-/** Sorts the archives of one schedule that are more than it keeps. `archives` are all that it has, newest first. */
+/** Sorts the archives of one schedule beyond its number to keep. `archives` are all of them, newest first. */
 async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[]) {
   const protectedArchives: (ScheduledArchive & ProtectedArchive)[] = []
   const deletable: ScheduledArchive[] = []
   const keep = archives[0]?.keep ?? 0
   if (archives.length <= keep) return { protectedArchives, deletable }
-  const heldByNewer = new Set<string>()
-  const heldByEach = await archivedRepositories(db, archives)
+  const inNewerArchives = new Set<string>()
+  const repositoriesOfEach = await archivedRepositories(db, archives)
   for (const [at, archive] of archives.entries()) {
-    const held = heldByEach[at]!
-    const only = held.filter((each) => !heldByNewer.has(keysOf(each)[0]!))
-    for (const key of held.flatMap(keysOf)) heldByNewer.add(key)
+    const archived = repositoriesOfEach[at]!
+    const only = archived.filter((each) => !inNewerArchives.has(keysOf(each)[0]!))
+    for (const key of archived.flatMap(keysOf)) inNewerArchives.add(key)
     if (at < keep) continue
     const repositories = only.map(({ fullName }) => fullName)
     if (only.length === 0) deletable.push(archive)

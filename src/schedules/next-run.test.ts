@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextRun } from './next-run.ts'
+import { isTimeZone, nextRun } from './next-run.ts'
 import type { Timing } from './schedule.ts'
-import { isTimeZone } from './wall-clock.ts'
 
 const daily = (at: string, timeZone: string): Timing => ({
   every: 'day',
@@ -22,7 +21,7 @@ function dueTimes(timing: Timing, after: string, count: number): string[] {
   return due
 }
 
-test('every day at a time of the place, whatever the season', () => {
+test('a daily schedule runs at the same local time in summer and winter', () => {
   assert.deepEqual(dueTimes(daily('03:30', 'Europe/Zurich'), '2026-03-27T12:00Z', 4), [
     '2026-03-28T02:30Z',
     '2026-03-29T01:30Z',
@@ -36,7 +35,7 @@ test('every day at a time of the place, whatever the season', () => {
   ])
 })
 
-test('a time that does not exist that day is due at the first moment after', () => {
+test('a time that does not exist on a day is due at the first moment after it', () => {
   // At 02:00 the clocks go to 03:00.
   assert.deepEqual(dueTimes(daily('02:30', 'Europe/Zurich'), '2026-03-28T12:00Z', 2), [
     '2026-03-29T01:00Z',
@@ -65,7 +64,7 @@ test('a time that occurs twice is due once, the first time', () => {
   ])
 })
 
-test('every week on a day, also across the change of a month and of the clocks', () => {
+test('a weekly schedule runs on its weekday, across months and changes of the clocks', () => {
   const sundays: Timing = { ...daily('02:30', 'Europe/Zurich'), every: 'week', weekday: 'sunday' }
   assert.deepEqual(dueTimes(sundays, '2026-10-17T00:00Z', 4), [
     '2026-10-18T00:30Z',
@@ -85,13 +84,13 @@ test('every week on a day, also across the change of a month and of the clocks',
   ])
 })
 
-test('a moment that is due is not due again', () => {
+test('the next run after a due time is a later one', () => {
   const [due] = dueTimes(daily('03:30', 'UTC'), '2026-01-01T03:29Z', 1)
   assert.equal(due, '2026-01-01T03:30Z')
   assert.deepEqual(dueTimes(daily('03:30', 'UTC'), '2026-01-01T03:30Z', 1), ['2026-01-02T03:30Z'])
 })
 
-test('in time zones all over the world, a year of days has a run each, in order and close to its time', () => {
+test('in time zones all over the world, every day of a year has one run, in order and close to its time', () => {
   for (const timeZone of Intl.supportedValuesOf('timeZone').filter((_, at) => at % 40 === 0)) {
     const timing = daily('02:30', timeZone)
     let last = nextRun(timing, Date.UTC(2026, 0, 1))
@@ -104,7 +103,7 @@ test('in time zones all over the world, a year of days has a run each, in order 
   }
 })
 
-test('time zones are known by name', () => {
+test('time zones are recognized by their names', () => {
   for (const good of ['UTC', 'Europe/Zurich', 'America/Argentina/Ushuaia', 'Etc/GMT+5'])
     assert.ok(isTimeZone(good), good)
   for (const bad of ['', '+01:00', '-0800', 'Mars/Olympus', 'Europe/Zurich ', 'Z', '../etc'])

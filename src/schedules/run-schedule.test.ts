@@ -21,7 +21,7 @@ const loseAccess = ({ db }: ScheduleScene, login: string) =>
   db.deleteFrom('collaborators').where('login_key', '=', login).execute()
 
 onEachEngine('a schedule', (engine) => {
-  test('is run once however many try, and not before its time', async (t) => {
+  test('runs once, however many processes try, and not before its time', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
     const schedule = await scene.make()
     assert.equal(new Date(schedule.nextRunAt).toISOString(), '2026-06-02T00:30:00.000Z')
@@ -37,7 +37,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
-  test('keeps its time where the start is not written: all of it or nothing', async (t) => {
+  test('stays due if the start fails, without a partial write', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts } = scene
     const enqueue = async () => {
@@ -52,7 +52,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('makes up once for what it missed', async (t) => {
+  test('makes up for all missed times with one run', async (t) => {
     const scene = await dueScene(t, engine)
     scene.clock.now += 10 * DAY + 3 * HOUR
     await scene.runDue()
@@ -63,7 +63,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(nextRunAt, scene.schedule.nextRunAt + 11 * DAY)
   })
 
-  test('never has two runs at once: the later one is skipped, and that is noted', async (t) => {
+  test('skips a run while the previous one has not ended, and records that', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock } = scene
     await scene.runDue()
@@ -92,7 +92,7 @@ onEachEngine('a schedule', (engine) => {
     )
   })
 
-  test('runs when somebody asks for it, once, and its next time stays', async (t) => {
+  test('runs once by request, without changing its next time', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
     const schedule = await scene.make({ isPaused: true })
     const tries = await Promise.allSettled(Array.from({ length: 4 }, () => scene.runNow(schedule)))
@@ -108,7 +108,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await scene.again(schedule), schedule)
   })
 
-  test('skips what its account may no longer migrate, and says so', async (t) => {
+  test('skips repositories that its owner may no longer migrate, with a reason', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, host } = scene
     await loseAccess(scene, 'alice')
@@ -136,7 +136,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.runs(schedule)).length, 2)
   })
 
-  test('stops when every token of its account is revoked, and not when they expire', async (t) => {
+  test('is paused when every token of its maker is revoked, but not when they expire', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db, alice, parts } = scene
     const token = { name: '', expiresAt: clock.now - 1, now: 0 }
@@ -172,7 +172,7 @@ onEachEngine('a schedule', (engine) => {
     await assert.rejects(change(), NotFound)
   })
 
-  test('of an organization needs its maker to be an owner still; another owner may take it over', async (t) => {
+  test('of an organization is paused when its maker is no longer an owner; another owner can resume it', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
     const { octo, clock, db, alice, parts } = scene
     const bob = await scene.person('bob')
@@ -206,7 +206,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(await startedBy(), 'bob')
   })
 
-  test('is told why where a start would be refused', async (t) => {
+  test('records the reason if the start is refused', async (t) => {
     const scene = await dueScene(t, engine)
     await scene.start(['alice/atlas'])
     await scene.runDue({ maxUnfinished: 1 })
@@ -215,7 +215,7 @@ onEachEngine('a schedule', (engine) => {
     assert.match(run!.reason!, /^You already have 1 unfinished migrations/)
   })
 
-  test('is not run while it is paused, or after it was changed or deleted under a run', async (t) => {
+  test('does not run while it is paused, or if it is changed or deleted during the start', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db, parts, alice } = scene
     const all = { ...parts, maxSchedules: 9 }
@@ -246,7 +246,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await scene.migrations(), [])
   })
 
-  test('is not run again where it is changed while its time is taken', async (t) => {
+  test('does not run twice if it is changed while it starts', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts, alice } = scene
     const source = { ...parts.source! }
@@ -264,7 +264,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('names what is gone where only something else of it is changed', async (t) => {
+  test('names a missing repository if a change has no list of repositories', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts, alice } = scene
     await loseAccess(scene, 'alice')
@@ -283,7 +283,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await refused({ repositories }), [{ field, code, index: 0 }])
   })
 
-  test('never waits longer than its period after the clock was wrong, in either direction', async (t) => {
+  test('never waits longer than its period after the clock was wrong, ahead or behind', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
     const { clock } = scene
     const daily = await scene.make()
@@ -304,7 +304,7 @@ onEachEngine('a schedule', (engine) => {
     }
   })
 
-  test('is not run twice where the clock is set back by seconds after a run', async (t) => {
+  test('does not run twice if the clock is set back by seconds after a run', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock } = scene
     await scene.runDue()
@@ -314,7 +314,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
-  test('is refused beyond the maximum, and so is one that makes no sense; nothing is written', async (t) => {
+  test('is refused beyond the maximum or with invalid settings, and nothing is written', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
     const refused = (asked: Parameters<typeof scene.make>[0]) =>
       scene.make(asked).then(

@@ -1,17 +1,17 @@
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import type { MigrationsTable, Row, ScheduleRunsTable } from '../db/tables.ts'
+import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
-import { type MigrationState, shownState } from '../migrations/states.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 
-/** Somebody else has taken this time, or the schedule is another now: nothing of this run may be written. */
+/** Another process took this due time, or the schedule was changed: this run must write nothing. */
 export class RunAlreadyTaken extends Error {
   override name = 'RunAlreadyTaken'
 }
 
-/** The run before has not ended. */
+/** The previous run has not ended. */
 export class StillRunning extends Error {
   override name = 'StillRunning'
   readonly migrationId: number
@@ -23,8 +23,8 @@ export class StillRunning extends Error {
 }
 
 /**
- * Moves the schedule on to its next time, if it is still due at the one that was seen: of all that try, one can. The row is locked
- * until the caller's transaction ends.
+ * Moves the schedule to its next due time. Throws RunAlreadyTaken unless it is still due at the time that the caller read, so only one
+ * caller succeeds. The row is locked until the caller's transaction ends.
  */
 export async function takeDueTime(
   tx: Db,
@@ -42,7 +42,7 @@ export async function takeDueTime(
   if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
 
-/** The same for a run that somebody asks for: the next time stays as it is. */
+/** Locks the row until the caller's transaction ends. Throws RunAlreadyTaken if the schedule was changed since the caller read it. */
 export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('schedules')
@@ -70,7 +70,7 @@ export async function stopSchedule(
     .execute()
 }
 
-/** Without a run. Nothing where somebody else was first. */
+/** Corrects the next due time, unless it was changed since the caller read it. */
 export async function postponeSchedule(
   db: Db,
   { id, nextRunAt }: Schedule,
@@ -104,12 +104,12 @@ export interface NewRun {
   skipped?: readonly SkippedRepository[]
 }
 
-/** Runs that nobody looks back at any more; those whose archives are there stay. */
-const MAX_KEPT = 200
+/** Older runs are deleted, unless they are unfinished or their archive exists. */
+const MAX_RUNS = 200
 
 export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<ScheduleRun> {
   const { skipped = [] } = run
-  const made = await tx
+  const inserted = await tx
     .insertInto('schedule_runs')
     .values({
       schedule_id: id,
@@ -122,18 +122,18 @@ export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  await forgetOldRuns(tx, id)
+  await deleteOldRuns(tx, id)
   const state = run.outcome === 'started' ? 'pending' : null
-  return runOf({ ...made, state, migration_reason: null, archive_expires_at: null })
+  return runOf({ ...inserted, state, migration_reason: null, archive_expires_at: null })
 }
 
-async function forgetOldRuns(tx: Db, scheduleId: number): Promise<void> {
+async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
   const oldest = await tx
     .selectFrom('schedule_runs')
     .select('id')
     .where('schedule_id', '=', scheduleId)
     .orderBy('id', 'desc')
-    .offset(MAX_KEPT)
+    .offset(MAX_RUNS)
     .limit(1)
     .executeTakeFirst()
   if (!oldest) return
@@ -179,7 +179,7 @@ export function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number>
   return countRows(db.selectFrom('schedule_runs').where('schedule_id', '=', id))
 }
 
-/** The newest of each, by the schedule's id. */
+/** Returns the newest run of each schedule, by the schedule's id. */
 export async function lastRuns(
   db: Db,
   scheduleIds: readonly number[],

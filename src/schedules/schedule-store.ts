@@ -1,8 +1,8 @@
 import type { Account } from '../accounts/account.ts'
 import { accountsById } from '../accounts/account-store.ts'
 import type { Scope } from '../accounts/scope.ts'
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import type { Row, SchedulesTable } from '../db/tables.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
@@ -35,14 +35,14 @@ export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<num
   return id
 }
 
-const columnsOf = (asked: ScheduleRequest) => ({
-  repositories: JSON.stringify(asked.repositories),
-  options: JSON.stringify(asked.options),
-  every: asked.every,
-  weekday: asked.weekday,
-  at: asked.at,
-  time_zone: asked.timeZone,
-  keep: asked.keep,
+const columnsOf = (request: ScheduleRequest) => ({
+  repositories: JSON.stringify(request.repositories),
+  options: JSON.stringify(request.options),
+  every: request.every,
+  weekday: request.weekday,
+  at: request.at,
+  time_zone: request.timeZone,
+  keep: request.keep,
 })
 
 export interface ScheduleChange extends ScheduleRequest {
@@ -52,7 +52,7 @@ export interface ScheduleChange extends ScheduleRequest {
   now: number
 }
 
-/** False where it is gone, or another than the one that the change was made for. */
+/** Returns false if the schedule was deleted or changed since the caller read it. */
 export async function updateSchedule(
   db: Db,
   { id, updatedAt, nextRunAt: known }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
@@ -72,13 +72,13 @@ export async function updateSchedule(
     }))
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
-    // Its time may have been taken meanwhile, which is no change of it.
+    // A run changes `next_run_at`, but not `updated_at`.
     .where('next_run_at', '=', known)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 
-/** Its migrations stay. False where there is none. */
+/** Keeps its migrations. Returns false if there is no such schedule. */
 export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('schedules')
@@ -123,12 +123,12 @@ export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
   return countRows(db.selectFrom('schedules').where('owner_id', '=', owner.id))
 }
 
-/** Returns the schedules of all accounts whose time has come, longest overdue first. */
+/** Returns the due schedules of all accounts, longest overdue first. */
 export async function dueSchedules(
   db: Db,
   { now, atMost }: { now: number; atMost: number },
 ): Promise<Schedule[]> {
-  const rows = await active(db)
+  const rows = await activeSchedules(db)
     .where('next_run_at', '<=', now)
     .orderBy('next_run_at')
     .limit(atMost)
@@ -138,9 +138,9 @@ export async function dueSchedules(
 
 const DAY_MS = 24 * 60 * 60_000
 
-/** Returns the schedules of all accounts that are due later than their period from now. */
+/** Returns the schedules of all accounts whose next due time is further away than their period. */
 export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Schedule[]> {
-  const rows = await active(db)
+  const rows = await activeSchedules(db)
     .where((is) =>
       is.or([
         is('next_run_at', '>', now + 7 * DAY_MS),
@@ -151,11 +151,12 @@ export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Sch
   return schedulesOf(db, rows)
 }
 
-const active = (db: Db) => db.selectFrom('schedules').selectAll().where('paused_at', 'is', null)
+const activeSchedules = (db: Db) =>
+  db.selectFrom('schedules').selectAll().where('paused_at', 'is', null)
 
 export type SchedulesByState = Record<'active' | 'paused' | 'overdue', number>
 
-/** Overdue ones are active, and their time came before `overdueBefore`. */
+/** A schedule is overdue if it is active and was due before `overdueBefore`. */
 export async function countSchedulesByState(
   db: Db,
   overdueBefore: number,

@@ -7,9 +7,8 @@ import { exportScene } from '../exporter/export-test-scene.ts'
 import { sweep } from '../exporter/sweep.ts'
 import { ORDINARY } from '../migrations/migration.ts'
 import { type AskedSchedule, makeSchedule } from './change-schedule.ts'
-import { type DueParts, runDueSchedules } from './due-schedules.ts'
 import { keepArchives } from './keep-archives.ts'
-import { runNow } from './run-schedule.ts'
+import { type DueParts, runDueSchedules, runNow } from './run-schedule.ts'
 import { listRuns } from './run-store.ts'
 import type { Schedule } from './schedule.ts'
 import { findSchedule } from './schedule-store.ts'
@@ -26,7 +25,7 @@ const DAILY: AskedSchedule = {
   timeZone: 'Europe/Zurich',
 }
 
-/** Schedules on an exporter whose clock can be set. */
+/** Schedules with an exporter, and a clock that tests can set. */
 export async function scheduleScene(t: TestContext, engine: Engine, since: string) {
   const scene = await exportScene(
     t,

@@ -1,11 +1,10 @@
 import type { Account } from '../accounts/account.ts'
-import type { MigrationOptions } from '../migrations/migration.ts'
-import type { ShownState } from '../migrations/states.ts'
+import type { MigrationOptions, ShownState } from '../migrations/migration.ts'
 
 export const periods = ['day', 'week'] as const
 export type Period = (typeof periods)[number]
 
-/** As `Date` counts them. */
+/** In the order of `Date.getDay`. */
 export const weekdays = [
   'sunday',
   'monday',
@@ -17,55 +16,52 @@ export const weekdays = [
 ] as const
 export type Weekday = (typeof weekdays)[number]
 
-/** When it runs, by the clock on the wall of a place. */
+/** When it runs, in local time. */
 export interface Timing {
   every: Period
-  /** Set where it is every week. */
+  /** Set if it runs every week. */
   weekday: Weekday | null
   /** `03:30`. */
   at: string
-  /** By its IANA name. */
+  /** IANA name. */
   timeZone: string
 }
 
-/** What is asked for when a schedule is made. */
 export interface ScheduleRequest extends Timing {
   repositories: string[]
   options: MigrationOptions
-  /** How many archives. */
+  /** The number of archives to keep. */
   keep: number
 }
 
-/** A migration that is started again and again. */
+/** A migration that is started every day or every week. */
 export interface Schedule extends ScheduleRequest {
   id: number
-  /** Whose migrations they are: a person, or an organization. */
+  /** The owner of the migrations: a person or an organization. */
   owner: Account
   /** The account that each run acts as. */
   maker: Account
-  /** Epoch milliseconds; told only while it is not paused. */
+  /** Epoch milliseconds; has no meaning while it is paused. */
   nextRunAt: number
   isPaused: boolean
-  /** Why the service stopped it; null where somebody paused it. */
+  /** Why the service paused it; null if a person did. */
   pausedReason: string | null
   createdAt: number
   updatedAt: number
 }
 
-/** A repository that a run did without. */
 export interface SkippedRepository {
   fullName: string
   reason: string
 }
 
-/** What became of one time. */
 export interface ScheduleRun {
   id: number
-  /** Null where somebody asked for it. */
+  /** Null if a person started the run. */
   dueAt: number | null
   notedAt: number
   migrationId: number | null
-  /** Of its migration; `skipped` where the one before had not ended, `failed` also where none could be started. */
+  /** The state of its migration; `skipped` if the previous run had not ended, `failed` also if no migration could be started. */
   state: ShownState | 'skipped'
   /** Why it failed or was skipped. */
   reason: string | null
@@ -74,7 +70,7 @@ export interface ScheduleRun {
   hasArchive: boolean
 }
 
-/** An archive that a schedule keeps beyond its number, because no newer one holds these repositories. */
+/** An archive that a schedule keeps beyond its number, because no newer one contains these repositories. */
 export interface ProtectedArchive {
   migrationId: number
   /** When its migration was started. */

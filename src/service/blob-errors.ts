@@ -1,7 +1,7 @@
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import type { Db } from '../db/database.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
-import { addBlobErrors } from '../migrations/blob-error-store.ts'
+import { addBlobErrors } from '../migrations/tally-store.ts'
 import type { Log } from './log.ts'
 
 const WRITTEN_EVERY_MS = 5000

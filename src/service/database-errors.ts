@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import { isPostgresDown } from '../db/postgres-unavailable.ts'
+import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { codeOf } from '../lib/errno.ts'
 import { EXIT } from '../lib/exit-codes.ts'
 import { UserError } from '../lib/user-error.ts'
@@ -54,7 +54,7 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
   }
   const isLate = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
   if (isLate) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)
-  return isPostgresDown(error)
+  return isPostgresUnavailable(error)
     ? new DatabaseUnreachable(`${where} is not available: ${message}`, options)
     : error
 }

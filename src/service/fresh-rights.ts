@@ -6,7 +6,7 @@ import {
   EXPORT_REPOSITORY,
   type ExportTask,
   type MigrationJob,
-} from '../migrations/export-jobs.ts'
+} from '../migrations/migration.ts'
 import { migrationOwner } from '../migrations/migration-store.ts'
 import { recordRecordsWaiting } from '../migrations/record-store.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'

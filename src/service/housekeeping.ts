@@ -1,4 +1,5 @@
 import { sweepSessions } from '../accounts/session-store.ts'
+import { acquireLease, type Lease, renewLease } from '../db/lease-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
@@ -6,12 +7,11 @@ import { type Repeated, repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { sweepHistory } from '../migrations/sweep-history.ts'
-import { isTurnAtWork, noteTurnAtWork, takeTurn } from '../queue/turn-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
-import { runDueSchedules } from '../schedules/due-schedules.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
+import { runDueSchedules } from '../schedules/run-schedule.ts'
 import type { Source } from '../sources/source.ts'
-import { sweepDeliveries } from '../webhooks/sweep-deliveries.ts'
+import { sweepDeliveries } from '../webhooks/delivery-store.ts'
 import type { ProcessParts } from './process-parts.ts'
 
 const SECOND = 1000
@@ -44,12 +44,14 @@ export function startHousekeeping(parts: House, rules: HousekeepingOptions): Rep
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
 
-  const inTurn = (name: string, everyMs: number, task: () => Promise<void>) =>
+  const inTurn = (name: string, everyMs: number, task: (lease?: Lease) => Promise<void>) =>
     repeat(name, everyMs, async () => {
-      const isOurs = isOnlyProcess || (await takeTurn(db, { name, everyMs, now: now() }))
-      if (!isOurs) return
+      const lease = isOnlyProcess
+        ? undefined
+        : await acquireLease(db, { name, ttlMs: everyMs, now: now() })
+      if (!isOnlyProcess && !lease) return
       log.debug({ housekeeping: name }, 'housekeeping task started')
-      await task()
+      await task(lease)
     })
 
   const stopping = new AbortController()
@@ -73,7 +75,12 @@ export function startHousekeeping(parts: House, rules: HousekeepingOptions): Rep
     }),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
-    inTurn(CHECKING, MINUTE, () => checkSome(parts, rules, stopping.signal)),
+    inTurn('checking stored data', MINUTE, async (lease) => {
+      // A large segment takes longer than a minute: no other process begins meanwhile.
+      const renewal =
+        lease && setInterval(() => renewLease(db, lease, now()).catch(() => {}), RENEW_INTERVAL_MS)
+      await checkSome(parts, rules, stopping.signal).finally(() => clearInterval(renewal))
+    }),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
   ]
@@ -89,20 +96,18 @@ export function startHousekeeping(parts: House, rules: HousekeepingOptions): Rep
 const CHECKED_AT_ONCE = { bytes: 256 * 2 ** 20, blobs: 1000 }
 const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
 
-const CHECKING = 'checking stored data'
-const AT_WORK_EVERY_MS = 20 * SECOND
+const RENEW_INTERVAL_MS = 20 * SECOND
 
-/** Reads again some of what was not read for long. A large segment takes longer than a turn: nobody else begins meanwhile. */
+/** Reads again some of what was not read for long. */
 async function checkSome(
   parts: House,
   { segmentCheckAgeMs }: HousekeepingOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, now } = parts
-  if (await isTurnAtWork(db, CHECKING, now() - 2 * AT_WORK_EVERY_MS)) return
-  const note = () => noteTurnAtWork(db, CHECKING, now()).catch(() => {})
-  const noting = setInterval(note, AT_WORK_EVERY_MS)
-  const order = { before: now() - segmentCheckAgeMs, bytesPerSecond: CHECKED_BYTES_PER_SECOND }
+  const order = {
+    before: parts.now() - segmentCheckAgeMs,
+    bytesPerSecond: CHECKED_BYTES_PER_SECOND,
+  }
   let [bytes, blobs] = [0, 0]
   try {
     for await (const checked of checkStore(parts, order, signal)) {
@@ -113,7 +118,5 @@ async function checkSome(
   } catch (error) {
     // What was called off is checked another time.
     if (!signal.aborted) throw error
-  } finally {
-    clearInterval(noting)
   }
 }

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { until } from '../../test/support/wait-until.ts'
-import { takeTurn } from '../queue/turn-store.ts'
+import { acquireLease } from '../db/lease-store.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
@@ -79,8 +79,8 @@ onEachEngine('the catalogue of several processes', (engine) => {
 
   test('who has died at its turn is not waited for', async (t) => {
     const { db, lists, clock, keep } = await scene(t)
-    const turn = { name: 'synchronizing the catalogue', everyMs: HOUR, now: Date.now() }
-    assert.equal(await takeTurn(db, turn), true)
+    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: Date.now() }
+    assert.ok(await acquireLease(db, request))
     const keeper = keep(false)
     clock.ahead = 15_000
     await until('another has read the catalogue', () => keeper.isRead())
@@ -88,13 +88,14 @@ onEachEngine('the catalogue of several processes', (engine) => {
   })
 
   test('a turn that failed is not the only one', async (t) => {
-    const { host, failures, keep } = await scene(t)
+    const { host, failures, clock, keep } = await scene(t)
     await rename(host.root, `${host.root}-away`)
     const first = keep(false)
     await until('the first has failed', () => failures.length > 0)
     await first.stop()
     await rename(`${host.root}-away`, host.root)
     const second = keep(false)
+    clock.ahead = 15_000
     await until('the second has read it', () => second.isRead())
   })
 })

@@ -1,13 +1,6 @@
+import { acquireLease, completeLease, hasCompletedSince, renewLease } from '../db/lease-store.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
-import {
-  giveTurnBack,
-  hasTurnEnded,
-  isTurnAtWork,
-  noteTurnAtWork,
-  noteTurnEnd,
-  takeTurn,
-} from '../queue/turn-store.ts'
 import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
@@ -27,9 +20,9 @@ const NEVER = 2 ** 31 - 1
 /** Processes that start together and synchronize only then share one turn. */
 const TOGETHER_MS = 60_000
 const WATCHED_EVERY_MS = 1000
-const AT_WORK_EVERY_MS = 2000
-/** Whoever has not said for so long that it is at work has died at it. */
-const SILENT_MS = 10_000
+/** A process that has not renewed its lease for so long has died or failed. */
+const LEASE_TTL_MS = 10_000
+const RENEW_INTERVAL_MS = 2000
 
 /**
  * Synchronizes the catalogue at once, in the background, and again at every interval. Of several processes one does it, and
@@ -46,34 +39,24 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
     isRead = true
   })
 
-  /** With the first word that it is at work, so that nobody takes it for dead. */
-  const takeTurnAndSaySo = (): Promise<boolean> =>
-    db.transaction().execute(async (tx) => {
-      const isTaken = await takeTurn(tx, { name: NAME, everyMs, now: now() })
-      if (isTaken) await noteTurnAtWork(tx, NAME, now())
-      return isTaken
-    })
-
   async function syncInTurn(): Promise<void> {
-    if (!(await takeTurnAndSaySo())) return
-    const word = repeat(() => noteTurnAtWork(db, NAME, now()), AT_WORK_EVERY_MS)
+    const begunAt = now()
+    const request = { name: NAME, ttlMs: LEASE_TTL_MS, maxTtlMs: Math.max(everyMs, LEASE_TTL_MS) }
+    const lease = await acquireLease(db, { ...request, now: begunAt })
+    if (!lease) return
+    const renewal = repeat(() => renewLease(db, lease, now()), RENEW_INTERVAL_MS)
     try {
+      // A failed sync lets the lease expire: then this process or another one tries again.
       await sync()
-    } catch (error) {
-      await giveTurnBack(db, NAME)
-      throw error
     } finally {
-      await word.stop()
+      await renewal.stop()
     }
-    await noteTurnEnd(db, NAME, now())
+    await completeLease(db, lease, { now: now(), nextAt: begunAt + everyMs })
   }
 
   async function watchOthers(): Promise<void> {
-    isRead ||= await hasTurnEnded(db, NAME, since)
-    const silentSince = now() - SILENT_MS
-    if (isRead || startedAt > silentSince || (await isTurnAtWork(db, NAME, silentSince))) return
-    await giveTurnBack(db, NAME)
-    await syncInTurn()
+    isRead ||= await hasCompletedSince(db, NAME, since)
+    if (!isRead) await syncInTurn()
   }
 
   const repeat = (task: () => Promise<void>, ms: number) =>

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import { lockDataDirectory } from '../db/data-directory-lock.ts'
+import { lockDataDirectory } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import type { SegmentMaker } from '../exporter/segment-maker.ts'

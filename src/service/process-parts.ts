@@ -1,7 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
-import { sqliteFile } from '../db/connect.ts'
-import { lockDataDirectory } from '../db/data-directory-lock.ts'
+import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isPostgresDown } from '../db/postgres-unavailable.ts'
+import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import type { Config } from '../settings/config.ts'
 import { DatabaseUnreachable, explainedDatabase } from './database-errors.ts'
 import type { Log } from './log.ts'
@@ -24,7 +24,7 @@ export async function retryWhileDatabaseIsDown<T>(
     } catch (error) {
       let cause = error
       while (cause instanceof SuppressedError) cause = cause.suppressed
-      const isDown = cause instanceof DatabaseUnreachable || isPostgresDown(cause)
+      const isDown = cause instanceof DatabaseUnreachable || isPostgresUnavailable(cause)
       if (databaseUrl === undefined || !isDown) throw error
       const explained = explainedDatabase(cause, databaseUrl) as Error
       if (performance.now() > deadline) throw explained

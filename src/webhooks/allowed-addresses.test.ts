@@ -17,7 +17,7 @@ const PRIVATE = [
   ...['', 'localhost', '127.1', '0x7f.0.0.1', '2130706433'],
 ]
 
-test('only public addresses are allowed unless the operator says otherwise', () => {
+test('only public addresses are allowed by default', () => {
   const isAllowed = addressesAllowed([])
   for (const address of PUBLIC) assert.ok(isAllowed(address), address)
   for (const address of ['::ffff:1.1.1.1', '64:ff9b::1.1.1.1', '64:ff9b::808:808'])
@@ -25,7 +25,7 @@ test('only public addresses are allowed unless the operator says otherwise', () 
   for (const address of PRIVATE) assert.ok(!isAllowed(address), address)
 })
 
-test('the networks that the operator names are allowed, and nothing beside them', () => {
+test('configured networks are allowed, but no others', () => {
   const isAllowed = addressesAllowed(['10.1.0.0/16', '127.0.0.1', 'fd00::/8'])
   for (const address of ['10.1.2.3', '127.0.0.1', '::ffff:10.1.2.3', '::ffff:7f00:1', 'fd00::7'])
     assert.ok(isAllowed(address), address)

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Networks that are nobody's on the internet: one's own, one's neighbours', or for no single machine. */
+/** IPv4 networks that are not public: private, local, reserved or multicast. */
 const NOT_PUBLIC_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -19,18 +19,18 @@ const NOT_PUBLIC_IPV4 = [
   '240.0.0.0/4',
 ]
 
-/** All that is public is in here, but for those that follow: documentation, and ways to wrap an IPv4 address. */
+/** All public IPv6 addresses are in here, except the networks for documentation and for embedded IPv4 addresses below. */
 const PUBLIC_IPV6 = ['2000::/3']
 const NOT_PUBLIC_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
 export type IsAllowed = (address: string) => boolean
 
-/** Whether something may be sent to an IP address: to public ones, and to those of the networks that the operator named. */
+/** Allows public addresses, and those of the networks that the operator configured. */
 export function addressesAllowed(networks: readonly string[]): IsAllowed {
-  const named = listOf(networks)
+  const configured = listOf(networks)
   return (address) => {
-    const plain = withoutWrapping(address)
-    return isIn(named, plain) || isPublic(plain)
+    const plain = unwrapIPv4(address)
+    return isIn(configured, plain) || isPublic(plain)
   }
 }
 
@@ -55,8 +55,8 @@ function listOf(networks: readonly string[]): BlockList {
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 
-/** The IPv4 address that is meant by one of IPv6: mapped (`::ffff:`), or for a translator of the network (`64:ff9b::`). */
-function withoutWrapping(address: string): string {
+/** Returns the IPv4 address within an IPv6 address: mapped (`::ffff:`), or NAT64 (`64:ff9b::`). */
+function unwrapIPv4(address: string): string {
   if (isIP(address) !== 6) return address
   const groups = groupsOf(address)
   const start = groups.slice(0, 6).join(':')
@@ -68,9 +68,9 @@ function withoutWrapping(address: string): string {
   return bytes.join('.')
 }
 
-/** The eight groups of a valid IPv6 address, in hexadecimal without leading zeros. */
+/** Returns the eight groups of a valid IPv6 address, in hexadecimal without leading zeros. */
 function groupsOf(address: string): string[] {
-  // The one spelling that the URL standard has for each.
+  // The URL standard has one canonical spelling for each address.
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`)
   const [left = '', right] = hostname.slice(1, -1).split('::')
   const first = left === '' ? [] : left.split(':')

@@ -3,12 +3,10 @@ import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
-import { releaseAllJobs } from '../queue/embedded-jobs.ts'
-import { findDelivery } from './delivery-store.ts'
+import { releaseAllJobs } from '../queue/embedded.ts'
+import { findDelivery, MAX_KEPT, readDeliveryTallies, sweepDeliveries } from './delivery-store.ts'
 import { findEvent, recordAttempt } from './event-store.ts'
 import { editWebhook, pingWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
-import { MAX_KEPT, sweepDeliveries } from './sweep-deliveries.ts'
-import { readDeliveryTallies } from './tallies.ts'
 import { NOON, webhookScene } from './webhook-test-scene.ts'
 
 const SECOND = 1000
@@ -17,7 +15,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 onEachEngine('deliveries to webhooks', (engine) => {
-  test('each subscribed webhook of the owner is told once, and nobody else’s', async (t) => {
+  test('each subscribed webhook of the owner receives an event once, and no other webhook does', async (t) => {
     const scene = await webhookScene(t, engine)
     const [alice, bob] = [await scene.account('alice'), await scene.account('bob')]
     const receiver = await webhookReceiver(t)
@@ -27,7 +25,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await scene.add(alice, at('form'), { contentType: 'form', events: ['migration.exported'] })
     await scene.add(alice, at('inactive'), { isActive: false })
     await scene.add(bob, at('bob'))
-    await scene.tell(alice, 'exported', { migration: 7 })
+    await scene.recordEnd(alice, 'exported', { migration: 7 })
     scene.work()
     await scene.settle()
     assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/all', '/form'])
@@ -51,13 +49,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     })
   })
 
-  test('what fails is tried ten times within a day, under one id, and then given up', async (t) => {
+  test('a failing delivery is attempted ten times within a day, with one id, and then given up', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     receiver.answer = (response) => void response.writeHead(500).end('no\0')
     const webhook = await scene.add(alice, receiver.url, { secret: 'soon changed' })
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     const pauses = [10 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR]
@@ -91,7 +89,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.ok(!scene.logged.join().includes('soon changed'))
   })
 
-  test('a webhook that fails for a week is made inactive, with the reason, until it is changed', async (t) => {
+  test('a webhook that fails for a week is deactivated with a reason, until it is changed', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
@@ -99,7 +97,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const webhook = await scene.add(alice, receiver.url)
     scene.work()
     const tellInVain = async () => {
-      await scene.tell(alice)
+      await scene.recordEnd(alice)
       for (let tries = 0; tries < 10; tries++) await scene.later(8 * HOUR)
     }
     await tellInVain()
@@ -111,21 +109,21 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(disabled.isActive, false)
     assert.equal(disabled.disabledReason, 'no delivery has succeeded since 2026-05-04: 410 Gone')
     const before = receiver.received.length
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     await scene.later(DAY)
     assert.equal(receiver.received.length, before)
     await editWebhook(scene.parts, disabled, { ...disabled, events: ['migration.exported'] })
     assert.equal((await scene.webhook(webhook)).disabledReason, disabled.disabledReason)
     receiver.answer = (response) => void response.end()
     await editWebhook(scene.parts, disabled, { ...disabled, isActive: true })
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     await scene.later(0)
     assert.equal(receiver.received.length, before + 1)
     const again = await scene.webhook(webhook)
     assert.deepEqual([again.disabledReason, again.failingSince], [null, null])
   })
 
-  test('one that was repaired or has succeeded is not made inactive by what was sent before', async (t) => {
+  test('a webhook that was changed or has succeeded is not deactivated by older deliveries', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
@@ -174,12 +172,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(pinged.lastDelivery?.statusCode, 200, 'another was sent after it')
   })
 
-  test('is sent again when asked for, with the same id and body, and as often as asked', async (t) => {
+  test('a redelivery sends the same id and body, any number of times', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     const [first] = await scene.deliveries(webhook)
@@ -197,13 +195,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(new Set(sent.map(String)).size, 1)
   })
 
-  test('asked for while it waits for its next try, it is sent now and still tried as often', async (t) => {
+  test('a redelivery of a waiting event is sent now and keeps its remaining attempts', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     receiver.answer = (response) => void response.writeHead(500).end()
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     const [first] = await scene.deliveries(webhook)
@@ -214,12 +212,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 10)
   })
 
-  test('asked for while it is being sent, it is sent again whatever comes of that', async (t) => {
+  test('a redelivery requested during an attempt is sent, whatever the attempt returns', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     const { id } = await scene.db
       .selectFrom('webhook_events')
       .select('id')
@@ -233,14 +231,14 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 1)
   })
 
-  test('a try that was put off by a clock that was wrong is not late by hours', async (t) => {
+  test('an attempt that was scheduled by a wrong clock is not late by hours', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     receiver.answer = (response) => void response.writeHead(500).end()
     await scene.add(alice, receiver.url)
     scene.clock.now = NOON + 7 * HOUR
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     assert.equal(receiver.received.length, 1)
@@ -251,13 +249,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 2)
   })
 
-  test('one that was being sent when its sender died is sent again, under the same id', async (t) => {
+  test('a delivery whose process died is sent again with the same id', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     receiver.answer = () => {}
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await until('it is being sent', () => receiver.received.length === 1)
     await scene.stop()
@@ -273,14 +271,14 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal((await scene.deliveries(webhook)).length, 1)
   })
 
-  test('receivers that hang take neither the room of others nor all there is', async (t) => {
+  test('slow receivers do not delay deliveries to others', async (t) => {
     const scene = await webhookScene(t, engine)
     const hanging = await webhookReceiver(t)
     hanging.answer = () => {}
     const good = await webhookReceiver(t)
     const alice = await scene.account('alice')
     await scene.add(alice, `${hanging.url}/alice`)
-    for (let i = 0; i < 30; i++) await scene.tell(alice)
+    for (let i = 0; i < 30; i++) await scene.recordEnd(alice)
     // As many as there is room for, each of another owner, and each has failed before.
     for (let i = 0; i < 20; i++) {
       const owner = await scene.account(`owner-${i}`)
@@ -290,11 +288,11 @@ onEachEngine('deliveries to webhooks', (engine) => {
         .set({ failing_since: 1 })
         .where('id', '=', id)
         .execute()
-      await scene.tell(owner)
+      await scene.recordEnd(owner)
     }
     const bob = await scene.account('bob')
     const webhook = await scene.add(bob, good.url)
-    for (let i = 0; i < 3; i++) await scene.tell(bob)
+    for (let i = 0; i < 3; i++) await scene.recordEnd(bob)
     scene.work()
     const ticking = setInterval(() => {
       scene.clock.now += 100
@@ -309,12 +307,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     )
   })
 
-  test('nothing is sent for a webhook that was removed, and nothing of it is left', async (t) => {
+  test('a removed webhook receives nothing and leaves no rows', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     await removeWebhook(scene.parts, webhook)
     scene.work()
     await scene.settle()
@@ -323,12 +321,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.deepEqual(await scene.db.selectFrom('webhook_events').selectAll().execute(), [])
   })
 
-  test('the log of deliveries is bounded by age and by number; what is to be told stays', async (t) => {
+  test('the log of deliveries is limited by age and number; undelivered events stay', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
     const webhook = await scene.add(alice, receiver.url)
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     await scene.stop()
@@ -340,7 +338,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const { id, ...like } = row
     const many = Array.from({ length: MAX_KEPT + 20 }, () => like)
     await scene.db.insertInto('webhook_deliveries').values(many).execute()
-    await scene.tell(alice)
+    await scene.recordEnd(alice)
     const count = async (table: 'webhook_deliveries' | 'webhook_events') =>
       (await scene.db.selectFrom(table).select('id').execute()).length
     await sweepDeliveries(scene.db, NOON)

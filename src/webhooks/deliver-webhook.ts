@@ -8,25 +8,25 @@ import {
   RetryLater,
   type Run,
 } from '../queue/queue.ts'
-import { DeliveryLimits } from './delivery-limits.ts'
-import { insertDelivery } from './delivery-store.ts'
+import { insertDelivery, tallyDelivery } from './delivery-store.ts'
 import {
+  CLOCK_TOLERANCE_MS,
+  DISABLED_AFTER_MS,
   dropEvent,
   findEvent,
+  pauseAfter,
   recordAttempt,
   storePayload,
   type WebhookEvent,
 } from './event-store.ts'
-import { ParkedEvents } from './parked-events.ts'
+import { DeliveryLimits, ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
-import { CLOCK_TOLERANCE_MS, DISABLED_AFTER_MS, pauseAfter } from './retry-times.ts'
 import {
   type DeliveryOutcome,
   type SendParts,
   sendRequest,
   type WebhookRequest,
 } from './send-request.ts'
-import { tallyDelivery } from './tallies.ts'
 import type { Webhook } from './webhook.ts'
 import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
 
@@ -36,9 +36,9 @@ export interface DeliverParts {
   now: () => number
   log: DeliverLog
   send: SendParts
-  /** Of Godwit, told to receivers. */
+  /** The version of Godwit, sent to receivers. */
   version: string
-  /** The JSON that tells it. */
+  /** Returns the JSON to send. */
   payloadOf(event: WebhookEvent, webhook: Webhook): unknown
 }
 
@@ -48,21 +48,21 @@ interface DeliverLog {
 
 interface Deliveries {
   handlers: Handlers
-  /** Goes on with events that a process which has died has parked; to be called at the start and now and then. */
+  /** Resumes events that were parked by a process that has died. Called at the start and periodically. */
   resumeParked(): Promise<void>
 }
 
-interface Places {
-  lanes: DeliveryLimits
+interface Limits {
+  limits: DeliveryLimits
   parked: ParkedEvents
 }
 
-/** Sends what was written down, at least once and always under the same id. */
+/** Delivers recorded events at least once, always with the same id. */
 export function createDeliveries(parts: DeliverParts): Deliveries {
-  const lanes = new DeliveryLimits()
-  const parked = new ParkedEvents(parts, lanes)
+  const limits = new DeliveryLimits()
+  const parked = new ParkedEvents(parts, limits)
   const handler: Handler = {
-    run: (job, run) => deliver(parts, { lanes, parked }, job, run),
+    run: (job, run) => deliver(parts, { limits, parked }, job, run),
     gaveUp: async (tx, job) => {
       await dropEvent(tx, (job.payload as DeliverJob).eventId)
       await tallyDelivery(tx, 'given up')
@@ -73,7 +73,7 @@ export function createDeliveries(parts: DeliverParts): Deliveries {
 
 async function deliver(
   parts: DeliverParts,
-  { lanes, parked }: Places,
+  { limits, parked }: Limits,
   job: Job,
   run: Run,
 ): Promise<void> {
@@ -81,21 +81,21 @@ async function deliver(
   const { eventId, turn } = job.payload as DeliverJob
   const event = await findEvent(db, eventId)
   const webhook = event && (await webhookById(db, event.webhookId))
-  // Removed, or somebody else's turn by now.
+  // The webhook was removed, or a redelivery has created another job.
   if (!webhook || event.turn !== turn || event.state !== 'waiting')
     return run.finish(async () => {})
-  // What a person asks for is sent all the same.
+  // Pings and redeliveries are sent to inactive webhooks as well, because a person requested them.
   if (!webhook.isActive && event.event !== 'ping' && turn === 1)
     return run.finish((tx) => dropEvent(tx, eventId))
   const waitMs = event.nextAt - now()
-  // Further away than the pause was long: computed by a clock that was wrong.
+  // A time that is further away than the pause was computed by a clock that was wrong.
   if (waitMs > 0 && waitMs <= pauseAfter(event.tries) + CLOCK_TOLERANCE_MS)
-    throw new RetryLater('the next try is later', { pauseMs: waitMs })
+    throw new RetryLater('the next attempt is later', { pauseMs: waitMs })
   const sending = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
-  const leave = lanes.enter(sending)
+  const leave = limits.enter(sending)
   if (!leave) {
     await run.finish((tx) => parked.park(tx, event))
-    return parked.noteParked(webhook.id, sending)
+    return parked.afterParking(webhook.id, sending)
   }
   try {
     await send(parts, event, webhook, run)
@@ -116,47 +116,54 @@ async function send(
   const request = webhookRequest(webhook, event, payload, parts.version)
   const deliveredAt = parts.now()
   const outcome = await sendRequest(request, parts.send, run.signal)
-  const end = endOf(event, outcome, parts.now())
+  const result = resultOf(event, outcome, parts.now())
   await run.finish(async (tx) => {
     await insertDelivery(tx, {
-      ...{ eventId: event.id, webhookId: webhook.id, deliveredAt, ...said(request) },
+      ...{
+        eventId: event.id,
+        webhookId: webhook.id,
+        deliveredAt,
+        url: request.url,
+        requestHeaders: request.headers,
+      },
       isRedelivery: event.tries > 0,
       ...outcome,
     })
-    if (!(await recordAttempt(tx, event, end))) return
-    await noteEnd(parts, tx, webhook, { event, outcome, state: end.state, deliveredAt })
-    if (end.state === 'waiting')
+    if (!(await recordAttempt(tx, event, result))) return
+    await recordResult(parts, tx, webhook, { outcome, state: result.state, deliveredAt })
+    if (result.state === 'waiting')
       await enqueueDelivery(parts.queue, tx, webhook, { eventId: event.id, turn: event.turn })
   })
-  tell(parts.log, webhook, event, outcome)
+  logDelivery(parts.log, webhook, event, outcome)
 }
 
-const said = ({ url, headers }: WebhookRequest) => ({ url, requestHeaders: headers })
-
-function endOf({ tries, triesLeft }: WebhookEvent, { isDelivered }: DeliveryOutcome, now: number) {
+function resultOf(
+  { tries, triesLeft }: WebhookEvent,
+  { isDelivered }: DeliveryOutcome,
+  now: number,
+) {
   const left = triesLeft - 1
   if (isDelivered) return { state: 'delivered' as const, triesLeft: left, nextAt: now }
   if (left <= 0) return { state: 'given up' as const, triesLeft: 0, nextAt: now }
   return { state: 'waiting' as const, triesLeft: left, nextAt: now + pauseAfter(tries + 1) }
 }
 
-interface Ended {
-  event: WebhookEvent
+interface AttemptedDelivery {
   outcome: DeliveryOutcome
   state: WebhookEvent['state']
   deliveredAt: number
 }
 
-async function noteEnd(
+async function recordResult(
   { now }: DeliverParts,
   tx: Db,
   webhook: Webhook,
-  { outcome, state, deliveredAt }: Ended,
+  { outcome, state, deliveredAt }: AttemptedDelivery,
 ): Promise<void> {
   const { isDelivered, status, statusCode } = outcome
   await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
-  const note = { at: deliveredAt, isDelivered, status, statusCode }
-  const since = await recordLastDelivery(tx, webhook, note)
+  const last = { at: deliveredAt, isDelivered, status, statusCode }
+  const since = await recordLastDelivery(tx, webhook, last)
   if (state !== 'given up') return
   await tallyDelivery(tx, 'given up')
   if (since === null || now() - since < DISABLED_AFTER_MS) return
@@ -164,8 +171,8 @@ async function noteEnd(
   await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())
 }
 
-/** Never the address: some of them are as good as a password. */
-function tell(
+/** Logs the host but never the URL, which may be as good as a password. */
+function logDelivery(
   log: DeliverLog,
   { id, owner, url }: Webhook,
   { guid, event, action, tries }: WebhookEvent,
@@ -176,7 +183,7 @@ function tell(
   log.info({ ...what, ...how }, isDelivered ? 'webhook delivered' : 'webhook not delivered')
 }
 
-/** As GitHub sends it, so that whatever receives GitHub's webhooks receives ours. */
+/** Compatible with GitHub's webhooks, so that the same receivers work. */
 function webhookRequest(
   webhook: Webhook,
   { guid, event }: WebhookEvent,
@@ -200,12 +207,12 @@ function webhookRequest(
       'x-github-hook-installation-target-type':
         owner.type === 'Organization' ? 'organization' : 'user',
       ...(secret !== null && {
-        'x-hub-signature': `sha1=${signed('sha1', secret, body)}`,
-        'x-hub-signature-256': `sha256=${signed('sha256', secret, body)}`,
+        'x-hub-signature': `sha1=${signature('sha1', secret, body)}`,
+        'x-hub-signature-256': `sha256=${signature('sha256', secret, body)}`,
       }),
     },
   }
 }
 
-const signed = (algorithm: 'sha1' | 'sha256', secret: string, body: string): string =>
+const signature = (algorithm: 'sha1' | 'sha256', secret: string, body: string): string =>
   createHmac(algorithm, secret).update(body).digest('hex')

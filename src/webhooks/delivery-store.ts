@@ -1,8 +1,9 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { EventState } from './event-store.ts'
 import type { DeliveredEvent, Webhook } from './webhook.ts'
 
-/** One try to tell a webhook something, as the log has it. */
+/** One attempt to deliver an event. */
 export interface Delivery extends DeliveredEvent {
   id: number
   guid: string
@@ -12,13 +13,13 @@ export interface Delivery extends DeliveredEvent {
   durationMs: number
   status: string
   statusCode: number
-  /** Of what it told, by now: this try or a later one may have ended it. */
+  /** The current state of the event, after this attempt and later ones. */
   state: EventState
-  /** When it is tried again, where it is. */
+  /** The time of the next attempt, if there is one. */
   nextAt: number | null
 }
 
-/** With what was said on both sides. */
+/** A delivery with its request and response. */
 export interface FullDelivery extends Delivery {
   url: string
   requestHeaders: Record<string, string>
@@ -28,7 +29,7 @@ export interface FullDelivery extends Delivery {
 
 export interface ReceivedResponse {
   headers: Record<string, string>
-  /** The first bytes of it. */
+  /** The first bytes. */
   body: string
 }
 
@@ -58,14 +59,14 @@ export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<voi
       status_code: delivery.statusCode,
       url: delivery.url,
       request_headers: JSON.stringify(delivery.requestHeaders),
-      // JSON throughout: whatever bytes came, the text of it is one that every database takes.
+      // As JSON, because a response may contain bytes that PostgreSQL does not accept in text.
       response: delivery.response && JSON.stringify(delivery.response),
     })
     .execute()
 }
 
 export interface DeliveryPage {
-  /** The newest that is shown, where it is not the newest of all. */
+  /** The id of the newest delivery to list; all by default. */
   from?: number | undefined
   limit: number
 }
@@ -143,4 +144,119 @@ function deliveryOf(row: DeliveryRow): Delivery {
     state,
     nextAt: state === 'waiting' ? row.next_at : null,
   }
+}
+
+/** `delivered` and `failed` count attempts, `given up` counts events. */
+type DeliveryTally = 'delivered' | 'failed' | 'given up'
+
+/** Called in the transaction that writes the outcome. */
+export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {
+  await tx
+    .updateTable('webhook_tallies')
+    .set((row) => ({ count: row('count', '+', 1) }))
+    .where('outcome', '=', outcome)
+    .execute()
+}
+
+export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> {
+  const rows = await db.selectFrom('webhook_tallies').selectAll().execute()
+  return new Map(rows.map(({ outcome, count }) => [outcome, count]))
+}
+
+/** Counts undelivered events, including parked ones. */
+export async function countWaitingEvents(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhook_events')
+    .select((row) => row.fn.countAll<number>().as('count'))
+    // A literal, because the partial index requires it.
+    .where('state', '=', sql.lit('waiting'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Deliveries are kept long enough to be inspected after a holiday. */
+const DELIVERY_TTL_MS = 30 * 24 * 3_600_000
+/** The maximum for one webhook. */
+export const MAX_KEPT = 500
+
+/** Limits the log of deliveries by age and number. Keeps undelivered events. */
+export async function sweepDeliveries(db: Db, now: number): Promise<void> {
+  const old = now - DELIVERY_TTL_MS
+  await db.deleteFrom('webhook_deliveries').where('delivered_at', '<', old).execute()
+  const many = await db
+    .selectFrom('webhook_deliveries')
+    .select('webhook_id')
+    .groupBy('webhook_id')
+    .having((of) => of.fn.countAll(), '>', MAX_KEPT)
+    .execute()
+  for (const { webhook_id } of many) await deleteOldest(db, webhook_id)
+  await db
+    .deleteFrom('webhook_deliveries')
+    .where('webhook_id', 'not in', (all) => all.selectFrom('webhooks').select('id'))
+    .execute()
+  await sweepEvents(db)
+}
+
+/** Rows per statement: on SQLite, everything else waits for a statement. */
+const EVENTS_AT_ONCE = 2000
+
+/** Deletes ended events without deliveries, and events of deleted webhooks. */
+async function sweepEvents(db: Db): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('webhook_events')
+      .select('id')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(EVENTS_AT_ONCE)
+      .execute()
+    const last = rows.at(-1)
+    if (!last) return
+    await deleteUnneededEvents(db, { after, upTo: last.id })
+    after = last.id
+  }
+}
+
+async function deleteUnneededEvents(
+  db: Db,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<void> {
+  await db
+    .deleteFrom('webhook_events')
+    .where('id', '>', after)
+    .where('id', '<=', upTo)
+    .where((is) =>
+      is.or([
+        is('webhook_id', 'not in', is.selectFrom('webhooks').select('id')),
+        is.and([
+          is('state', '<>', 'waiting'),
+          is.not(
+            is.exists(
+              is
+                .selectFrom('webhook_deliveries')
+                .select(sql.lit(1).as('one'))
+                .whereRef('event_id', '=', 'webhook_events.id'),
+            ),
+          ),
+        ]),
+      ]),
+    )
+    .execute()
+}
+
+async function deleteOldest(db: Db, webhookId: number): Promise<void> {
+  const last = await db
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhookId)
+    .orderBy('id', 'desc')
+    .offset(MAX_KEPT)
+    .limit(1)
+    .executeTakeFirst()
+  if (!last) return
+  await db
+    .deleteFrom('webhook_deliveries')
+    .where('webhook_id', '=', webhookId)
+    .where('id', '<=', last.id)
+    .execute()
 }

@@ -4,16 +4,17 @@ import type { DeliveredEvent } from './webhook.ts'
 
 export type EventState = 'waiting' | 'delivered' | 'given up'
 
-/** What is to be told to one webhook, and how far that has come. */
+/** An event to be delivered to one webhook. */
 export interface WebhookEvent extends DeliveredEvent {
   id: number
-  /** The same at every try: a receiver knows by it what it has had already. */
+  /** The same at every attempt, so that a receiver can recognize duplicates. */
   guid: string
   webhookId: number
   facts: unknown
-  /** What is sent, once it was made. */
+  /** The JSON to send; null before the first attempt. */
   payload: string | null
   state: EventState
+  /** Incremented with every redelivery: jobs with an earlier number are void. */
   turn: number
   tries: number
   triesLeft: number
@@ -29,7 +30,7 @@ export async function findEvent(db: Db, id: number): Promise<WebhookEvent | unde
   return row && eventOf(row)
 }
 
-/** Before it is first sent: whatever happens then, it is the same next time. */
+/** Called before the first attempt, so that all attempts send the same payload. */
 export async function storePayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
   await db
     .updateTable('webhook_events')
@@ -45,7 +46,7 @@ export interface AttemptResult {
   nextAt: number
 }
 
-/** False where it was asked for again meanwhile: that is another turn's to note. */
+/** Returns false if a redelivery was requested since: its job records the result then. */
 export async function recordAttempt(
   tx: Db,
   { id, tries, turn }: WebhookEvent,
@@ -60,7 +61,7 @@ export async function recordAttempt(
   return numUpdatedRows === 1n
 }
 
-/** Nothing was sent and nothing will be. */
+/** Gives up an event without an attempt. */
 export async function dropEvent(tx: Db, id: number): Promise<void> {
   await tx
     .updateTable('webhook_events')
@@ -86,3 +87,32 @@ function eventOf(row: Row<WebhookEventsTable>): WebhookEvent {
     nextAt: row.next_at,
   }
 }
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** Pauses after failed attempts, about a day in total. */
+const RETRY_PAUSES = [
+  10 * SECOND,
+  MINUTE,
+  5 * MINUTE,
+  15 * MINUTE,
+  HOUR,
+  2 * HOUR,
+  4 * HOUR,
+  8 * HOUR,
+  8 * HOUR,
+]
+
+export const MAX_TRIES = RETRY_PAUSES.length + 1
+
+/** How far the clocks of several machines may differ before a time counts as wrong. */
+export const CLOCK_TOLERANCE_MS = MINUTE
+
+/** The pause after so many attempts. */
+export const pauseAfter = (tries: number): number =>
+  RETRY_PAUSES[Math.min(tries, RETRY_PAUSES.length) - 1] ?? SECOND
+
+/** A webhook is deactivated after failing for so long without a success. */
+export const DISABLED_AFTER_MS = 7 * 24 * HOUR

@@ -6,8 +6,8 @@ import {
   batchOfWebhook,
   enqueueDelivery,
   enqueueWebhookEvent,
-  hasRoomToWait,
   MAX_WAITING,
+  mayEnqueueEvent,
 } from './record-event.ts'
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
 import { changeWebhook, deleteWebhook, insertWebhook, listWebhooks } from './webhook-store.ts'
@@ -18,19 +18,18 @@ interface ManageParts {
   now: () => number
 }
 
-/** Of one account or organization. */
+/** The maximum for one account or organization. */
 export const MAX_WEBHOOKS = 20
 
-/** Of one webhook. */
+/** The maximum for one webhook. */
 export const MAX_PINGS_PER_HOUR = 60
 const HOUR = 3_600_000
 
-/** What a ping tells beside the webhook itself. */
 export interface PingFacts {
   sender: Account
 }
 
-/** A ping goes out to the new webhook. Undefined where there are too many already. */
+/** Adds a webhook and sends it a ping. Returns undefined if the owner has too many already. */
 export async function addWebhook(
   parts: ManageParts,
   scope: Scope,
@@ -39,7 +38,7 @@ export async function addWebhook(
 ): Promise<Webhook | undefined> {
   const { db, queue, now } = parts
   const added = await db.transaction().execute(async (tx) => {
-    // One after the other, on both engines.
+    // Serializes requests of one owner on both engines.
     await tx
       .updateTable('accounts')
       .set((row) => ({ login_key: row.ref('login_key') }))
@@ -64,7 +63,7 @@ export async function editWebhook(
   return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason: null }
 }
 
-/** With everything that was still to be sent. */
+/** Removes the webhook and its undelivered events. */
 export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook): Promise<void> {
   const batch = batchOfWebhook(webhook)
   await db.transaction().execute(async (tx) => {
@@ -74,32 +73,32 @@ export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook
   queue.interrupt(batch)
 }
 
-/** Rejects with WebhookLimitReached where the webhook has had too many pings lately, or too many of its events wait. */
+/** Throws WebhookLimitReached if the webhook had too many pings lately, or has too many undelivered events. */
 export async function pingWebhook(
   parts: ManageParts,
   webhook: Webhook,
   ping: PingFacts,
 ): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
-    // One after the other, on both engines.
+    // Serializes requests for one webhook on both engines.
     await tx
       .updateTable('webhooks')
       .set((row) => ({ active: row.ref('active') }))
       .where('id', '=', webhook.id)
       .execute()
-    await requireRoomToWait(tx, webhook)
+    await requireFewWaiting(tx, webhook)
     await requireFewPings(tx, webhook, parts.now())
     await sendPing(parts, tx, webhook, ping)
   })
   parts.queue.wake('webhooks')
 }
 
-/** Once: whoever asks for it looks at what becomes of it. */
+/** A ping has one attempt, because its sender looks at the result. */
 const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
   enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
 
-async function requireRoomToWait(tx: Db, webhook: Webhook): Promise<void> {
-  if (await hasRoomToWait(tx, webhook)) return
+async function requireFewWaiting(tx: Db, webhook: Webhook): Promise<void> {
+  if (await mayEnqueueEvent(tx, webhook)) return
   throw new WebhookLimitReached(
     `${MAX_WAITING} events of this webhook are waiting to be delivered already. Try again later.`,
   )
@@ -121,8 +120,8 @@ async function requireFewPings(tx: Db, { id }: Webhook, now: number): Promise<vo
 }
 
 /**
- * Sends what was sent before, under the same id. What is still being tried keeps its further tries; what has ended is tried once.
- * Rejects with WebhookLimitReached where too many events wait.
+ * Sends an event again, with the same id. An undelivered event keeps its remaining attempts; any other gets one. Throws
+ * WebhookLimitReached if too many events are waiting.
  */
 export async function redeliver(
   { db, queue, now }: ManageParts,
@@ -130,7 +129,7 @@ export async function redeliver(
   eventId: number,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await requireRoomToWait(tx, webhook)
+    await requireFewWaiting(tx, webhook)
     const { turn } = await tx
       .updateTable('webhook_events')
       .set((row) => ({

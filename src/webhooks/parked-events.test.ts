@@ -23,7 +23,7 @@ async function stalledScene(t: TestContext, scene: Scene, events: number) {
   receiver.answer = (response) => void hanging.push(response)
   const alice = await scene.account('alice')
   const webhook = await scene.add(alice, receiver.url)
-  for (let n = 0; n < events; n++) await scene.tell(alice)
+  for (let n = 0; n < events; n++) await scene.recordEnd(alice)
   scene.work()
   scene.queue.wake()
   await until('two are being sent and the others are out of the queue', async () => {
@@ -49,7 +49,7 @@ async function addParked({ db }: Scene, webhook: Webhook, count: number): Promis
 }
 
 onEachEngine('parked deliveries', (engine) => {
-  test('an hour with 10,000 of them writes nothing', async (t) => {
+  test('10,000 parked events cause no writes during an hour', async (t) => {
     const scene = await webhookScene(t, engine)
     const { webhook, receiver } = await stalledScene(t, scene, 30)
     await addParked(scene, webhook, 10_000)
@@ -65,7 +65,7 @@ onEachEngine('parked deliveries', (engine) => {
     assert.equal(receiver.received.length, 2)
   })
 
-  test('each is sent when a place is free, and none is left behind', async (t) => {
+  test('every parked event is sent when another delivery has ended', async (t) => {
     const scene = await webhookScene(t, engine)
     const { webhook, answerAll } = await stalledScene(t, scene, 40)
     const before = scene.counts.writes
@@ -79,7 +79,7 @@ onEachEngine('parked deliveries', (engine) => {
     assert.deepEqual(scene.errors, [])
   })
 
-  test('those of a process that died are sent by the next one', async (t) => {
+  test('parked events of a process that died are sent by the next one', async (t) => {
     const scene = await webhookScene(t, engine)
     const { webhook, answerAll } = await stalledScene(t, scene, 20)
     await scene.stop()
@@ -92,7 +92,7 @@ onEachEngine('parked deliveries', (engine) => {
     await until('all are sent', async () => (await scene.deliveries(webhook)).length === 20)
   })
 
-  test('a webhook that fails does not keep the others of its owner waiting', async (t) => {
+  test('a failing webhook does not delay the others of its owner', async (t) => {
     const scene = await webhookScene(t, engine)
     const hanging = await webhookReceiver(t)
     hanging.answer = () => {}
@@ -100,19 +100,19 @@ onEachEngine('parked deliveries', (engine) => {
       const owner = await scene.account(`owner-${n}`)
       await scene.add(owner, hanging.url)
       await scene.db.updateTable('webhooks').set({ failing_since: 1 }).execute()
-      await scene.tell(owner)
+      await scene.recordEnd(owner)
     }
     scene.work()
     await until('all but one are being sent', () => hanging.received.length === 8)
     const last = await scene.account('owner-8')
     const good = await webhookReceiver(t)
     await scene.add(last, good.url, { events: ['migration.failed'] })
-    for (let n = 0; n < 5; n++) await scene.tell(last, 'failed')
+    for (let n = 0; n < 5; n++) await scene.recordEnd(last, 'failed')
     await until('its other webhook is told', () => good.received.length === 5)
     assert.equal(hanging.received.length, 8)
   })
 
-  test('a webhook gets 60 pings an hour, and has 500 events that wait', async (t) => {
+  test('a webhook has at most 60 pings per hour and 500 waiting events', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const webhook = await scene.add(alice, 'https://receiver.test/')
@@ -134,7 +134,7 @@ onEachEngine('parked deliveries', (engine) => {
     }
     await assert.rejects(ping(), full)
     await assert.rejects(redeliver(scene.parts, webhook, before[0]!.id), full)
-    await scene.tell(alice, 'exported')
+    await scene.recordEnd(alice, 'exported')
     const [listed, ...others] = await scene.deliveries(webhook)
     assert.deepEqual(others, [])
     assert.deepEqual(
@@ -147,7 +147,7 @@ onEachEngine('parked deliveries', (engine) => {
   })
 })
 
-test('on pg-boss, 10,000 parked deliveries are neither read nor written', async (t) => {
+test('on pg-boss, 10,000 parked events are neither read nor written', async (t) => {
   const opened = await openQueue(t)
   const scene = await webhookScene(t, 'postgres', opened)
   const { webhook, answerAll } = await stalledScene(t, scene, 30)

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { DELIVERIES_AT_ONCE, type DeliveryLimits, type Sending } from './delivery-limits.ts'
 import type { WebhookEvent } from './event-store.ts'
 import { enqueueDelivery } from './record-event.ts'
 import type { Webhook } from './webhook.ts'
@@ -11,25 +10,25 @@ interface ParkedParts {
   queue: Queue
 }
 
-/** Written out, as the partial index of parked events requires. */
+/** A literal, because the partial index requires it. */
 const IS_PARKED = sql<boolean>`parked = 1`
 
 /**
- * The events that wait for a free place in this process's lanes. They have no job, so however many there are, the queue does
- * not touch them. When a delivery ends, the next webhook in turn that has room gets a job for its oldest parked event.
+ * Events that wait because the limits of concurrent deliveries are reached. They have no job, so the queue does not touch them, however
+ * many there are. When a delivery ends, the next webhook within the limits gets a job for its oldest parked event.
  */
 export class ParkedEvents {
   readonly #parts: ParkedParts
-  readonly #lanes: DeliveryLimits
-  /** Webhooks that may have parked events, by id; whoever was served last is at the end. */
+  readonly #limits: DeliveryLimits
+  /** Webhooks that may have parked events, by id; the one served last is at the end. */
   readonly #waiting = new Map<number, Sending>()
 
-  constructor(parts: ParkedParts, lanes: DeliveryLimits) {
+  constructor(parts: ParkedParts, limits: DeliveryLimits) {
     this.#parts = parts
-    this.#lanes = lanes
+    this.#limits = limits
   }
 
-  /** Parks an event in the transaction that removes its job. A redelivery since then has a job of its own. */
+  /** Parks an event in the transaction that removes its job, unless a redelivery has created another job. */
   async park(tx: Db, { id, turn }: WebhookEvent): Promise<void> {
     await tx
       .updateTable('webhook_events')
@@ -40,27 +39,27 @@ export class ParkedEvents {
       .execute()
   }
 
-  /** To be called after `park` has been committed: a place may have become free meanwhile. */
-  async noteParked(webhookId: number, sending: Sending): Promise<void> {
+  /** Called after `park` has been committed, because a delivery may have ended meanwhile. */
+  async afterParking(webhookId: number, sending: Sending): Promise<void> {
     this.#waiting.set(webhookId, sending)
     await this.resumeNext()
   }
 
-  /** Gives one parked event a job, if there is one whose webhook has room. To be called whenever a place becomes free. */
+  /** Enqueues one parked event whose webhook is within the limits. Called whenever a delivery ends. */
   async resumeNext(): Promise<void> {
     for (const [webhookId, sending] of this.#waiting) {
-      if (!this.#lanes.hasRoom(sending)) continue
+      if (!this.#limits.isWithinLimits(sending)) continue
       this.#waiting.delete(webhookId)
       if (!(await resumeOldest(this.#parts, webhookId))) continue
-      // There may be more of them.
+      // The webhook may have more.
       this.#waiting.set(webhookId, sending)
       return
     }
   }
 
   /**
-   * Finds webhooks whose events were parked by a process that has died, and gives as many events a job as this process can send
-   * at once. To be called at the start and now and then.
+   * Finds webhooks whose events were parked by a process that has died, and enqueues as many events as this process can send at once. Called
+   * at the start and periodically.
    */
   async resumeAll(): Promise<void> {
     const rows = await this.#parts.db
@@ -76,7 +75,7 @@ export class ParkedEvents {
   }
 }
 
-/** False where the webhook has no parked event. */
+/** Returns false if the webhook has no parked event. */
 async function resumeOldest(
   { db, queue }: ParkedParts,
   webhookId: Webhook['id'],
@@ -101,4 +100,35 @@ async function resumeOldest(
     await enqueueDelivery(queue, tx, { id: webhookId }, { eventId: resumed.id, turn: resumed.turn })
     return true
   })
+}
+
+/** Concurrent deliveries of one process. */
+export const DELIVERIES_AT_ONCE = 16
+/** Concurrent deliveries for one account or organization. */
+const MAX_PER_OWNER = 2
+/** Concurrent deliveries to webhooks whose last delivery failed: these are likely to run into the timeout. */
+const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
+
+export interface Sending {
+  ownerId: number
+  isFailing: boolean
+}
+
+/** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
+export class DeliveryLimits {
+  readonly #running = new Set<Sending>()
+
+  isWithinLimits(sending: Sending): boolean {
+    const count = (matches: (other: Sending) => boolean) =>
+      this.#running.values().filter(matches).toArray().length
+    if (count(({ ownerId }) => ownerId === sending.ownerId) >= MAX_PER_OWNER) return false
+    return !sending.isFailing || count(({ isFailing }) => isFailing) < MAX_TO_FAILING
+  }
+
+  /** Returns a function to call at the end, or undefined if a limit is reached. */
+  enter(sending: Sending): (() => void) | undefined {
+    if (!this.isWithinLimits(sending)) return undefined
+    this.#running.add(sending)
+    return () => this.#running.delete(sending)
+  }
 }

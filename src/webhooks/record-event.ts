@@ -3,13 +3,12 @@ import { sql } from 'kysely'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { insertDelivery } from './delivery-store.ts'
-import { MAX_TRIES } from './retry-times.ts'
-import { tallyDelivery } from './tallies.ts'
+import { insertDelivery, tallyDelivery } from './delivery-store.ts'
+import { MAX_TRIES } from './event-store.ts'
 import { type DeliveredEvent, isSubscribed, type Webhook } from './webhook.ts'
 import { listWebhooks } from './webhook-store.ts'
 
-/** Its name is in the queue of running services: a rename needs both for a while. */
+/** The kind of the job. Jobs of this kind may be in the queue during an upgrade, so a new name needs a handler for both. */
 export const DELIVER_WEBHOOK = 'deliver-webhook'
 
 export interface DeliverJob {
@@ -17,25 +16,25 @@ export interface DeliverJob {
   turn: number
 }
 
-/** All jobs of one webhook. */
+/** The batch of all jobs of one webhook. */
 export const batchOfWebhook = ({ id }: Pick<Webhook, 'id'>): string => `webhook ${id}`
 
 export interface NewEvent extends DeliveredEvent {
-  /** What it is about, as it is now: plain JSON. */
+  /** The subject of the event as it is now, as plain JSON. */
   facts: unknown
 }
 
-interface NoteParts {
+interface RecordParts {
   queue: Queue
   now: () => number
 }
 
 /**
- * Writes down what is to be told to the webhooks of that owner, with the transaction that makes it true: whoever dies
- * afterwards, it will be told.
+ * Records an event for the subscribed webhooks of the owner, in the transaction that causes it. It will be delivered even if the process
+ * dies afterwards.
  */
 export async function recordEvent(
-  parts: NoteParts,
+  parts: RecordParts,
   tx: Db,
   scope: Scope,
   describe: () => Promise<NewEvent>,
@@ -48,15 +47,15 @@ export async function recordEvent(
       await enqueueWebhookEvent(parts, tx, webhook, event, MAX_TRIES)
 }
 
-/** Of one webhook: events that wait to be delivered. */
+/** The maximum number of undelivered events of one webhook. */
 export const MAX_WAITING = 500
 
-export async function hasRoomToWait(db: Db, { id }: Pick<Webhook, 'id'>): Promise<boolean> {
+export async function mayEnqueueEvent(db: Db, { id }: Pick<Webhook, 'id'>): Promise<boolean> {
   const waiting = await db
     .selectFrom('webhook_events')
     .select('id')
     .where('webhook_id', '=', id)
-    // Written out, as the partial index requires.
+    // A literal, because the partial index requires it.
     .where('state', '=', sql.lit('waiting'))
     .limit(MAX_WAITING)
     .execute()
@@ -64,18 +63,18 @@ export async function hasRoomToWait(db: Db, { id }: Pick<Webhook, 'id'>): Promis
 }
 
 /**
- * The same to one webhook, whatever it wants to hear. Where too many events wait already, it is not sent: the log of deliveries
- * says so, and from there it can be sent later.
+ * Records an event for one webhook, subscribed or not. If too many events are waiting, the event is given up. The log of deliveries says so,
+ * and allows a redelivery.
  */
 export async function enqueueWebhookEvent(
-  { queue, now }: NoteParts,
+  { queue, now }: RecordParts,
   tx: Db,
   webhook: Webhook,
   { event, action, facts }: NewEvent,
   tries: number,
 ): Promise<void> {
   const at = now()
-  const isSent = await hasRoomToWait(tx, webhook)
+  const isEnqueued = await mayEnqueueEvent(tx, webhook)
   const { id } = await tx
     .insertInto('webhook_events')
     .values({
@@ -85,16 +84,16 @@ export async function enqueueWebhookEvent(
       action,
       facts: JSON.stringify(facts),
       payload: null,
-      state: isSent ? 'waiting' : 'given up',
+      state: isEnqueued ? 'waiting' : 'given up',
       turn: 1,
       tries: 0,
-      tries_left: isSent ? tries : 0,
+      tries_left: isEnqueued ? tries : 0,
       next_at: at,
       created_at: at,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  if (isSent) return enqueueDelivery(queue, tx, webhook, { eventId: id, turn: 1 })
+  if (isEnqueued) return enqueueDelivery(queue, tx, webhook, { eventId: id, turn: 1 })
   await insertDelivery(tx, {
     ...{ eventId: id, webhookId: webhook.id, deliveredAt: at, isRedelivery: false, durationMs: 0 },
     ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },

@@ -7,8 +7,7 @@ import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
-import { resolver } from './resolve-name.ts'
-import { type SendParts, sendRequest } from './send-request.ts'
+import { resolver, type SendParts, sendRequest } from './send-request.ts'
 
 const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver() }
 const never = new AbortController().signal
@@ -33,7 +32,7 @@ async function rawServer(t: TestContext, onConnection: (socket: Socket) => void)
   return `http://127.0.0.1:${port}`
 }
 
-test('what is sent arrives as it is, and the answer is kept', async (t) => {
+test('a request arrives unchanged, and the response is stored', async (t) => {
   const receiver = await webhookReceiver(t)
   receiver.answer = (response) => void response.writeHead(201, { 'x-a': 'b' }).end('made\0é')
   const outcome = await send(`${receiver.url}/path?q=1`)
@@ -46,7 +45,7 @@ test('what is sent arrives as it is, and the answer is kept', async (t) => {
   assert.equal(received?.headers['x-github-event'], 'ping')
 })
 
-test('what is no success is told in words', async (t) => {
+test('a status that is not 2xx is described', async (t) => {
   const receiver = await webhookReceiver(t)
   for (const [code, status] of [
     [500, '500 Internal Server Error'],
@@ -71,7 +70,7 @@ test('a redirect is not followed', async (t) => {
   assert.deepEqual(elsewhere.received, [])
 })
 
-test('a receiver that hangs is left after the timeout, with what it was waited for', async (t) => {
+test('a slow receiver fails after the timeout, with the phase in the message', async (t) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\nx-seen: yes\r\n\r\nfirst'
   const silent = await rawServer(t, () => {})
   const dripping = await rawServer(t, (socket) => void socket.write(head))
@@ -93,7 +92,7 @@ test('a receiver that hangs is left after the timeout, with what it was waited f
   assert.equal(tls.status, 'timed out while agreeing on TLS')
 })
 
-test('a receiver that wants to speak another protocol is left', async (t) => {
+test('a response that upgrades the protocol ends the connection', async (t) => {
   const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'
   const closed = Promise.withResolvers<void>()
   const url = await rawServer(t, (socket) => {
@@ -108,7 +107,7 @@ test('a receiver that wants to speak another protocol is left', async (t) => {
   await closed.promise
 })
 
-test('endless bytes are cut off, wherever they come', async (t) => {
+test('endless headers or bodies are cut off', async (t) => {
   const endless = (head: string, again: string) => (socket: Socket) => {
     socket.write(head)
     const more = again.repeat(1000)
@@ -156,7 +155,7 @@ test('certificates are verified, whatever the environment says', async (t) => {
   )
 })
 
-test('addresses of private networks are refused, however they are spelt', async (t) => {
+test('private addresses are refused in every spelling', async (t) => {
   const receiver = await webhookReceiver(t)
   const { port } = new URL(receiver.url)
   const { address } = await nameServer(t, () => ['127.0.0.1'])
@@ -183,7 +182,7 @@ async function twoReceivers(t: TestContext) {
   return { allowed, inside, port }
 }
 
-test('a name that leads elsewhere at the second look-up leads nowhere', async (t) => {
+test('the connection does not look up the name a second time', async (t) => {
   const { allowed, inside, port } = await twoReceivers(t)
   const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
   const parts = {
@@ -199,7 +198,7 @@ test('a name that leads elsewhere at the second look-up leads nowhere', async (t
   assert.deepEqual(inside.received, [])
 })
 
-test('of several addresses only those that are allowed are tried', async (t) => {
+test('only the allowed addresses of a name are tried', async (t) => {
   const { allowed, inside, port } = await twoReceivers(t)
   const names = await nameServer(t, () => ['127.0.0.1', ALLOWED])
   const isAllowed = addressesAllowed([ALLOWED])
@@ -209,7 +208,7 @@ test('of several addresses only those that are allowed are tried', async (t) => 
   assert.deepEqual([allowed.received.length, inside.received.length], [1, 0])
 })
 
-test('a name that is not there, or is never answered, is told', async (t) => {
+test('a name that does not exist or cannot be resolved is reported', async (t) => {
   const names = await nameServer(t, (name) => (name === 'silent.test' ? 'silence' : []))
   const resolve = resolver({ servers: [names.address] })
   const none = await send('http://none.test/', { resolve })
@@ -218,7 +217,7 @@ test('a name that is not there, or is never answered, is told', async (t) => {
   assert.equal(silent.status, 'timed out while looking up the name')
 })
 
-test('no proxy of the environment is asked', async (t) => {
+test('a proxy of the environment is not used', async (t) => {
   const proxy = await webhookReceiver(t)
   const receiver = await webhookReceiver(t)
   for (const name of ['http_proxy', 'HTTP_PROXY', 'NODE_USE_ENV_PROXY']) {
@@ -233,7 +232,7 @@ test('no proxy of the environment is asked', async (t) => {
   assert.deepEqual([receiver.received.length, proxy.received.length], [1, 0])
 })
 
-test('nothing is told of what a stop cut off', async (t) => {
+test('an aborted request has no result', async (t) => {
   const silent = await rawServer(t, () => {})
   const stop = new AbortController()
   const sending = sendRequest({ url: silent, headers: {}, body: '' }, near, stop.signal)

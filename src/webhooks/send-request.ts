@@ -1,10 +1,11 @@
+import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import { codeOf } from '../lib/errno.ts'
 import { http, https } from '../lib/node-http.ts'
 import type { IsAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
-import { explainFailure, SendFailure } from './explain-failure.ts'
-import type { Address, Resolve } from './resolve-name.ts'
 
 export interface WebhookRequest {
   url: string
@@ -15,19 +16,20 @@ export interface WebhookRequest {
 export interface SendParts {
   isAllowed: IsAllowed
   resolve: Resolve
-  /** Certificates that are trusted, where they are not those of the machine. */
+  /** Trusted certificates, if not those of the machine. */
   ca?: string
-  /** Of all of it; of finding and reaching the receiver. */
+  /** For the whole request. */
   timeoutMs?: number
+  /** For the name lookup and the connection. */
   connectTimeoutMs?: number
 }
 
-/** How one try went. */
+/** The result of one attempt. */
 export interface DeliveryOutcome {
   isDelivered: boolean
-  /** In words, for whoever owns the webhook. */
+  /** `OK`, or the failure as shown to the owner of the webhook. */
   status: string
-  /** Of the answer; 0 where none came, or not all of it. */
+  /** 0 if there was no complete response. */
   statusCode: number
   durationMs: number
   response: ReceivedResponse | null
@@ -36,15 +38,15 @@ export interface DeliveryOutcome {
 const TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5000
 const MAX_HEADER_BYTES = 16 * 1024
-/** Of the answer's body: more than this is no answer to a webhook. */
+/** A larger response is a failure. */
 const MAX_BODY_BYTES = 256 * 1024
-const KEPT_BODY_BYTES = 4096
-const KEPT_HEADERS = 50
-const KEPT_HEADER_LENGTH = 500
+const STORED_BODY_BYTES = 4096
+const MAX_STORED_HEADERS = 50
+const MAX_STORED_HEADER_LENGTH = 500
 
 /**
- * Sends it once, and says how that went; throws only where `signal` stopped it. The name is looked up once, and the connection
- * goes to an address of that answer which was found to be allowed. No redirect is followed and no proxy is asked.
+ * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses only
+ * addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
 export async function sendRequest(
   request: WebhookRequest,
@@ -62,17 +64,17 @@ export async function sendRequest(
     return { isDelivered: false, status, statusCode: 0, durationMs, response }
   }
   const isDelivered = statusCode >= 200 && statusCode < 300
-  const status = isDelivered ? 'OK' : refusalOf(statusCode)
+  const status = isDelivered ? 'OK' : describeStatus(statusCode)
   return { isDelivered, status, statusCode, durationMs, response }
 }
 
-function refusalOf(statusCode: number): string {
-  const words = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim()
+function describeStatus(statusCode: number): string {
+  const text = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim()
   const isRedirect = statusCode >= 300 && statusCode < 400
-  return isRedirect ? `${words}: redirects are not followed` : words
+  return isRedirect ? `${text}: redirects are not followed` : text
 }
 
-/** One request and its answer, as far as they came. */
+/** One request and its response, as far as they got. */
 class Exchange {
   phase = 'looking up the name'
   statusCode = 0
@@ -115,7 +117,7 @@ class Exchange {
     this.#stop.abort(new SendFailure(`timed out while ${this.phase}`))
   }
 
-  /** Those that are allowed, of all that the name has. */
+  /** Returns the allowed addresses of the host. */
   async #addresses(): Promise<Address[]> {
     const host = this.#url.hostname.replace(/^\[|\]$/g, '')
     const found = await this.#parts.resolve(host, this.#signal)
@@ -134,9 +136,9 @@ class Exchange {
       const sent = module.request(this.#url, {
         method: 'POST',
         headers: this.#request.headers,
-        // Of its own: no connection is kept, and no proxy of the environment is asked.
+        // A new agent keeps no connection and uses no proxy of the environment.
         agent: new module.Agent({ keepAlive: false }),
-        lookup: onlyTo(addresses),
+        lookup: fixedLookup(addresses),
         rejectUnauthorized: true,
         ...(ca !== undefined && { ca }),
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -174,7 +176,7 @@ class Exchange {
   #begin(answer: IncomingMessage): void {
     this.phase = 'reading the answer'
     this.statusCode = answer.statusCode ?? 0
-    this.#headers = keptHeaders(answer.headers)
+    this.#headers = storedHeaders(answer.headers)
   }
 
   async #read(answer: IncomingMessage): Promise<void> {
@@ -183,16 +185,16 @@ class Exchange {
     // Leaving the loop early destroys the connection.
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      const room = KEPT_BODY_BYTES - this.#body.length
-      if (room > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, room)])
+      const missing = STORED_BODY_BYTES - this.#body.length
+      if (missing > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, missing)])
       if (bytes > MAX_BODY_BYTES)
         throw new SendFailure(`the answer is larger than ${MAX_BODY_BYTES / 1024} kB`)
     }
   }
 }
 
-/** Whatever name the connection asks for, it gets what was checked. */
-const onlyTo =
+/** A lookup that returns only addresses that were checked. */
+const fixedLookup =
   (addresses: readonly Address[]): LookupFunction =>
   (_host, options, callback) => {
     const [first] = addresses
@@ -200,9 +202,103 @@ const onlyTo =
     else callback(null, first!.address, first!.family)
   }
 
-function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const kept = Object.entries(headers).slice(0, KEPT_HEADERS)
+function storedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const stored = Object.entries(headers).slice(0, MAX_STORED_HEADERS)
   return Object.fromEntries(
-    kept.map(([name, value]) => [name, String(value).slice(0, KEPT_HEADER_LENGTH)]),
+    stored.map(([name, value]) => [name, String(value).slice(0, MAX_STORED_HEADER_LENGTH)]),
   )
+}
+
+/** A failure with a message for the owner of the webhook. */
+class SendFailure extends Error {
+  override name = 'SendFailure'
+}
+
+const MESSAGES: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was closed before the answer',
+  EPIPE: 'the connection was closed before the answer',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the host',
+  EHOSTDOWN: 'no route to the host',
+  EADDRNOTAVAIL: 'no route to the host',
+  ETIMEDOUT: 'timed out while connecting',
+  ENOTFOUND: 'the name does not exist',
+  ENODATA: 'the name has no address',
+  EBADNAME: 'the name is not valid',
+  ESERVFAIL: 'the name server failed',
+  EREFUSED: 'the name server refused to answer',
+  ETIMEOUT: 'timed out while looking up the name',
+  ECANCELLED: 'timed out while looking up the name',
+  HPE_HEADER_OVERFLOW: 'the headers of the answer are too large',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: the certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'TLS: the certificate is from an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'TLS: the certificate is from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'TLS: the certificate is from an unknown authority',
+  CERT_HAS_EXPIRED: 'TLS: the certificate has expired',
+  CERT_NOT_YET_VALID: 'TLS: the certificate is not valid yet',
+}
+
+/** Messages contain no addresses: users must not learn to which internal address a name resolves. */
+function explainFailure(error: unknown, phase: string): string {
+  if (error instanceof SendFailure) return error.message
+  const code = codeOf(error) ?? ''
+  const message = MESSAGES[code]
+  if (message !== undefined) return message
+  if (code.startsWith('HPE_')) return 'the answer is not HTTP'
+  if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return 'TLS: no agreement with the server'
+  return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
+}
+
+export interface Address {
+  address: string
+  family: 4 | 6
+}
+
+/** Returns all addresses of a host. Throws if there are none. */
+export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
+
+const DNS_TIMEOUT_MS = 4000
+
+/**
+ * Asks name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
+ * answer would delay exports. Names in /etc/hosts are used as well.
+ */
+export function resolver({ servers }: { servers?: string[] } = {}): Resolve {
+  return async (host, signal) => {
+    if (isIP(host)) return [addressOf(host)]
+    const known = await inHostsFile(host)
+    if (known.length > 0) return known
+    const dns = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 1 })
+    if (servers) dns.setServers(servers)
+    const stop = () => dns.cancel()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const answers = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)])
+      signal.throwIfAborted()
+      const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+      const [first] = answers
+      if (found.length === 0) throw first.status === 'rejected' ? first.reason : noSuchName()
+      return found.map(addressOf)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+const noSuchName = () => Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+
+const addressOf = (address: string): Address => ({
+  address,
+  family: isIP(address) === 6 ? 6 : 4,
+})
+
+async function inHostsFile(host: string): Promise<Address[]> {
+  const text = await readFile('/etc/hosts', 'utf8').catch(() => '')
+  const name = host.toLowerCase().replace(/\.$/, '')
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
+    return isIP(address) && names.includes(name) ? [addressOf(address)] : []
+  })
 }

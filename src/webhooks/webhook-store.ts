@@ -33,7 +33,7 @@ export async function insertWebhook(
   return webhookOf(row, owner)
 }
 
-/** The oldest first, as they were made. */
+/** Oldest first. */
 export async function listWebhooks(db: Db, { owner }: Scope): Promise<Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -58,7 +58,7 @@ export async function findWebhook(
   return row && webhookOf(row, owner)
 }
 
-/** Whoever's it is: for whoever sends. */
+/** Finds a webhook of any owner, for its deliveries. */
 export async function webhookById(db: Db, id: number): Promise<Webhook | undefined> {
   const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) return undefined
@@ -70,7 +70,7 @@ export async function webhookById(db: Db, id: number): Promise<Webhook | undefin
   return webhookOf(row, accountOf(owner))
 }
 
-/** What was said of its failures is forgotten: it is given another chance. One that stays inactive keeps why it is. */
+/** Resets `failing_since`. A webhook that stays inactive keeps its reason. */
 export async function changeWebhook(
   tx: Db,
   { id }: Webhook,
@@ -89,7 +89,7 @@ export async function changeWebhook(
     .execute()
 }
 
-/** With everything that was told to it. */
+/** Deletes the webhook with its events and deliveries. */
 export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
   await tx.deleteFrom('webhooks').where('id', '=', id).execute()
   await tx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
@@ -101,15 +101,15 @@ export interface DeliveryResult extends LastDelivery {
 }
 
 /**
- * Returns since when it has been failing, whatever other deliveries have noted meanwhile. Of a webhook that was changed since
- * it was read that is not known: this was sent as it was before.
+ * Records the result of the last delivery. Returns since when the webhook has been failing; null if it is not, or if it was changed since the
+ * caller read it, because the delivery used the old settings.
  */
 export async function recordLastDelivery(
   tx: Db,
   { id, updatedAt }: Webhook,
   { isDelivered, ...last }: DeliveryResult,
 ): Promise<number | null> {
-  const noted = await tx
+  const updated = await tx
     .updateTable('webhooks')
     .set((row) => ({
       last_delivery: JSON.stringify(last),
@@ -119,13 +119,13 @@ export async function recordLastDelivery(
     .where('updated_at', '=', updatedAt)
     .returning('failing_since')
     .executeTakeFirst()
-  if (noted) return noted.failing_since
-  await noteEarlierDelivery(tx, id, last)
+  if (updated) return updated.failing_since
+  await recordOldDelivery(tx, id, last)
   return null
 }
 
-/** It is the last one all the same, unless another was sent after it. */
-async function noteEarlierDelivery(tx: Db, id: number, last: LastDelivery): Promise<void> {
+/** Records a delivery with old settings as the last one, unless a later one was recorded. */
+async function recordOldDelivery(tx: Db, id: number, last: LastDelivery): Promise<void> {
   const row = await tx
     .selectFrom('webhooks')
     .select('last_delivery')

@@ -9,18 +9,18 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue, Working } from '../queue/queue.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
 import { createDeliveries, type DeliverParts } from './deliver-webhook.ts'
-import { DELIVERIES_AT_ONCE } from './delivery-limits.ts'
 import { listDeliveries } from './delivery-store.ts'
+import { DELIVERIES_AT_ONCE } from './parked-events.ts'
 import { recordEvent } from './record-event.ts'
-import { resolver } from './resolve-name.ts'
+import { resolver } from './send-request.ts'
 import type { Webhook, WebhookSettings } from './webhook.ts'
 import { findWebhook, insertWebhook } from './webhook-store.ts'
 
 export const NOON = Date.UTC(2026, 4, 4, 12)
 
 /**
- * Webhooks on a real database and a real queue, by a clock that stands still until it is set. The queue is the embedded one
- * unless another is given with its database.
+ * Webhooks with a real database, a real queue and a clock that stands still until a test sets it. Uses the embedded queue unless another one is
+ * given with its database.
  */
 export async function webhookScene(
   t: TestContext,
@@ -29,7 +29,7 @@ export async function webhookScene(
 ) {
   const clock = { now: NOON }
   const now = () => clock.now
-  // No lease ends because the clock is set.
+  // No lease expires because a test sets the clock.
   const leaseMs = 20 * 24 * 3_600_000
   const counts = { reads: 0, writes: 0 }
   const db = (given?.db ?? (await openDatabase(t, engine)).db).withPlugin(countingTo(counts))
@@ -57,7 +57,7 @@ export async function webhookScene(
       const settings = { url, ...usual, ...more } as WebhookSettings
       return insertWebhook(db, { owner }, settings, clock.now)
     },
-    tell: (owner: Account, action = 'exported', facts: unknown = {}) =>
+    recordEnd: (owner: Account, action = 'exported', facts: unknown = {}) =>
       db
         .transaction()
         .execute((tx) =>
@@ -79,7 +79,7 @@ export async function webhookScene(
     async stop(): Promise<void> {
       await working?.stop()
     },
-    /** Until nothing is due by the clock as it stands. */
+    /** Waits until no job is due. */
     async settle(): Promise<void> {
       await until(
         () => `nothing is due any more; ${errors.join('; ')}`,

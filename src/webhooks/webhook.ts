@@ -3,11 +3,11 @@ import type { Account } from '../accounts/account.ts'
 export const contentTypes = ['json', 'form'] as const
 export type ContentType = (typeof contentTypes)[number]
 
-/** How a migration may end, as a webhook is told. */
+/** How a migration may end: the `action` of its event. */
 export const migrationActions = ['exported', 'partial', 'failed', 'cancelled'] as const
 export type MigrationAction = (typeof migrationActions)[number]
 
-/** What a webhook may be told of: everything, all ends of migrations, or one way to end. */
+/** Events that a webhook can subscribe to: all, all ends of migrations, or one way to end. */
 export const subscriptions = [
   '*',
   'migration',
@@ -15,15 +15,15 @@ export const subscriptions = [
 ] as const
 export type Subscription = (typeof subscriptions)[number]
 
-/** An address that is told of what happens to an account's migrations, or to an organization's. */
+/** A URL that receives events about the migrations of a person or an organization. */
 export interface Webhook extends WebhookSettings {
   id: number
   owner: Account
   createdAt: number
   updatedAt: number
-  /** Since the first of those failures that no success came after. */
+  /** The time of the first failure since the last success. */
   failingSince: number | null
-  /** Why Godwit made it inactive, where it did. */
+  /** Why Godwit deactivated it. */
   disabledReason: string | null
   lastDelivery: LastDelivery | null
 }
@@ -31,7 +31,7 @@ export interface Webhook extends WebhookSettings {
 export interface WebhookSettings {
   url: string
   contentType: ContentType
-  /** Signs what is sent. Never shown, never logged. */
+  /** Signs requests. Never shown, never logged. */
   secret: string | null
   events: readonly Subscription[]
   isActive: boolean
@@ -43,13 +43,12 @@ export interface LastDelivery {
   status: string
 }
 
-/** What is told. */
 export interface DeliveredEvent {
   event: 'migration' | 'ping'
   action: string | null
 }
 
-/** A ping is a question of whoever owns the webhook: it is for all. */
+/** Every webhook receives pings, because its owner asks for them. */
 export const isSubscribed = (
   { events }: Pick<Webhook, 'events'>,
   { event, action }: DeliveredEvent,
@@ -59,7 +58,7 @@ export const isSubscribed = (
   events.includes(event) ||
   events.includes(`${event}.${action}` as Subscription)
 
-/** What the owner asks for would be more than one webhook may have; the message says what, and nothing was changed. */
+/** A limit of a webhook is reached. The message says which one; nothing was changed. */
 export class WebhookLimitReached extends Error {
   override name = 'WebhookLimitReached'
 }

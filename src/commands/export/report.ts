@@ -1,6 +1,6 @@
 import type { RepositoryEnd } from '../../exporter/export-archive.ts'
 import { duration, inUnits } from '../../lib/quantities.ts'
-import { archiveWarnings } from '../../migrations/report.ts'
+import { archiveWarnings } from '../../migrations/progress.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import type { WrittenArchive } from './output.ts'
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/database.ts'
-import type { ExportTask } from '../../migrations/export-jobs.ts'
-import type { MigrationOptions } from '../../migrations/migration.ts'
+import { LeaseTaken } from '../../db/lease-store.ts'
+import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
 import {
   keysOfRecords,
   type RepositoryRecords,
@@ -9,7 +9,6 @@ import {
 } from '../../migrations/record-store.ts'
 import { nameSegments } from '../../migrations/segment-store.ts'
 import { RetryLater } from '../../queue/queue.ts'
-import { ReadingTaken } from '../../repositories/discussion-store.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { WaitUntil } from '../../sources/forge-errors.ts'
 import { obtainRecords, type RecordsParts } from './obtain-records.ts'
@@ -45,7 +44,7 @@ export async function recordsForTask(
   try {
     return await obtainRecords({ ...parts, forge }, order, signal)
   } catch (error) {
-    if (error instanceof ReadingTaken) throw new RetryLater(error.message, { cause: error })
+    if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
     if (!(error instanceof WaitUntil)) throw error
     const { dueAt, message } = error
     await recordRecordsWaiting(db, task, { until: dueAt, reason: message, now: now() })

@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
 import { limitLines } from '../../lib/limited-lines.ts'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
-import { readContents } from '../../migrations/segment-contents-store.ts'
-import { insertRecordsSegment, type SegmentRecord } from '../../migrations/segment-store.ts'
+import {
+  insertRecordsSegment,
+  readContents,
+  type SegmentRecord,
+} from '../../migrations/segment-store.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { ReadingTaken, takeReading } from '../../repositories/discussion-store.ts'
+import { LeaseTaken } from '../../db/lease-store.ts'
+import { leaseReading } from '../../repositories/discussion-store.ts'
 import type { Discussions } from '../../sources/discussions.ts'
 import { withDiscussions } from './read-discussions.ts'
 
@@ -27,12 +28,12 @@ test('a reading that another has taken stops, and nothing is made of it', async 
   const reading = withDiscussions(parts, order, new AbortController().signal, async () =>
     assert.fail('it is not to be used'),
   )
-  const refused = assert.rejects(reading, ReadingTaken)
+  const refused = assert.rejects(reading, LeaseTaken)
   await begun.promise
   // Silent for too long, as after a halt of the machine.
   clock.now += 600_000
-  const other = { reader: '2/0', token: 'other', now: clock.now }
-  await takeReading(db, 'https://x', repository, other)
+  const other = { reader: '2/0', now: clock.now }
+  await leaseReading(db, 'https://x', repository, other)
   t.mock.timers.tick(30_000)
   await refused
 })

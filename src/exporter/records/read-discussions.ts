@@ -1,13 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type { Db } from '../../db/database.ts'
-import {
-  endReading,
-  holdReading,
-  keepBatch,
-  keptDiscussions,
-  ReadingTaken,
-  takeReading,
-} from '../../repositories/discussion-store.ts'
+import { LeaseTaken, releaseLease, renewLease } from '../../db/lease-store.ts'
+import { keepBatch, keptDiscussions, leaseReading } from '../../repositories/discussion-store.ts'
 import { type Discussions, type Reading, readingOf } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 
@@ -30,7 +23,7 @@ export interface ReadOrder {
 /** Complete, and as new as `asOf`. */
 export interface CurrentReading extends Pick<Reading, 'stamp' | 'notes' | 'asOf'> {
   kept: KeptDiscussions
-  /** Throws ReadingTaken where another has taken it meanwhile: what was made of it then is not to be recorded. */
+  /** Throws LeaseTaken where another has taken it meanwhile: what was made of it then is not to be recorded. */
   hold(): Promise<void>
 }
 
@@ -38,7 +31,7 @@ const HELD_EVERY_MS = 30_000
 
 /**
  * Brings what is kept of a repository's discussions up to date, batch by batch, and hands it to `use` while nobody else can
- * change it. Throws ReadingTaken where another reads it, or has begun to: the signal that `use` is given then stops the work.
+ * change it. Throws LeaseTaken where another reads it, or has begun to: the signal that `use` is given then stops the work.
  */
 export async function withDiscussions<T>(
   { db, now, forge }: ReadingParts,
@@ -48,14 +41,13 @@ export async function withDiscussions<T>(
 ): Promise<T> {
   const { repository, reader } = order
   const { url, discussions } = forge
-  const token = randomUUID()
-  await takeReading(db, url, repository, { reader, token, now: now() })
-  const hold = () => holdReading(db, url, repository, { token, now: now() })
+  const lease = await leaseReading(db, url, repository, { reader, now: now() })
+  const hold = () => renewLease(db, lease, now())
   const lost = new AbortController()
   const underWay = AbortSignal.any([signal, lost.signal])
   const holding = setInterval(() => {
     // A database that is away says nothing of whose it is: a batch that comes too late is refused.
-    hold().catch((error: unknown) => error instanceof ReadingTaken && lost.abort(error))
+    hold().catch((error: unknown) => error instanceof LeaseTaken && lost.abort(error))
   }, HELD_EVERY_MS)
   try {
     const kept = await keptDiscussions(db, url, repository)
@@ -65,7 +57,7 @@ export async function withDiscussions<T>(
     if (known?.isComplete && known.stamp === stamp)
       return await use({ kept, stamp, notes: known.notes, asOf: known.asOf, hold }, underWay)
     for await (const batch of discussions.read(repository, kept, underWay)) {
-      await keepBatch(db, url, repository, batch, now(), token)
+      await keepBatch(db, url, repository, batch, now(), lease)
       await order.onProgress(batch.progress)
     }
     const current = await keptDiscussions(db, url, repository)
@@ -78,6 +70,6 @@ export async function withDiscussions<T>(
     throw error
   } finally {
     clearInterval(holding)
-    await endReading(db, url, repository, token).catch(() => {})
+    await releaseLease(db, lease).catch(() => {})
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listTokens, revokeToken } from '../../accounts/token-store.ts'
+import { deleteArchive } from '../../migrations/archive-store.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
-import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { NotFound } from '../../migrations/errors.ts'
 import { releaseAnyLock } from '../../migrations/locks.ts'
 import { anyMigration } from '../../migrations/migration-store.ts'

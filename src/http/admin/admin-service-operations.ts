@@ -1,4 +1,4 @@
-import { throughputPeriods } from '../../migrations/throughput.ts'
+import { throughputPeriods } from '../../migrations/service-state.ts'
 import { EXTENSION, enumOf } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery } from '../description/parameters.ts'

@@ -1,9 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../../blobs/blob-store.ts'
 import { InvalidRequest, NotFound } from '../../migrations/errors.ts'
-import { readServiceState } from '../../migrations/service-state.ts'
-import { storageUse } from '../../migrations/storage-use.ts'
-import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
+import {
+  readServiceState,
+  storageUse,
+  type ThroughputPeriod,
+  throughputPeriods,
+} from '../../migrations/service-state.ts'
 import { allScratchBytes, leastFreeBytes } from '../../queue/worker-store.ts'
 import { viewerOf } from '../middleware/authenticate.ts'
 import { answer, answerNotModified } from '../middleware/json-answer.ts'

@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
-import { inShort } from '../../migrations/damaged-archives.ts'
+import { inShort } from '../../migrations/archive-store.ts'
 
 /** A request that the wire itself refuses, before anything of the domain was asked. */
 export class HttpError extends Error {

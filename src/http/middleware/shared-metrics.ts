@@ -1,12 +1,15 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Db } from '../../db/database.ts'
-import { readBlobErrors } from '../../migrations/blob-error-store.ts'
 import { readStoreChecks } from '../../migrations/segment-check-store.ts'
 import { countSegments } from '../../migrations/segment-store.ts'
-import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
+import {
+  countUnfinishedByState,
+  readBlobErrors,
+  readTallies,
+} from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
-import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/tallies.ts'
+import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 
 /** Workers look for what is due several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000

@@ -32,11 +32,10 @@ export function isTemporary(error: unknown): boolean {
     return error.errors.length > 0 && error.errors.every(isTemporary)
   // What was cleaned up badly matters less than what it was cleaned up for.
   if (error instanceof SuppressedError) return isTemporary(error.suppressed)
-  const { errcode, syscall } = error as { errcode?: unknown; syscall?: unknown }
+  const { errcode } = error as { errcode?: unknown }
   if (typeof errcode === 'number') return SQLITE.has(errcode & 0xff)
-  // Nothing listens there yet, whatever the reason: a socket's file may be missing as well.
-  if (syscall === 'connect' || SYSTEM.has(codeOf(error) ?? '') || isPostgresUnavailable(error))
-    return true
+  // Includes every failure to connect, also where a socket's file is missing.
+  if (SYSTEM.has(codeOf(error) ?? '') || isPostgresUnavailable(error)) return true
   // A git that came to a verdict has become a refusal long before.
   return error instanceof GitFailed || error instanceof BlobsUnavailable || isTemporary(error.cause)
 }

@@ -6,8 +6,12 @@ import { type ArchivePlan, planArchive } from '../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import { archiveName } from '../../lib/archive-name.ts'
-import { archiveSegments, type FoundArchive, findArchive } from '../../migrations/archive-store.ts'
-import { damagedIn } from '../../migrations/damaged-archives.ts'
+import {
+  archiveSegments,
+  damagedIn,
+  type FoundArchive,
+  findArchive,
+} from '../../migrations/archive-store.ts'
 import { NotFound } from '../../migrations/errors.ts'
 import { noteDamaged, noteVerifiedReads } from '../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../migrations/segment-store.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { deleteArchive } from '../../migrations/delete-archive.ts'
+import { deleteArchive } from '../../migrations/archive-store.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import type * as wire from '../../wire/types.ts'

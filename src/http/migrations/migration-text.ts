@@ -1,6 +1,5 @@
 import { memoize } from '../../lib/memoize.ts'
-import type { Migration, MigrationOptions } from '../../migrations/migration.ts'
-import type { MigrationState } from '../../migrations/states.ts'
+import type { Migration, MigrationOptions, MigrationState } from '../../migrations/migration.ts'
 import type { Body, Listed } from '../middleware/json-answer.ts'
 import { filling, type JsonOf, templateOf, valueMark } from '../middleware/json-template.ts'
 import { nodeId } from '../middleware/node-id.ts'

@@ -1,7 +1,7 @@
 import type { Forecast } from '../../migrations/preflight.ts'
+import type { Report } from '../../migrations/progress.ts'
 import { type Progress, type RepositoryProgress, totalsOf } from '../../migrations/progress.ts'
-import type { Report } from '../../migrations/report.ts'
-import type { RetryForecast } from '../../migrations/retry-forecast.ts'
+import type { RetryForecast } from '../../migrations/retry-migration.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull } from '../middleware/timestamps.ts'
 

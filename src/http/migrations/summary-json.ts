@@ -1,6 +1,6 @@
 import { archiveName } from '../../lib/archive-name.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
-import { shownState } from '../../migrations/states.ts'
+import { shownState } from '../../migrations/migration.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../middleware/timestamps.ts'

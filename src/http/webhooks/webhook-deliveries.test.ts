@@ -11,11 +11,11 @@ import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../webhooks/manage-webhooks.
 import { webhookScene } from '../../webhooks/webhook-test-scene.ts'
 
 test('the next page of deliveries is at our own address, also where a proxy sends the whole of its own', async (t) => {
-  const { db, clock, account, add, tell } = await webhookScene(t, 'sqlite')
+  const { db, clock, account, add, recordEnd } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
   const alice = await account('alice')
   const webhook = await add(alice, 'https://receiver.test/')
-  await tell(alice)
+  await recordEnd(alice)
   const { id: eventId } = await db
     .selectFrom('webhook_events')
     .select('id')

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { StoredContents } from './segment-contents-store.ts'
-import { insertRecordsSegment } from './segment-store.ts'
+import { insertRecordsSegment, StoredContents } from './segment-store.ts'
 
 onEachEngine('what segments say of themselves', (engine) => {
   test('is held where it is little, and else read when it is asked for', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { statesBefore, unfinishedStates } from './states.ts'
+import { statesBefore, unfinishedStates } from './migration.ts'
 
 test('a migration goes forward and never back', () => {
   assert.deepEqual(statesBefore('pending'), [])

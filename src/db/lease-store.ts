@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import { type SqlBool, sql } from 'kysely'
+import type { Db } from './database.ts'
+
+/**
+ * Leases: at most one process on a database does the work called `name`, until the lease expires, is released or completed. They
+ * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.
+ *
+ * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
+ * one statement must change as a whole. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
+ * pg-boss on PostgreSQL. A row of `forge_questions` is the claim to ask a forge and then its answer. A row of `forge_budgets`
+ * counts requests, and nobody holds it.
+ */
+export interface Lease {
+  name: string
+  /** New each time the lease is acquired. */
+  token: string
+  /** How long the lease lasts from each renewal. */
+  ttlMs: number
+}
+
+interface LeaseRequest {
+  /** What the holder does, as the end of the sentence "another process is …". */
+  name: string
+  ttlMs: number
+  now: number
+  /** The same holder may acquire the lease again before it expires, as after a crash. */
+  holder?: string
+  /** The longest time for which any holder of this lease asks; `ttlMs` by default. */
+  maxTtlMs?: number
+}
+
+export class LeaseTaken extends Error {
+  override name = 'LeaseTaken'
+  constructor(lease: Pick<Lease, 'name'>) {
+    super(`another process is ${lease.name}`)
+  }
+}
+
+/** Returns undefined if another holder has the lease. A task that runs once in a period acquires it for the period. */
+export async function acquireLease(db: Db, request: LeaseRequest): Promise<Lease | undefined> {
+  const { name, ttlMs, now, maxTtlMs = ttlMs, holder = randomUUID() } = request
+  const token = randomUUID()
+  const taken = { holder, token, expires_at: now + ttlMs }
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('leases')
+    .values({ name, ...taken })
+    .onConflict((known) =>
+      known
+        .column('name')
+        .doUpdateSet(taken)
+        .where((is) =>
+          is.or([
+            is('leases.holder', '=', holder),
+            hasExpired('leases.expires_at', { now, maxTtlMs }),
+          ]),
+        ),
+    )
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n ? { name, token, ttlMs } : undefined
+}
+
+/**
+ * SQL for "this time has passed". It also holds for a time that is too far ahead: a process whose clock was wrong wrote it. Twice
+ * the longest time allows for clocks that differ.
+ */
+export const hasExpired = (column: string, { now, maxTtlMs }: { now: number; maxTtlMs: number }) =>
+  sql<SqlBool>`(${sql.ref(column)} <= ${now} or ${sql.ref(column)} > ${now + 2 * maxTtlMs})`
+
+/** In a transaction, this proves that its writes are the holder's. Throws LeaseTaken if they are not. */
+export const renewLease = (tx: Db, lease: Lease, now: number): Promise<void> =>
+  changeLease(tx, lease, { expires_at: now + lease.ttlMs })
+
+/** Notes that the work is done; nobody acquires the lease again before `nextAt`. Throws LeaseTaken if it was lost. */
+export const completeLease = (
+  db: Db,
+  lease: Lease,
+  { now, nextAt }: { now: number; nextAt: number },
+): Promise<void> => changeLease(db, lease, { completed_at: now, expires_at: nextAt })
+
+async function changeLease(
+  tx: Db,
+  lease: Lease,
+  change: { expires_at: number; completed_at?: number },
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('leases')
+    .set(change)
+    .where('name', '=', lease.name)
+    .where('token', '=', lease.token)
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n) throw new LeaseTaken(lease)
+}
+
+/** Does nothing if the lease was lost. */
+export async function releaseLease(db: Db, { name, token }: Lease): Promise<void> {
+  await db.deleteFrom('leases').where('name', '=', name).where('token', '=', token).execute()
+}
+
+/** Whether any holder of the lease has completed its work since then. */
+export async function hasCompletedSince(db: Db, name: string, since: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('leases')
+    .select('name')
+    .where('name', '=', name)
+    .where('completed_at', '>=', since)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function deleteLeasesExpiredBefore(db: Db, time: number): Promise<void> {
+  await db.deleteFrom('leases').where('expires_at', '<', time).execute()
+}

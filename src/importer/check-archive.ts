@@ -10,7 +10,7 @@ import {
 } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { codeOf } from '../lib/errno.ts'
-import { compareSegments } from './segment-digests.ts'
+import { compareSegments } from './compare-manifest.ts'
 
 /** By what an archive was found to be as its maker wrote it. */
 export type Proof = 'gzip' | 'digests'

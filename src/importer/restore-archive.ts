@@ -7,13 +7,17 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { pathInArchive } from '../records/record-links.ts'
+import {
+  checkRepositories,
+  missingLfs,
+  readManifest,
+  skippedRepositories,
+} from './check-repositories.ts'
+import { metadataDisagreements } from './compare-manifest.ts'
 import { installRepository, repositoryDescriber } from './install-repository.ts'
-import { missingLfs, skippedRepositories } from './lacking-data.ts'
-import { metadataDisagreements } from './manifest-agreement.ts'
 import { type Records, readRecords } from './records.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
-import { checkRepositories, readManifest } from './unpacked-repositories.ts'
-import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './work-directory.ts'
+import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './unpack-archive.ts'
 
 export interface RestoreParts {
   git: Git

@@ -10,12 +10,19 @@ import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { skippedRepositories, unexportedLfs } from './lacking-data.ts'
-import { metadataDisagreements, storedFileDisagreements } from './manifest-agreement.ts'
+import {
+  checkRepositories,
+  readManifest,
+  skippedRepositories,
+  unexportedLfs,
+} from './check-repositories.ts'
+import {
+  compareSegments,
+  metadataDisagreements,
+  storedFileDisagreements,
+} from './compare-manifest.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
-import { compareSegments } from './segment-digests.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
-import { checkRepositories, readManifest } from './unpacked-repositories.ts'
 
 export type Finding =
   | Limited<{ fault: string }>

@@ -16,6 +16,7 @@ import type { FactKind } from '../../records/facts.ts'
 import { readFact } from '../../records/read-records.ts'
 import { type DumpEvents, type DumpParts, dumpForGitea } from './gitea-dump.ts'
 import {
+  addManifest,
   archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
@@ -24,7 +25,6 @@ import {
   HOSTILE_TEXT,
 } from './gitea-test-archive.ts'
 import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
-import { addManifest } from './gitea-test-manifest.ts'
 
 let host: GitHost
 let facts: Facts

@@ -8,27 +8,30 @@ import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
+import {
+  checkRepositories,
+  missingLfs,
+  readManifest,
+  skippedRepositories,
+} from '../check-repositories.ts'
+import { storedDigests } from '../compare-manifest.ts'
 import { moveBelow, moveTo, sync, syncBelow } from '../install-repository.ts'
-import { missingLfs, skippedRepositories } from '../lacking-data.ts'
-import { storedDigests } from '../manifest-agreement.ts'
-import type { PeopleMap } from '../people-map.ts'
+import type { PeopleMap } from '../people.ts'
 import { refuseEdited, refuseExisting, repositoryFolders } from '../restore-archive.ts'
 import type { Unpacked } from '../unpack-archive.ts'
-import { checkRepositories, readManifest } from '../unpacked-repositories.ts'
-import { sweepWorkDirectories, unpackBeside } from '../work-directory.ts'
+import { sweepWorkDirectories, unpackBeside } from '../unpack-archive.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
-import { dumpAttachments } from './gitea/dump-attachments.ts'
 import type { DumpContext } from './gitea/dump-context.ts'
-import { dumpContexts } from './gitea/dump-contexts.ts'
+import { dumpContexts } from './gitea/dump-context.ts'
+import { dumpAttachments, dumpReleases } from './gitea/dump-files.ts'
 import { dumpComments, dumpIssues } from './gitea/dump-issues.ts'
 import { dumpPulls } from './gitea/dump-pulls.ts'
-import { dumpReleases } from './gitea/dump-releases.ts'
 import { dumpSettings, placeGit, placeWiki } from './gitea/dump-repository.ts'
 import { type Dumped, restoreScript } from './gitea/restore-script.ts'
 import { spoolFacts } from './gitea/spool-facts.ts'
 import { createTally } from './gitea/tally.ts'
 
-export { accountRefusal } from './gitea/refused-names.ts'
+export { accountRefusal } from './gitea/choose-repositories.ts'
 
 export interface DumpParts {
   git: Git

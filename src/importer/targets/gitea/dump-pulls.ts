@@ -12,8 +12,14 @@ import {
   poster,
 } from './dump-context.ts'
 import { countLostReviews, dumpReviews } from './dump-reviews.ts'
-import { isSha, type OidsByRef, type PullHead, planHeads } from './pull-heads.ts'
-import { mergeBase, writePatch } from './pull-patches.ts'
+import {
+  isSha,
+  mergeBase,
+  type OidsByRef,
+  type PullHead,
+  planHeads,
+  writePatch,
+} from './pull-heads.ts'
 import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** How many are in memory at a time. Each batch is whole before other questions are asked of the rows. */

@@ -1,9 +1,19 @@
-import { mkdir } from 'node:fs/promises'
+import { copyFile, link, lstat, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Release, ReleaseAsset } from '../../../records/release.ts'
-import type { DumpContext } from './dump-context.ts'
+import { isStoredFile } from '../../../archive/manifest.ts'
+import { unsafePath } from '../../../archive/tar-header.ts'
+import { hasCode } from '../../../lib/errno.ts'
+import type {
+  AttachedTo,
+  Attachment,
+  Release,
+  ReleaseAsset,
+  RepositoryFile,
+} from '../../../records/release.ts'
+import { CHANGED, digestOf, UNNAMED } from '../../compare-manifest.ts'
+import { csvLine } from '../../people.ts'
+import type { DumpContext, StoredFiles } from './dump-context.ts'
 import type { OidsByRef } from './pull-heads.ts'
-import { linkOrCopy, storedFile } from './stored-file.ts'
 import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** release.yml and release_assets/. */
@@ -118,4 +128,83 @@ async function dumpAssets(
 function plainName({ name }: ReleaseAsset): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
   return /^\.*$/.test(plain) ? 'file' : plain
+}
+
+const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
+
+/**
+ * The format has no place for files of issues and comments: they are written beside it as `attachments/`, and
+ * `attachments.csv` says what each belongs to. Answers how many there are.
+ */
+export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
+  const { rows, shelf, place, stored, tally, fullName } = context
+  const lines: string[] = []
+  const all = rows.all<Attachment | RepositoryFile>(shelf('attachments'))
+  for (const [, attachment] of Array.from(all)) {
+    signal.throwIfAborted()
+    const from = await storedFile(stored, attachment.file, signal)
+    if ('lost' in from) {
+      tally.lose('attachments', `${fullName}: ${from.lost}`)
+      continue
+    }
+    const folder = join('attachments', String(lines.length + 1))
+    const file = join(folder, attachment.file.split('/').at(-1)!)
+    await mkdir(join(place, folder), { recursive: true })
+    await linkOrCopy(from.file, join(place, file))
+    const owner = 'on' in attachment ? belongsTo(attachment.on) : 'repository'
+    const { author, createdAt, name, contentType } = attachment
+    lines.push(csvLine([owner, author ?? 'ghost', createdAt, name, contentType, from.bytes, file]))
+  }
+  if (lines.length > 0)
+    await writeFile(join(place, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))
+  return lines.length
+}
+
+function belongsTo(on: AttachedTo): string {
+  switch (on.kind) {
+    case 'issue':
+    case 'pull_request':
+      return `#${on.number}`
+    case 'issue_comment':
+      return `comment ${on.id} of #${on.on.number}`
+    case 'pull_request_review':
+      return `review ${on.id} of #${on.pull}`
+    case 'pull_request_review_comment':
+      return `review comment ${on.id} of #${on.pull}`
+    case 'commit_comment':
+      return `comment ${on.id} on ${on.commit}`
+    case 'release':
+      return `release ${on.tag}`
+    case 'repository':
+      return 'repository'
+  }
+}
+
+export type DumpedFile = { file: string; bytes: number } | { lost: string }
+
+/** The unpacked file that a record names, or why it is not restored. Anybody may have written the record. */
+export async function storedFile(
+  { root, digests }: StoredFiles,
+  path: string,
+  signal: AbortSignal,
+): Promise<DumpedFile> {
+  const missing = { lost: `${path} is not in the archive` }
+  if (unsafePath(path) || !isStoredFile(path)) return missing
+  const file = join(root, path)
+  const found = await lstat(file).catch(() => undefined)
+  if (!found?.isFile()) return missing
+  if (digests) {
+    const sha256 = digests.get(path)
+    if (sha256 === undefined) return { lost: `${path} ${UNNAMED}` }
+    if ((await digestOf(file, {}, signal)) !== sha256) return { lost: `${path} ${CHANGED}` }
+  }
+  return { file, bytes: found.size }
+}
+
+/** Some file systems have no links; some let nobody link to what another owns. */
+export async function linkOrCopy(from: string, to: string): Promise<void> {
+  await link(from, to).catch((error: unknown) => {
+    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error
+    return copyFile(from, to)
+  })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DiffPlace } from '../../../records/pull-request.ts'
-import { reviewPlace } from './review-place.ts'
+import { reviewPlace } from './dump-reviews.ts'
 
 const HUNK = '@@ -19,3 +21,5 @@ words\n one\n-two\n+three\n+four'
 

@@ -8,7 +8,7 @@ import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
 
-const WROTE = [
+const COLUMNS = [
   'issues',
   'pull_requests',
   'comments',
@@ -18,10 +18,10 @@ const WROTE = [
   'reactions',
 ] as const
 
-type Wrote = (typeof WROTE)[number]
+type Column = (typeof COLUMNS)[number]
 
-/** Kinds of records, and what their author is said to have written by them. */
-const COUNTED: Partial<Record<FactKind, Wrote>> = {
+/** The column that counts each kind of record for its author. */
+const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
   issues: 'issues',
   pull_requests: 'pull_requests',
   issue_comments: 'comments',
@@ -33,45 +33,44 @@ const COUNTED: Partial<Record<FactKind, Wrote>> = {
 
 export interface PeopleList {
   titles: readonly string[]
-  /** Who wrote most comes first. */
+  /** Sorted by how much they wrote, the most first. */
   people: { login: string; wrote: readonly number[] }[]
-  /** Of records that could not be read. */
+  /** About records that could not be read. */
   warnings: string[]
 }
 
-/** Everyone who wrote something in the archive, or owns a repository of it. One file of records is in memory at a time. */
+/** Lists everyone who wrote something in the archive or owns one of its repositories. Holds one file of records in memory. */
 export async function listPeople(
   archive: Bytes | Folder,
   signal: AbortSignal,
 ): Promise<PeopleList> {
-  const counts = new Map<string, { login: string; wrote: number[] }>()
+  const people = new Map<string, { login: string; wrote: number[] }>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
-  const of = (author: Author) => {
+  const countsOf = (author: Author) => {
     const login = author ?? 'ghost'
-    const known = counts.get(login.toLowerCase())
+    const known = people.get(login.toLowerCase())
     if (known) return known.wrote
-    const wrote = WROTE.map(() => 0)
-    counts.set(login.toLowerCase(), { login, wrote })
+    const wrote = COLUMNS.map(() => 0)
+    people.set(login.toLowerCase(), { login, wrote })
     return wrote
   }
-  const add = (author: Author, what: Wrote) => of(author)[WROTE.indexOf(what)]!++
+  const count = (author: Author, column: Column) => countsOf(author)[COLUMNS.indexOf(column)]!++
   for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
     const kind = kindOfFile(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
     const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
-    const read = readFacts(kind, await textOf(entry), warn)
-    const counted = COUNTED[kind]
-    for (const { value } of read.records) {
-      if (kind === 'repositories' && 'owner' in value) of(value.owner)
-      if (!counted) continue
-      if ('author' in value) add(value.author, counted)
+    const column = COLUMN_OF_KIND[kind]
+    for (const { value } of readFacts(kind, await textOf(entry), warn).records) {
+      if (kind === 'repositories' && 'owner' in value) countsOf(value.owner)
+      if (!column) continue
+      if ('author' in value) count(value.author, column)
       const reactions = 'reactions' in value ? value.reactions : undefined
-      for (const { author } of (reactions ?? []) as readonly Reaction[]) add(author, 'reactions')
+      for (const { author } of (reactions ?? []) as readonly Reaction[]) count(author, 'reactions')
     }
   }
   limited.end()
-  return { titles: WROTE, people: mostFirst([...counts.values()]), warnings }
+  return { titles: COLUMNS, people: mostFirst([...people.values()]), warnings }
 }
 
 function mostFirst(people: PeopleList['people']): PeopleList['people'] {
@@ -81,7 +80,7 @@ function mostFirst(people: PeopleList['people']): PeopleList['people'] {
 
 export interface MappedPerson {
   login: string
-  /** Number of the account on the target, where it was said. */
+  /** The id of the account on the target, if the file has it. */
   id: number | undefined
 }
 
@@ -90,15 +89,14 @@ export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
 export interface ReadPeople {
   people: PeopleMap
-  /** By the number of the line. */
   warnings: string[]
 }
 
 const HEADER = 'old-login'
 
 /**
- * `old-login,new-login` on each line. The columns may be named in a first line, as `godwit show --people` writes them; then
- * `account-id` counts too, and others are for people only. A line without a new login maps nobody.
+ * Reads a CSV file with `old-login,new-login` on each line. The first line may name the columns, as `godwit show --people` writes
+ * them. Then the column `account-id` is read too, and others are ignored. A line without a new login maps nobody.
  */
 export function readPeople(
   csv: string,
@@ -108,18 +106,16 @@ export function readPeople(
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
   let idColumn = -1
-  for (const [index, line] of csv
-    .replace(/^\ufeff/, '')
-    .split(/\r?\n/)
-    .entries()) {
+  const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)
+  for (const [index, line] of lines.entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
-    // A spreadsheet is kept from taking a name for a formula by an apostrophe.
-    const cells = cellsOf(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
+    // An apostrophe keeps a spreadsheet from taking a login for a formula.
+    const cells = parseCells(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
     if (index === 0 && cells?.[0]?.toLowerCase() === HEADER) {
       idColumn = cells.indexOf('account-id')
       continue
     }
-    const read = cells ? personIn(cells, idColumn, refusal) : 'its quotes do not match'
+    const read = cells ? parsePerson(cells, idColumn, refusal) : 'its quotes do not match'
     const warn = (why: string) =>
       limited.add('lines', `line ${index + 1}: ${why}; the line is ignored`)
     if (typeof read === 'string') warn(read)
@@ -130,8 +126,8 @@ export function readPeople(
   return { people, warnings }
 }
 
-/** Undefined where the line maps nobody; why not, where it should. */
-function personIn(
+/** Returns undefined if the line maps nobody, and a message if it is invalid. */
+function parsePerson(
   [old = '', login, ...others]: string[],
   idColumn: number,
   refusal: (login: string) => string | undefined,
@@ -146,26 +142,26 @@ function personIn(
   return { old: old.toLowerCase(), person: { login, id: id === '' ? undefined : Number(id) } }
 }
 
-/** Undefined where a quote is left open. */
-function cellsOf(line: string): string[] | undefined {
+/** Returns undefined if a quote is not closed. */
+function parseCells(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',').map((cell) => cell.trim())
   const cells: string[] = []
   let rest = line
   for (;;) {
-    const [whole, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
-    if (whole === undefined) return undefined
+    const [all, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
+    if (all === undefined) return undefined
     cells.push(quoted === undefined ? (plain ?? '').trim() : quoted.replaceAll('""', '"'))
-    if (whole.length === rest.length) return cells
-    rest = rest.slice(whole.length + 1)
+    if (all.length === rest.length) return cells
+    rest = rest.slice(all.length + 1)
   }
 }
 
-/** One line of CSV (RFC 4180). What a spreadsheet would take for a formula is marked as text. */
+/** Returns one line of CSV (RFC 4180). An apostrophe marks text that a spreadsheet would take for a formula. */
 export function csvLine(cells: readonly (string | number)[]): string {
-  return `${cells.map(cell).join(',')}\n`
+  return `${cells.map(csvCell).join(',')}\n`
 }
 
-function cell(value: string | number): string {
+function csvCell(value: string | number): string {
   const text = typeof value === 'string' && /^[=+@\t\r-]/.test(value) ? `'${value}` : String(value)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

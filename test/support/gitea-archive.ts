@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { GitHost } from '../../../test/support/git-host.ts'
 import type {
   Manifest,
   ManifestFile,
   ManifestGit,
   ManifestSegment,
-} from '../../archive/manifest.ts'
-import type { FactKind, FactsByKind } from '../../records/facts.ts'
-import { splitIntoFiles } from '../../records/split-into-files.ts'
-import { addressesAt, writeAnyRecord } from '../../records/test-records.ts'
+} from '../../src/archive/manifest.ts'
+import type { FactKind, FactsByKind } from '../../src/records/facts.ts'
+import { splitIntoFiles } from '../../src/records/split-into-files.ts'
+import { addressesAt, writeAnyRecord } from '../../src/records/test-records.ts'
+import type { GitHost } from './git-host.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 

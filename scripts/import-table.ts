@@ -81,7 +81,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/git', 'src/lib'],
     ],
     door: [
-      ...['check-archive.ts', 'csv-line.ts', 'list-people.ts', 'people-map.ts'],
+      ...['check-archive.ts', 'people.ts'],
       ...[
         'restore-archive.ts',
         'targets/gitea-dump.ts',

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander'
-import { csvLine } from '../importer/csv-line.ts'
-import { listPeople } from '../importer/list-people.ts'
+import { csvLine, listPeople } from '../importer/people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { inUnits } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'

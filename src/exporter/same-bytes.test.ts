@@ -5,10 +5,10 @@ import { after, before, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { collect } from '../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
+import { archiveOfHost } from '../../test/support/host-archive.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { MANIFEST_PATH } from '../archive/manifest.ts'
 import { readEntries } from '../archive/read-entries.ts'
-import { archiveOfHost } from '../importer/archive-test-scene.ts'
 
 let host: GitHost
 

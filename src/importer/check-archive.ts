@@ -10,17 +10,17 @@ import {
 } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { codeOf } from '../lib/errno.ts'
-import { compareSegments } from './segment-digests.ts'
+import { compareSegments } from './compare-manifest.ts'
 
-/** By what an archive was found to be as its maker wrote it. */
+/** The checksums that an archive was checked with. */
 export type Proof = 'gzip' | 'digests'
 
 /**
- * A look at every byte that unpacks nothing and needs no git: the checksum of gzip, and for an archive of Godwit's own
- * making the form of its tar and the digest of each repository. Throws ArchiveDamaged.
+ * Checks every byte without unpacking and without git: the checksum of gzip, and for an archive of Godwit also its tar format and
+ * the digest of each repository. Throws ArchiveDamaged.
  */
 export async function checkArchive(file: string, signal: AbortSignal): Promise<Proof> {
-  const manifest = await manifestIn(file, signal)
+  const manifest = await findManifest(file, signal)
   if (!manifest) return 'gzip'
   const compared = await compareSegments(file, manifest, signal)
   if ('incomparable' in compared) return 'gzip'
@@ -30,7 +30,7 @@ export async function checkArchive(file: string, signal: AbortSignal): Promise<P
   throw new ArchiveDamaged(`${first}${more}: not the bytes it was exported as (SHA-256)`, 0)
 }
 
-/** Only the checksum of gzip, of what passes by. Throws ArchiveDamaged. */
+/** Checks only the checksum of gzip, of a stream. Throws ArchiveDamaged. */
 export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
   const gzip = new ByteReader(Readable.from(archive, { highWaterMark: 1, signal }))
   let plain = 0
@@ -44,17 +44,17 @@ export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Undefined where there is none: another maker's archive, whose tar may have what ours never has. */
-async function manifestIn(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
+/** Returns undefined if there is none. Then another program wrote the archive, and only its gzip is checked. */
+async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
   let found: Manifest | undefined
   try {
     for await (const entry of readEntries(createReadStream(file), { signal }))
       if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
   } catch (error) {
-    const isOfTheTar = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused].some(
+    const isTarError = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused].some(
       (kind) => error instanceof kind,
     )
-    if (found || !isOfTheTar) throw error
+    if (found || !isTarError) throw error
     await checkGzip(createReadStream(file), signal)
   }
   return found

@@ -19,7 +19,7 @@ import { describedBy } from '../sources/description.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import type { Records } from './records.ts'
 
-/** Moves a proven repository and its wiki to where they are served from: both whole and durable, or neither. */
+/** Moves a verified repository and its wiki to their target. Both are complete and durable afterwards, or neither exists. */
 export async function installRepository(
   { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
   target: string,
@@ -28,38 +28,38 @@ export async function installRepository(
   if (wiki) await syncBelow(wiki.dir)
   const wikiTarget = target.replace(/\.git$/, '.wiki.git')
   await moveBelow(dirname(target), async () => {
-    // The wiki goes first: by itself it is of no account, and where the repository is, all of it is.
+    // The wiki goes first, so that a crash in between leaves no repository without its wiki.
     if (wiki) await moveTo(wiki.dir, wikiTarget)
     const undo = async () => {
       if (wiki) await rm(wikiTarget, { recursive: true })
     }
-    await moveTo(repository.dir, target).catch((error: unknown) => undone(error, undo))
+    await moveTo(repository.dir, target).catch((error: unknown) => undoAndThrow(error, undo))
   })
 }
 
-/** Moves something to below an owner's directory, and makes that durable. Where it fails, a directory that was there stays. */
+/** Calls `move`, which moves something into the directory of an owner, and makes the result durable. */
 export async function moveBelow(owner: string, move: () => Promise<void>): Promise<void> {
   const isNew = (await mkdir(owner, { recursive: true })) !== undefined
   const undo = async () => {
     if (isNew) await removeIfEmpty(owner)
   }
-  await move().catch((error: unknown) => undone(error, undo))
+  await move().catch((error: unknown) => undoAndThrow(error, undo))
   for (const folder of [owner, dirname(owner)]) await sync(folder)
 }
 
-/** A rename alone would replace an empty directory that is another's. */
+/** Fails if the target exists. A rename alone would replace an empty directory. */
 export async function moveTo(from: string, to: string): Promise<void> {
   await mkdir(to)
-  await rename(from, to).catch((error: unknown) => undone(error, () => rmdir(to)))
+  await rename(from, to).catch((error: unknown) => undoAndThrow(error, () => rmdir(to)))
 }
 
-/** Throws what has failed; that the rest cannot be undone either is told beside it. */
-async function undone(error: unknown, undo: () => Promise<void>): Promise<never> {
+/** Throws the error after `undo`. If that fails too, the message contains both. */
+async function undoAndThrow(error: unknown, undo: () => Promise<void>): Promise<never> {
   try {
     await undo()
   } catch (second) {
-    const [said, more] = [error, second].map((each) => (each as Error).message)
-    throw new Error(`${said}; and then: ${more}`, { cause: error })
+    const [first, then] = [error, second].map((each) => (each as Error).message)
+    throw new Error(`${first}; and then: ${then}`, { cause: error })
   }
   throw error
 }
@@ -70,8 +70,8 @@ export interface Described {
 }
 
 /**
- * Returns a function that puts what the archive says of a repository where a git host keeps it. In doubt it stays private. It
- * returns what could not be understood.
+ * Returns a function that writes the metadata of a repository into its git directory and returns warnings. A repository without a
+ * record stays private.
  */
 export function repositoryDescriber({
   users,
@@ -79,7 +79,7 @@ export function repositoryDescriber({
   repositories,
 }: Pick<Records, 'users' | 'organizations' | 'repositories'>) {
   const index: RecordIndex = {
-    // Of two records for one path, the first counts.
+    // If two records have the same path, the first is used.
     records: new Map(repositories.toReversed().map((each) => [pathInArchive(each.git_url), each])),
     logins: new Map(users.map(({ url, login }) => [url, login])),
     organizations: new Set(organizations.map(({ url }) => url)),
@@ -100,16 +100,16 @@ async function describeRepository(
   const { dir } = snapshot.repository
   const record = records.get(`repositories/${fullName}.git`)
   if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
-  const about = {
+  const context = {
     hasWiki: snapshot.wiki !== null,
     isOrganization: organizations.has(record.owner),
     loginOf: (url: string) => logins.get(url),
   }
-  await appendFile(join(dir, 'config'), statedConfig(record, about))
-  await keepDefaultBranch(snapshot, record.default_branch)
+  await appendFile(join(dir, 'config'), configSection(record, context))
+  await setDefaultBranch(snapshot, record.default_branch)
   const file = join(dir, 'description')
   const description = oneLine(record.description ?? '')
-  // As it was exported, where it says the same: then the next export comes out the same.
+  // An unchanged file stays as it is, so that the next export has the same bytes.
   if (describedBy(await readFile(file)) !== description) await writeFile(file, `${description}\n`)
   if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
   return (record.collaborators ?? [])
@@ -117,8 +117,8 @@ async function describeRepository(
     .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is skipped`)
 }
 
-/** What the record says counts where there is such a branch; names of refs are byte strings. */
-async function keepDefaultBranch(
+/** Sets HEAD to the default branch of the record, if there is such a branch. Names of refs are byte strings. */
+async function setDefaultBranch(
   { repository, examination }: Described['snapshot'],
   branch: string | undefined,
 ): Promise<void> {
@@ -135,12 +135,12 @@ export async function removeIfEmpty(folder: string): Promise<void> {
   })
 }
 
-/** Few enough for any limit on open files. */
-const SYNCED_AT_ONCE = 32
+/** Stays below any limit on open files. */
+const CONCURRENT_SYNCS = 32
 
 export async function syncBelow(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  await mapConcurrent(entries, { lanes: SYNCED_AT_ONCE }, (entry) =>
+  await mapConcurrent(entries, { lanes: CONCURRENT_SYNCS }, (entry) =>
     sync(join(entry.parentPath, entry.name)),
   )
   await sync(dir)
@@ -151,34 +151,34 @@ export async function sync(path: string): Promise<void> {
   await handle.sync()
 }
 
-interface About {
+interface RepositoryContext {
   hasWiki: boolean
-  /** Whether its owner is one. */
+  /** Whether the owner is an organization. */
   isOrganization: boolean
   loginOf(url: string): string | undefined
 }
 
 /**
- * What a record says of a repository and git has no place for, as the `[godwit]` section that gives it back when the
- * repository is served or exported again. An archive does not say what the repository is a fork of, or made from.
+ * Returns a `[godwit]` section with the fields of a record that git has no setting for. It is read when the repository is served or
+ * exported again. An archive does not contain what the repository was forked or generated from.
  */
-function statedConfig(
+function configSection(
   record: RepositoryRecord,
-  { hasWiki, isOrganization, loginOf }: About,
+  { hasWiki, isOrganization, loginOf }: RepositoryContext,
 ): string {
   const settings = record.general_settings
   const collaborators = (record.collaborators ?? []).flatMap(({ user, permission }) => {
     const login = loginOf(user)
     return login === undefined ? [] : [`${login}:${permission}`]
   })
-  const said: [key: string, value: string | boolean | null | undefined][] = [
+  const values: [key: string, value: string | boolean | null | undefined][] = [
     ['ownerType', isOrganization ? 'Organization' : undefined],
     ['homepage', record.website],
     ['archived', record.is_archived],
     ['isTemplate', settings?.template],
     ['hasIssues', record.has_issues],
     ['hasProjects', settings?.projects],
-    // That there is one need not be said.
+    // An existing wiki turns the setting on by default.
     ['hasWiki', record.has_wiki === hasWiki ? undefined : record.has_wiki],
     ['hasDownloads', record.has_downloads],
     ['allowMergeCommit', settings?.merge_commit],
@@ -191,13 +191,13 @@ function statedConfig(
     ]),
     ...collaborators.map((value): [string, string] => ['collaborator', value]),
   ]
-  const lines = said.flatMap(([key, value]) =>
+  const lines = values.flatMap(([key, value]) =>
     value === null || value === undefined ? [] : [`\t${key} = ${quoted(String(value))}\n`],
   )
   return `[godwit]\n${lines.join('')}`
 }
 
-/** On one line and in quotes, nothing in a value can begin another setting. */
+/** Puts a value on one line and in quotes, so that it cannot begin another setting. */
 function quoted(value: string): string {
   return `"${oneLine(value).replace(/["\\]/g, '\\$&')}"`
 }

@@ -11,17 +11,17 @@ export interface Records {
   repositories: RepositoryRecord[]
   /** As they are in the file. */
   protectedBranches: unknown[]
-  /** How many there are of each kind, in the order of their names. */
+  /** How many there are of each kind, sorted by kind. */
   counts: Map<string, number>
-  /** Whether there is a file of users at all: an archive without metadata has none. */
+  /** Whether there is a file of users. An archive without metadata has none. */
   hasUsers: boolean
-  /** The files that cannot be understood at all. */
-  faults: string[]
-  /** Single records that cannot be, by file, index and field. The others of their file count. */
+  /** Files that cannot be read. */
+  errors: string[]
+  /** Single records that are invalid, by file, index and field. The others of their file are used. */
   warnings: LimitedLine[]
 }
 
-/** All records at the top of an unpacked archive; `onAddress` hears the address of each. */
+/** Reads all records of an unpacked archive. Calls `onAddress` with the URL of each. */
 export async function readRecords(
   root: string,
   onAddress?: (address: string) => void,
@@ -33,42 +33,39 @@ export async function readRecords(
     protectedBranches: [],
     counts: new Map(),
     hasUsers: false,
-    faults: [],
+    errors: [],
     warnings: [],
   }
   const warnings = new LimitedLines((line) => records.warnings.push(line))
   const warn = (file: string, kind: string, why: string) => warnings.add(kind, `${file}: ${why}`)
-  for await (const { file, kind, read } of recordFiles(root, warn)) {
+  for await (const { file, kind, read } of readRecordFiles(root, warn)) {
     records.hasUsers ||= kind === 'users'
-    if ('fault' in read) {
-      records.faults.push(`${file}: ${read.fault}`)
+    if ('error' in read) {
+      records.errors.push(`${file}: ${read.error}`)
       continue
     }
     records.counts.set(kind, (records.counts.get(kind) ?? 0) + read.count)
-    if (onAddress) for (const { value } of read.records) tellAddresses(value, onAddress)
-    if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
-      for (const { value } of read.records) records[kind].push(value as never)
-    if (kind === 'protected_branches')
-      for (const { value } of read.records) records.protectedBranches.push(value)
+    for (const { value } of read.records) {
+      // A record of an unknown kind may be any JSON value.
+      const { url } = (value ?? {}) as { url?: unknown }
+      if (typeof url === 'string') onAddress?.(url)
+      if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
+        records[kind].push(value as never)
+      if (kind === 'protected_branches') records.protectedBranches.push(value)
+    }
   }
   warnings.end()
   return records
 }
 
-/** A record of no known kind may be anything. */
-function tellAddresses(record: unknown, onAddress: (address: string) => void): void {
-  const { url } = (record ?? {}) as { url?: unknown }
-  if (typeof url === 'string') onAddress(url)
-}
-
 interface ReadFile {
   file: string
   kind: string
-  read: ReturnType<typeof readRecordFile> | { fault: string }
+  read: ReturnType<typeof readRecordFile> | { error: string }
 }
 
-/** One after another, so that only one is in memory. What is of no known kind is no fault, whatever it holds. */
-async function* recordFiles(
+/** Reads one file after another, so that only one is in memory. An unreadable file of an unknown kind is ignored. */
+async function* readRecordFiles(
   root: string,
   warn: (file: string, kind: string, why: string) => void,
 ): AsyncGenerator<ReadFile> {
@@ -80,12 +77,12 @@ async function* recordFiles(
       const text = await readFile(join(root, file), 'utf8')
       yield { file, kind, read: readRecordFile(kind, text, onInvalid) }
     } catch (error) {
-      if (KNOWN_KINDS.has(kind)) yield { file, kind, read: { fault: (error as Error).message } }
+      if (KNOWN_KINDS.has(kind)) yield { file, kind, read: { error: (error as Error).message } }
     }
   }
 }
 
-/** Every link from one record to another, or into the archive, that leads nowhere; and every address that two share. */
+/** Returns links of users, organizations and repositories that lead nowhere, and URLs that two of them share. */
 export function brokenLinks(
   {
     users,
@@ -97,54 +94,45 @@ export function brokenLinks(
 ): LimitedLine[] {
   const people = new Set([...users, ...organizations].map(({ url }) => url))
   const found: LimitedLine[] = []
-  const faults = new LimitedLines((line) => found.push(line))
+  const errors = new LimitedLines((line) => found.push(line))
   for (const each of sharedAddresses([...users, ...organizations, ...repositories]))
-    faults.add('addresses', each)
-  const toPerson = (from: string, link: string) => {
+    errors.add('addresses', each)
+  const checkPerson = (from: string, link: string) => {
     if (hasUsers && !people.has(link))
-      faults.add('links to people', `${from} links to ${link}, who has no record`)
+      errors.add('links to people', `${from} links to ${link}, who has no record`)
   }
-  const toArchive = (from: string, link: string) => {
+  const checkPath = (from: string, link: string) => {
     const path = pathInArchive(link)
     if (path === undefined || !isInArchive(path))
-      faults.add('links into the archive', `${from} leads to ${link}, which is not in the archive`)
+      errors.add('links into the archive', `${from} leads to ${link}, which is not in the archive`)
   }
   for (const { url, members } of organizations)
-    for (const member of members ?? []) toPerson(`a member of ${url}`, member.user)
+    for (const member of members ?? []) checkPerson(`a member of ${url}`, member.user)
   for (const repository of repositories) {
-    const { url } = repository
-    for (const [what, link] of linksToPeople(repository)) toPerson(`${what} of ${url}`, link)
-    for (const topic of repository.repository_topics ?? [])
+    const { url, owner, collaborators, repository_topics, git_url, wiki_url } = repository
+    checkPerson(`the owner of ${url}`, owner)
+    for (const { user } of collaborators ?? []) checkPerson(`a collaborator of ${url}`, user)
+    for (const { creator } of repository_topics ?? [])
+      if (creator !== undefined) checkPerson(`the creator of a topic of ${url}`, creator)
+    for (const topic of repository_topics ?? [])
       if (topic.repository !== undefined && topic.repository !== url)
-        faults.add('topics', `a topic of ${url} belongs to ${topic.repository}`)
-    toArchive(`git_url of ${url}`, repository.git_url)
-    if (repository.wiki_url !== undefined) toArchive(`wiki_url of ${url}`, repository.wiki_url)
+        errors.add('topics', `a topic of ${url} belongs to ${topic.repository}`)
+    checkPath(`git_url of ${url}`, git_url)
+    if (wiki_url !== undefined) checkPath(`wiki_url of ${url}`, wiki_url)
   }
-  faults.end()
+  errors.end()
   return found
-}
-
-function linksToPeople(repository: RepositoryRecord): [what: string, link: string][] {
-  const { owner, collaborators = [], repository_topics = [] } = repository
-  return [
-    ['the owner', owner],
-    ...collaborators.map(({ user }): [string, string] => ['a collaborator', user]),
-    ...repository_topics.flatMap(({ creator }): [string, string][] =>
-      creator === undefined ? [] : [['the creator of a topic', creator]],
-    ),
-  ]
 }
 
 function sharedAddresses(records: readonly { url: string }[]): string[] {
   const byAddress = Map.groupBy(records, ({ url }) => url)
-  return [...byAddress].flatMap(([url, those]) =>
-    those.length > 1 ? [`${those.length} records have the address ${url}`] : [],
+  return [...byAddress].flatMap(([url, { length }]) =>
+    length > 1 ? [`${length} records have the address ${url}`] : [],
   )
 }
 
 /**
- * The links of what people said: of every record that is no user, organization or repository, whose own are told of elsewhere.
- * Another pass over the files. `addresses` are those of all records.
+ * Returns broken links of all other records, in another pass over the files. `addresses` contains the URLs of all records.
  */
 export async function brokenRecordLinks(
   root: string,
@@ -154,23 +142,23 @@ export async function brokenRecordLinks(
 ): Promise<LimitedLine[]> {
   const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
   const isKnown = (address: string) => addresses.has(address) || labels.has(address)
-  const leadsOn = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
+  const isValid = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
     if (to !== 'archive') return isKnown(address) || (to === 'person' && !hasUsers)
     const path = pathInArchive(address)
     return path !== undefined && isInArchive(path)
   }
   const found: LimitedLine[] = []
-  const faults = new LimitedLines((line) => found.push(line))
-  // The first pass told of invalid records.
-  for await (const { file, kind, read } of recordFiles(root, () => {})) {
-    if ('fault' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
+  const errors = new LimitedLines((line) => found.push(line))
+  // readRecords has reported invalid records.
+  for await (const { file, kind, read } of readRecordFiles(root, () => {})) {
+    if ('error' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
     for (const { index, value } of read.records)
       for (const link of linksOf(value)) {
-        if (leadsOn(link)) continue
+        if (isValid(link)) continue
         const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'
-        faults.add(kind, `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`)
+        errors.add(kind, `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`)
       }
   }
-  faults.end()
+  errors.end()
   return found
 }

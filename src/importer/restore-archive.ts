@@ -7,35 +7,38 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { pathInArchive } from '../records/record-links.ts'
+import {
+  checkRepositories,
+  missingLfs,
+  readManifest,
+  skippedRepositories,
+} from './check-repositories.ts'
+import { compareMetadata } from './compare-manifest.ts'
 import { installRepository, repositoryDescriber } from './install-repository.ts'
-import { missingLfs, skippedRepositories } from './lacking-data.ts'
-import { metadataDisagreements } from './manifest-agreement.ts'
 import { type Records, readRecords } from './records.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
-import { checkRepositories, readManifest } from './unpacked-repositories.ts'
-import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './work-directory.ts'
+import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './unpack-archive.ts'
 
 export interface RestoreParts {
   git: Git
-  /** The archive from its beginning; it is read twice. */
+  /** Opens the archive from its beginning. It is called twice. */
   open(): Bytes | Folder
-  /** The git host: repositories go to OWNER/NAME.git in it. */
+  /** The directory of a git host. Repositories are restored as OWNER/NAME.git in it. */
   into: string
-  tell?(news: RestoreEvents): void
+  tell?(event: RestoreEvents): void
 }
 
 export type Restored = { fullName: string; faults: string[] }
 
-/** What is to be told beside what became of each repository. */
 export type RestoreEvents =
-  /** Where metadata was not as it should be, and what that cost; and what the archive lacks. */
+  /** Metadata that could not be restored, or data that the archive lacks. */
   | { warning: string }
-  /** What the archive holds and a git host has no place for, by kind. */
+  /** Records that a git host cannot store, by kind. */
   | { leftBehind: [kind: string, count: number][] }
 
 /**
- * Gives every repository of an archive back, each whole or not at all, with the reasons where it could not be. Nothing is
- * written before the archive has been read to its end and every place was found free.
+ * Restores every repository of an archive, or yields the errors of those that are damaged. Each repository is restored completely or
+ * not at all. Nothing is written before the whole archive was read and every target was found to be free.
  */
 export async function* restoreArchive(
   { git, open, into, tell = () => {} }: RestoreParts,
@@ -44,8 +47,8 @@ export async function* restoreArchive(
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
   await refuseExisting(into, folders)
-  await using workplace = await unpackBeside(into, open(), signal)
-  const { unpacked } = workplace
+  await using work = await unpackBeside(into, open(), signal)
+  const { unpacked } = work
   const manifest = await readManifest(unpacked.root)
   const warnings = new LimitedLines(({ text }) => tell({ warning: text }))
   if (manifest) {
@@ -54,62 +57,54 @@ export async function* restoreArchive(
   }
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
-  for (const each of records.faults) warnings.add('record files', each)
+  for (const each of records.errors) warnings.add('record files', each)
   for (const { text } of records.warnings) tell({ warning: text })
   const describe = repositoryDescriber(records)
-  for await (const judged of checkRepositories(
-    unpacked,
-    manifest,
-    { git, scratch: workplace.path },
-    signal,
-  )) {
-    const { fullName } = judged
-    if ('snapshot' in judged) {
-      for (const each of await missingLfs(fullName, judged.snapshot, manifest))
+  const parts = { git, scratch: work.path }
+  for await (const checked of checkRepositories(unpacked, manifest, parts, signal)) {
+    const { fullName } = checked
+    if ('snapshot' in checked) {
+      for (const each of await missingLfs(fullName, checked.snapshot, manifest))
         warnings.add('LFS objects', each)
-      for (const each of await describe(judged)) warnings.add('metadata', each)
-      denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
-      await installRepository(judged.snapshot, join(into, `${fullName}.git`))
+      for (const each of await describe(checked)) warnings.add('metadata', each)
+      denials.set(fullName, checked.snapshot.examination.repository.kept.denials)
+      await installRepository(checked.snapshot, join(into, `${fullName}.git`))
     }
-    yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
+    yield { fullName, faults: 'errors' in checked ? checked.errors : [] }
   }
   warnings.end()
-  tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
+  tell({ leftBehind: countLeftBehind(records, denials) })
 }
 
-function leftBehind(
-  { counts, repositories }: Records,
-  keptRules: number,
-): [kind: string, count: number][] {
-  const labels = repositories.reduce((sum, each) => sum + (each.labels?.length ?? 0), 0)
-  const restored = ['users', 'bots', 'organizations', 'repositories']
-  return [...counts, ['labels', labels] as [string, number]]
+const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']
+
+function countLeftBehind(records: Records, denials: Denials): [kind: string, count: number][] {
+  const labels = records.repositories.reduce((sum, each) => sum + (each.labels?.length ?? 0), 0)
+  const restoredRules = countRestoredRules(records, denials)
+  return [...records.counts, ['labels', labels] as [string, number]]
     .map(([kind, count]): [string, number] => [
       kind,
-      kind === 'protected_branches' ? count - keptRules : count,
+      kind === 'protected_branches' ? count - restoredRules : count,
     ])
-    .filter(([kind, count]) => count > 0 && !restored.includes(kind))
+    .filter(([kind, count]) => count > 0 && !RESTORED_KINDS.includes(kind))
 }
 
-/** Who may read a repository, and who may do what there, is written in the metadata. */
+/** The metadata says who may read a repository and what they may do, so it must not have been edited. */
 export async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
-  const [first, ...more] = (await metadataDisagreements(root, manifest)) ?? []
+  const [first, ...more] = (await compareMetadata(root, manifest)) ?? []
   if (first === undefined) return
   throw new ArchiveRefused(more.length > 0 ? `${first}; and ${more.length} more like it` : first)
 }
 
-/** `OWNER/NAME.git` for each, once the whole archive was read and found harmless. */
+/** Reads the whole archive, checks that it is safe to unpack, and returns `OWNER/NAME.git` of each repository. */
 export async function repositoryFolders(
   archive: Bytes | Folder,
   into: string,
   signal: AbortSignal,
 ): Promise<Set<string>> {
   const folders = new Set<string>()
-  for await (const { path } of safeEntries(
-    archive,
-    await extractionLimits(nearestExisting(into)),
-    signal,
-  )) {
+  const limits = await extractionLimits(nearestExisting(into))
+  for await (const { path } of safeEntries(archive, limits, signal)) {
     const [top, owner, folder] = path.split('/')
     if (top === 'repositories' && folder?.endsWith('.git')) folders.add(`${owner}/${folder}`)
   }
@@ -117,23 +112,26 @@ export async function repositoryFolders(
   return folders
 }
 
-/** Names are one without regard to case, as they are wherever repositories are served. */
+/** Compares names without regard to case, as servers do. */
 export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesByKey(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')
-    const there = owners.get(owner.toLowerCase())
-    if (!there) continue
-    const home = join(into, there.name)
-    // A link could lead anywhere, and no git host follows it.
-    if (!there.isDirectory()) throw new ArchiveRefused(`${home} is there and is no directory`)
+    const existing = owners.get(owner.toLowerCase())
+    if (!existing) continue
+    const home = join(into, existing.name)
+    // A symbolic link could lead anywhere, and git hosts do not follow it.
+    if (!existing.isDirectory())
+      throw new ArchiveRefused(`${home} already exists and is not a directory`)
     const taken = (await entriesByKey(home)).get(name.toLowerCase())
     if (taken)
       throw new ArchiveRefused(
-        `${join(home, taken.name)} is there already; move it away, or restore into another directory`,
+        `${join(home, taken.name)} already exists; move it away, or restore into another directory`,
       )
-    if (there.name !== owner)
-      throw new ArchiveRefused(`${owner} differs only in case from ${there.name}, which is there`)
+    if (existing.name !== owner)
+      throw new ArchiveRefused(
+        `${owner} differs only in case from ${existing.name}, which already exists`,
+      )
   }
 }
 
@@ -141,17 +139,15 @@ async function entriesByKey(folder: string): Promise<Map<string, Dirent>> {
   return new Map((await entriesOf(folder)).map((entry) => [entry.name.toLowerCase(), entry]))
 }
 
-/** What restored repositories refuse of pushes, as settings of `receive`, by their full names. */
+/** The `receive.deny…` settings of restored repositories, by full name. */
 type Denials = Map<string, [name: string, value: string][]>
 
-type Rule = Record<string, unknown>
-
-const NEEDS: [field: string, denial: string][] = [
+const DENIALS: [field: string, setting: string][] = [
   ['block_deletions_enforcement_level', 'denyDeletes'],
   ['block_force_pushes_enforcement_level', 'denyNonFastForwards'],
 ]
-/** What a rule may say besides, and a git host has no setting for. */
-const MORE = [
+/** Fields of a rule that have no setting in git. */
+const FIELDS_WITHOUT_SETTING = [
   'dismiss_stale_reviews_on_push',
   'require_code_owner_review',
   'strict_required_status_checks_policy',
@@ -163,19 +159,21 @@ const MORE = [
   'restricts_review_dismissals',
 ]
 
-/** How many rules for branches say nothing that the config of the restored repository does not say as well. */
-function rulesInConfigs(
+/** Counts the branch protection rules that the config of the restored repository enforces completely. */
+function countRestoredRules(
   { repositories, protectedBranches }: Pick<Records, 'repositories' | 'protectedBranches'>,
   denials: Denials,
 ): number {
   const paths = new Map(repositories.map(({ url, git_url }) => [url, pathInArchive(git_url)]))
   return protectedBranches.filter((each) => {
-    const rule = each as Rule
+    const rule = each as Record<string, unknown>
     const path = paths.get(String(rule.repository_url))
     const [, fullName = ''] = /^repositories\/(.+)\.git$/.exec(path ?? '') ?? []
-    const said = denials.get(fullName) ?? []
-    const isDenied = (name: string) => said.some(([key, value]) => key === name && value === 'true')
-    const isInConfig = NEEDS.every(([field, denial]) => rule[field] === 0 || isDenied(denial))
-    return isInConfig && MORE.every((field) => rule[field] === false)
+    const settings = denials.get(fullName) ?? []
+    const isSet = (name: string) => settings.some((each) => each[0] === name && each[1] === 'true')
+    return (
+      DENIALS.every(([field, setting]) => rule[field] === 0 || isSet(setting)) &&
+      FIELDS_WITHOUT_SETTING.every((field) => rule[field] === false)
+    )
   }).length
 }

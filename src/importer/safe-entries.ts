@@ -6,51 +6,51 @@ import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import { withoutFolder } from '../archive/without-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
-/** How much may be unpacked. */
 export interface ExtractionLimits {
+  /** The most bytes that may be unpacked. */
   bytes: number
-  /** What the bytes are a part of, for the message. */
+  /** The directory that is unpacked into, for the message. */
   where: string
 }
 
-/** For who only looks at it. */
+/** For callers that do not unpack the entries. */
 export const NOT_UNPACKED: ExtractionLimits = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
-const PART_OF_FREE = 0.9
+const MAX_PART_OF_FREE = 0.9
 
 export async function extractionLimits(directory: string): Promise<ExtractionLimits> {
   const { bavail, bsize } = await statfs(directory)
-  return { bytes: Math.floor(bavail * bsize * PART_OF_FREE), where: directory }
+  return { bytes: Math.floor(bavail * bsize * MAX_PART_OF_FREE), where: directory }
 }
 
-/** What is held in memory until the end, so that nothing comes twice. */
+/** Limits the memory for paths, which are kept to the end to detect duplicates. */
 export interface PathLimits {
   entries: number
-  /** Of all paths together. */
+  /** The length of all paths together. */
   characters: number
 }
 
-/** Enough for five million paths such as those of loose objects. */
+/** Enough for five million loose objects. */
 const LIMITS: PathLimits = { entries: 5_000_000, characters: 512 * 1024 * 1024 }
-/** What the smallest file takes on a disk. */
-const DISK_BLOCK = 4096
+/** The disk space of the smallest file. */
+const DISK_BLOCK_BYTES = 4096
 /** Records, refs and descriptions are read into memory; objects are not. */
-const LARGEST_TEXT = 256 * 1024 * 1024
-/** Of git or LFS. */
+const MAX_TEXT_BYTES = 256 * 1024 * 1024
+/** Matches paths of git objects and LFS objects. */
 export const IS_OBJECT = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
 
 /**
- * The entries of an archive that anybody may have made. That paths are relative and lead nowhere else, and that there are
- * only files and directories, is the reader's to see to; here no path comes twice, nothing is inside a file, and all of
- * it fits. An entry is judged by its header, before any of its content is read.
+ * Yields the entries of an untrusted archive. The reader ensures that paths are relative and stay inside, and that there are only
+ * files and directories. This function ensures that no path occurs twice, that no path is inside a file, and that everything fits
+ * on the disk. Each entry is checked by its header, before its content is read. Throws ArchiveRefused.
  */
 export async function* safeEntries(
   archive: Bytes | Folder,
-  room: ExtractionLimits,
+  extraction: ExtractionLimits,
   signal: AbortSignal,
   limits = LIMITS,
 ): AsyncGenerator<ArchiveEntry> {
-  const taken = new Map<string, Taken>()
+  const kinds = new Map<string, PathKind>()
   const spellings = new Map<string, string>()
   let [bytes, characters] = [0, 0]
   const entries =
@@ -62,43 +62,44 @@ export async function* safeEntries(
     characters += path.length
     if (characters > limits.characters)
       throw new ArchiveRefused(`the paths in it have more than ${limits.characters} characters`)
-    take(taken, entry)
-    refuseTwins(spellings, path)
-    if (size > LARGEST_TEXT && !IS_OBJECT.test(path) && !isStoredFile(path))
-      throw new ArchiveRefused(`${path} is to have ${size} bytes, too many for what it is`)
-    bytes += (Math.ceil(size / DISK_BLOCK) + 1) * DISK_BLOCK
-    if (bytes > room.bytes)
+    addPath(kinds, entry)
+    refuseCaseConflict(spellings, path)
+    if (size > MAX_TEXT_BYTES && !IS_OBJECT.test(path) && !isStoredFile(path))
+      throw new ArchiveRefused(`${path}: file too large (${size} bytes)`)
+    bytes += (Math.ceil(size / DISK_BLOCK_BYTES) + 1) * DISK_BLOCK_BYTES
+    if (bytes > extraction.bytes)
       throw new ArchiveRefused(
-        `up to ${path} it unpacks to ${bytes} bytes, and ${room.where} has room for ${room.bytes}`,
+        `up to ${path} it unpacks to ${bytes} bytes, and ${extraction.where} has room for ${extraction.bytes}`,
       )
-    if (taken.size > limits.entries)
+    if (kinds.size > limits.entries)
       throw new ArchiveRefused(`it has more than ${limits.entries} entries`)
     yield entry
   }
 }
 
-/** An implied directory has no entry of its own (yet), but something in it. */
-type Taken = 'file' | 'directory' | 'implied'
+/** An implied directory contains an entry and has no entry itself, at least not yet. */
+type PathKind = 'file' | 'directory' | 'implied'
 
-function take(taken: Map<string, Taken>, { path, kind }: ArchiveEntry): void {
-  const before = taken.get(path)
+function addPath(kinds: Map<string, PathKind>, { path, kind }: ArchiveEntry): void {
+  const before = kinds.get(path)
   if (before !== undefined && !(before === 'implied' && kind === 'directory'))
     throw new ArchiveRefused(`${path} is in it twice`)
-  taken.set(path, kind)
+  kinds.set(path, kind)
   for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
     const parent = path.slice(0, end)
-    const there = taken.get(parent)
-    if (there === 'file') throw new ArchiveRefused(`${path} would lie inside the file ${parent}`)
-    if (there !== undefined) return
-    taken.set(parent, 'implied')
+    const parentKind = kinds.get(parent)
+    if (parentKind === 'file')
+      throw new ArchiveRefused(`${path} would lie inside the file ${parent}`)
+    if (parentKind !== undefined) return
+    kinds.set(parent, 'implied')
   }
 }
 
 /**
- * Owners, repositories and files at the top are one without regard to case, wherever they go. Below, in a repository, refs and
- * objects may differ in nothing else, and where the disk cannot tell them apart, the second is not written over the first.
+ * Owners, repositories and files at the top must differ in more than case, because servers ignore case. Refs in a repository may
+ * differ only in case. If the file system ignores case, unpacking the second one fails instead of overwriting the first.
  */
-function refuseTwins(spellings: Map<string, string>, path: string): void {
+function refuseCaseConflict(spellings: Map<string, string>, path: string): void {
   const parts = path.split('/')
   const depth = parts[0] === 'repositories' ? 3 : 1
   for (let end = 1; end <= Math.min(depth, parts.length); end++) {

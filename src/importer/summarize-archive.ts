@@ -6,22 +6,21 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
-import { RepositoryTally, type TalliedRepository } from './repository-tally.ts'
 import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
 
-/** The keys are those of `--json`. */
+/** Its keys are those of `--json`. */
 export interface ArchiveSummary {
   made_by: string
-  /** When it was written; of other makers, what the time of `schema.json` says. */
+  /** When it was written. For an archive of another program, the time of `schema.json`. */
   made_at: string | null
   schema_version: string | null
   migration_guid: string | null
   has_manifest: boolean
   entries: number
-  /** Unpacked. */
+  /** The size of all files when unpacked. */
   bytes: number
-  repositories: TalliedRepository[]
-  /** How many there are of each kind. */
+  repositories: RepositorySummary[]
+  /** How many records there are of each kind. */
   records: Record<string, number>
   attachments: { files: number; bytes: number }
   lfs: { objects: number; bytes: number }
@@ -30,8 +29,8 @@ export interface ArchiveSummary {
 }
 
 /**
- * What is in an archive, from one pass over its bytes: nothing is written, and no git is run. It is not verified, but where
- * it turns out to be damaged, `damage` says so. Throws ArchiveNotSupported and ArchiveRefused.
+ * Summarizes an archive in one pass over its bytes, without writing anything and without git. The archive is not verified, but
+ * `damage` is set if it turns out to be damaged. Throws ArchiveNotSupported and ArchiveRefused.
  */
 export async function summarizeArchive(
   archive: Bytes | Folder,
@@ -52,18 +51,18 @@ export async function summarizeArchive(
     skipped: [],
     warnings: [],
   }
-  const tally = new RepositoryTally()
+  const counter = new RepositoryCounter()
   const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
   let damage: ArchiveDamaged | undefined
   try {
     for await (const entry of safeEntries(archive, NOT_UNPACKED, signal))
-      await add(summary, { tally, warnings }, entry)
+      await addEntry(summary, { counter, warnings }, entry)
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error
     damage = error
   }
   warnings.end()
-  summary.repositories = tally.repositories()
+  summary.repositories = counter.summaries()
   for (const { lfs_objects, lfs_bytes } of summary.repositories) {
     summary.lfs.objects += lfs_objects
     summary.lfs.bytes += lfs_bytes
@@ -71,14 +70,9 @@ export async function summarizeArchive(
   return { summary, damage }
 }
 
-interface Counting {
-  tally: RepositoryTally
-  warnings: LimitedLines
-}
-
-async function add(
+async function addEntry(
   summary: ArchiveSummary,
-  { tally, warnings }: Counting,
+  { counter, warnings }: { counter: RepositoryCounter; warnings: LimitedLines },
   entry: ArchiveEntry,
 ): Promise<void> {
   const { path, kind, size } = entry
@@ -89,7 +83,7 @@ async function add(
     summary.attachments.files += 1
     summary.attachments.bytes += size
   } else if (path.startsWith('repositories/')) {
-    await tally.add(entry)
+    await counter.add(entry)
   } else if (!path.includes('/')) {
     await addMetadata(summary, warnings, entry)
   }
@@ -133,4 +127,80 @@ function addManifest(summary: ArchiveSummary, text: string): void {
   summary.made_at = created_at
   summary.migration_guid = migration_guid
   summary.skipped = skipped
+}
+
+/** Its keys are those of `--json`. */
+export interface RepositorySummary {
+  full_name: string
+  /** The size of all its files, including those of its wiki. */
+  bytes: number
+  /** The branch that HEAD names, or an object id; null if there is no HEAD. */
+  default_branch: string | null
+  branches: number
+  tags: number
+  other_refs: number
+  has_wiki: boolean
+  lfs_objects: number
+  lfs_bytes: number
+}
+
+const IN_REPOSITORY = /^repositories\/([^/]+\/[^/]+)\.git\/(.+)$/s
+const PACKED_REF = /^[0-9a-f]{40,64} (refs\/.+)$/gm
+
+const emptyCounts = () => ({
+  bytes: 0,
+  head: null as string | null,
+  refs: new Set<string>(),
+  lfsObjects: 0,
+  lfsBytes: 0,
+})
+
+/** Counts the contents of repositories from the entries of an archive, in any order. */
+class RepositoryCounter {
+  readonly #counts = new Map<string, ReturnType<typeof emptyCounts>>()
+
+  async add(entry: ArchiveEntry): Promise<void> {
+    const [, fullName, path] = IN_REPOSITORY.exec(entry.path) ?? []
+    if (fullName === undefined || path === undefined) return
+    const counts = this.#counts.get(fullName) ?? emptyCounts()
+    this.#counts.set(fullName, counts)
+    counts.bytes += entry.size
+    if (path.startsWith('refs/')) counts.refs.add(path)
+    else if (path.startsWith('lfs/objects/')) {
+      counts.lfsObjects += 1
+      counts.lfsBytes += entry.size
+    } else if (path === 'HEAD') {
+      counts.head = (await textOf(entry)).trim().replace(/^ref: (?:refs\/heads\/)?/, '')
+    } else if (path === 'packed-refs') {
+      for (const [, name] of (await textOf(entry)).matchAll(PACKED_REF)) counts.refs.add(name!)
+    }
+  }
+
+  /** Returns the repositories sorted by name. A wiki is part of its repository, if the archive contains that. */
+  summaries(): RepositorySummary[] {
+    const isOwnWiki = (name: string) =>
+      name.endsWith('.wiki') && this.#counts.has(name.slice(0, -'.wiki'.length))
+    return [...this.#counts.keys()]
+      .filter((name) => !isOwnWiki(name))
+      .sort()
+      .map((name) => this.#summary(name))
+  }
+
+  #summary(fullName: string): RepositorySummary {
+    const { bytes, head, refs, lfsObjects, lfsBytes } = this.#counts.get(fullName)!
+    const wiki = this.#counts.get(`${fullName}.wiki`)
+    const below = (start: string) => [...refs].filter((name) => name.startsWith(start)).length
+    const [branches, tags] = [below('refs/heads/'), below('refs/tags/')]
+    return {
+      full_name: fullName,
+      bytes: bytes + (wiki?.bytes ?? 0),
+      default_branch: head,
+      branches,
+      tags,
+      other_refs: refs.size - branches - tags,
+      has_wiki: wiki !== undefined,
+      lfs_objects: lfsObjects,
+      lfs_bytes: lfsBytes,
+    }
+  }
 }

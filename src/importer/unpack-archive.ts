@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { type Dirent, existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { ArchiveEntry } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
@@ -7,11 +8,14 @@ import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { writingTo } from '../lib/disk-errors.ts'
-import { hasCode } from '../lib/errno.ts'
+import { hasCode, ifExists } from '../lib/errno.ts'
+import { lockFile } from '../lib/file-lock.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import { onChunk } from '../lib/on-chunk.ts'
+import { removeIfEmpty, sync } from './install-repository.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
 
-/** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
+/** The tar bytes of one repository and its wiki, to be compared with the segment in the manifest. */
 export interface SegmentRun {
   plainLength: number
   crc32: number
@@ -21,13 +25,13 @@ export interface Unpacked {
   root: string
   /** By full name. */
   runs: ReadonlyMap<string, SegmentRun>
-  /** Set where the archive could not be read to its end, or is not what its checksum says. */
+  /** Set if the archive is truncated or does not match its checksum. */
   damage: ArchiveDamaged | undefined
 }
 
 /**
- * Unpacks into `root`, which must not be there yet. What was unpacked before damage was found is there, to be judged by
- * other means; whatever else goes wrong is thrown.
+ * Unpacks into `root`, which must not exist. If the archive is damaged, the entries before the damage stay and `damage` is set. Any
+ * other error is thrown.
  */
 export async function unpackArchive(
   archive: Bytes | Folder,
@@ -46,7 +50,7 @@ export async function unpackArchive(
         runs.set(current, run)
         folders.add(entry.path.split('/', 3).join('/'))
       }
-      await write(root, entry, run)
+      await writeEntry(root, entry, run)
     }
     for (const folder of folders) await addEmptyFolders(join(root, folder))
   } catch (error) {
@@ -57,8 +61,8 @@ export async function unpackArchive(
 }
 
 /**
- * The full name of the repository that a path belongs to, '' where it is none's. Where `a/b.wiki` comes after `a/b` it is
- * the wiki of that, and in the same segment; where it does not, it is a repository.
+ * Returns the full name of the repository that a path belongs to, or '' if it belongs to none. `a/b.wiki` right after `a/b` is its
+ * wiki and in the same segment. Otherwise it is a repository.
  */
 function repositoryOf(path: string, current: string): string {
   const [top, owner, folder] = path.split('/')
@@ -67,7 +71,7 @@ function repositoryOf(path: string, current: string): string {
   return name === `${current}.wiki` ? current : name
 }
 
-/** Some who pack leave empty directories out, and git takes none for a repository that has no `refs`. */
+/** Some programs leave empty directories out of an archive, but git needs `refs` to recognize a repository. */
 async function addEmptyFolders(repository: string): Promise<void> {
   for (const name of ['objects', 'refs'])
     await mkdir(join(repository, name), { recursive: true }).catch((error: unknown) => {
@@ -75,21 +79,99 @@ async function addEmptyFolders(repository: string): Promise<void> {
     })
 }
 
-async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promise<void> {
+async function writeEntry(root: string, entry: ArchiveEntry, run: SegmentRun): Promise<void> {
+  const add = (bytes: Uint8Array) => {
+    run.crc32 = crc32(bytes, run.crc32)
+    run.plainLength += bytes.length
+  }
   const path = join(root, entry.path)
-  // Written anew from what was understood of it: nothing else in a header has a meaning here.
-  add(run, tarHeader(entry))
+  // The header is rendered again, so that only the fields that Godwit writes are compared.
+  add(tarHeader(entry))
   if (entry.kind === 'directory') {
     await mkdir(path, { recursive: true })
     return
   }
   await mkdir(dirname(path), { recursive: true })
-  const tallied = onChunk(entry.content, (bytes) => add(run, bytes))
-  await writingTo(path, () => writeFile(path, tallied, { flag: 'wx' }), entry.size)
-  add(run, tarPadding(entry.size))
+  const content = onChunk(entry.content, add)
+  await writingTo(path, () => writeFile(path, content, { flag: 'wx' }), entry.size)
+  add(tarPadding(entry.size))
 }
 
-function add(run: SegmentRun, bytes: Uint8Array): void {
-  run.crc32 = crc32(bytes, run.crc32)
-  run.plainLength += bytes.length
+/** A directory that holds an unpacked archive until it is disposed of. */
+interface WorkDirectory extends AsyncDisposable {
+  path: string
+  unpacked: Unpacked
+}
+
+// Neither a git host nor Gitea takes these names for an owner. A directory has the first prefix until it is locked.
+const [UNLOCKED_PREFIX, PREFIX] = ['.godwit-new-', '.godwit-restore-']
+const LOCK = 'lock'
+
+/** Unpacks in the target directory, which is on the same file system, so that repositories can be moved atomically. */
+export async function unpackBeside(
+  into: string,
+  archive: Bytes | Folder,
+  signal: AbortSignal,
+): Promise<WorkDirectory> {
+  const isNew = !existsSync(into)
+  await makeDurable(into)
+  let path = join(into, UNLOCKED_PREFIX)
+  let unlock: (() => void) | undefined
+  const remove = async () => {
+    await rm(path, { recursive: true, force: true })
+    unlock?.()
+    if (isNew) await removeIfEmpty(into)
+  }
+  try {
+    path = await mkdtemp(path)
+    unlock = lockIfPossible(join(path, LOCK))
+    const locked = join(into, `${PREFIX}${basename(path).slice(UNLOCKED_PREFIX.length)}`)
+    await rename(path, locked)
+    path = locked
+    const unpacked = await unpackArchive(archive, join(path, 'unpacked'), signal)
+    if (unpacked.damage) throw unpacked.damage
+    return { path, unpacked, [Symbol.asyncDispose]: remove }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+/** Removes work directories of processes that were killed. A running process holds the lock of its own. */
+export async function sweepWorkDirectories(into: string): Promise<void> {
+  for (const entry of await entriesOf(into)) {
+    const path = join(into, entry.name)
+    const lock = join(path, LOCK)
+    // Without a lock file, the owner may still be running.
+    if (!entry.isDirectory() || !entry.name.startsWith(PREFIX) || !existsSync(lock)) continue
+    const unlock = lockIfPossible(lock)
+    if (!unlock) continue
+    await rm(path, { recursive: true, force: true })
+    unlock()
+  }
+}
+
+/** Returns an empty list if the directory does not exist. */
+export async function entriesOf(directory: string): Promise<Dirent[]> {
+  return (await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')) ?? []
+}
+
+/** Returns undefined if another process holds the lock, or if the file system has no locks. */
+function lockIfPossible(file: string): (() => void) | undefined {
+  try {
+    return lockFile(file)
+  } catch {
+    return undefined
+  }
+}
+
+/** Syncs every directory that it creates, so that a restored repository is not lost in a crash. */
+async function makeDurable(directory: string): Promise<void> {
+  const existing = nearestExisting(directory)
+  makeDirectory(directory)
+  for (let at = directory; at !== existing; at = dirname(at)) await sync(dirname(at))
+}
+
+export function nearestExisting(directory: string): string {
+  return existsSync(directory) ? directory : nearestExisting(dirname(directory))
 }

@@ -10,35 +10,38 @@ import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { skippedRepositories, unexportedLfs } from './lacking-data.ts'
-import { metadataDisagreements, storedFileDisagreements } from './manifest-agreement.ts'
+import {
+  checkRepositories,
+  readManifest,
+  skippedRepositories,
+  unexportedLfs,
+} from './check-repositories.ts'
+import { compareMetadata, compareSegments, compareStoredFiles } from './compare-manifest.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
-import { compareSegments } from './segment-digests.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
-import { checkRepositories, readManifest } from './unpacked-repositories.ts'
 
 export type Finding =
   | Limited<{ fault: string }>
-  /** Something that others should know of, and that takes nothing from the proof. */
+  /** Something that a user should know and that does not make the archive invalid. */
   | Limited<{ warning: string }>
   | Limited<{ note: string }>
-  /** A repository of which every object is there and is what its name says. */
+  /** The full name of a repository that has all its objects, each with the right digest. */
   | { whole: string }
-  /** Once, at the end: whether the bytes could be compared with a manifest. */
+  /** Sent once, at the end: whether the archive has a manifest to compare with. */
   | { compared: boolean }
 
-/** `count` is how many findings the text stands for, where it says how many more of a kind there are. */
+/** `count` is how many findings the text stands for, if it says how many more of a kind there are. */
 type Limited<T> = T & { count?: number }
 
 export interface VerifyParts {
   git: Git
-  /** Empty, and the caller's to remove. */
+  /** An empty directory. The caller removes it. */
   directory: string
-  /** Where the archive is kept, if it is not merely passing by: then its stored bytes are compared as well. */
+  /** The file of the archive, if it is one. Then its compressed bytes are compared with the manifest too. */
   file?: string | undefined
 }
 
-/** Everything that can be said for and against an archive, as it is found. Throws ArchiveRefused. */
+/** Yields everything that was verified or is wrong, as soon as it is found. Throws ArchiveRefused. */
 export async function* verifyArchive(
   { git, directory, file }: VerifyParts,
   archive: Bytes | Folder,
@@ -52,22 +55,22 @@ export async function* verifyArchive(
   const { root } = unpacked
   const { manifest, findings } = await manifestFindings(unpacked)
   yield* findings
-  yield* faultsOf('entries', await strangers(root, manifest))
-  for (const fault of await schemaFaults(root)) yield { fault }
+  if (manifest) yield* faultsOf('entries', await unexpectedEntries(root, manifest))
+  for (const fault of await schemaErrors(root)) yield { fault }
   if (manifest) yield* metadataFindings(root, manifest)
   yield* recordFindings(unpacked)
   let packedAgain = 0
-  for await (const judged of checkRepositories(unpacked, manifest, { git, scratch }, signal)) {
-    const { fullName } = judged
-    if ('snapshot' in judged) {
-      if (judged.isPackedAgain) packedAgain += 1
+  for await (const checked of checkRepositories(unpacked, manifest, { git, scratch }, signal)) {
+    const { fullName } = checked
+    if ('snapshot' in checked) {
+      if (checked.isPackedAgain) packedAgain += 1
       yield { whole: fullName }
-    } else for (const fault of judged.faults) yield { fault: `${fullName}: ${fault}` }
+    } else for (const error of checked.errors) yield { fault: `${fullName}: ${error}` }
   }
-  if (packedAgain > 0 && manifest) yield { note: packedAgainNote(packedAgain, manifest) }
-  // Found from the end of the file, which is not there to be found when the archive is damaged.
-  if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
   if (manifest) {
+    if (packedAgain > 0) yield { note: packedAgainNote(packedAgain, manifest) }
+    // Segments are found from the end of the file, which a damaged archive may lack.
+    if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
     yield* notesOf('LFS objects', manifest.repositories.flatMap(unexportedLfs))
     yield* notesOf('skipped repositories', skippedRepositories(manifest))
   }
@@ -94,31 +97,28 @@ function packedAgainNote(count: number, { repositories }: Manifest): string {
 async function manifestFindings({
   root,
   damage,
-}: Unpacked): Promise<{ manifest: Manifest | undefined; findings: Finding[] }> {
+}: Unpacked): Promise<{ manifest?: Manifest; findings: Finding[] }> {
   try {
     const manifest = await readManifest(root)
     if (manifest) return { manifest, findings: [] }
-    // It is the last entry, and the archive cannot be read so far.
-    if (damage) return { manifest, findings: [] }
-    return {
-      manifest,
-      findings: [{ note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }],
-    }
+    // The manifest is the last entry, so a truncated archive lacks it.
+    if (damage) return { findings: [] }
+    return { findings: [{ note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }] }
   } catch (error) {
     if (!(error instanceof ManifestInvalid)) throw error
-    return { manifest: undefined, findings: [{ fault: error.message }] }
+    return { findings: [{ fault: error.message }] }
   }
 }
 
 async function* metadataFindings(root: string, manifest: Manifest): AsyncGenerator<Finding> {
-  const faults = await metadataDisagreements(root, manifest)
-  yield* faultsOf('metadata files', faults ?? [])
-  yield* faultsOf('stored files', storedFileDisagreements(root, manifest))
-  if (!faults)
+  const errors = await compareMetadata(root, manifest)
+  yield* faultsOf('metadata files', errors ?? [])
+  yield* faultsOf('stored files', compareStoredFiles(root, manifest))
+  if (!errors)
     yield { note: 'the metadata was not compared: older manifests have no digests of it' }
 }
 
-async function* digestFindings(
+async function* segmentFindings(
   file: string | undefined,
   manifest: Manifest,
   signal: AbortSignal,
@@ -133,31 +133,28 @@ async function* digestFindings(
       yield { fault: `${fullName}: its stored bytes are not those it was exported as (SHA-256)` }
 }
 
-/** What nobody put there who writes such archives; without a manifest there is no telling. */
-async function strangers(root: string, manifest: Manifest | undefined): Promise<string[]> {
-  if (!manifest) return []
+/** Returns a line for each file and directory that Godwit never writes. */
+async function unexpectedEntries(root: string, manifest: Manifest): Promise<string[]> {
   const stored = manifest.stored_files?.flatMap(({ files }) => files.map(({ path }) => path)) ?? []
-  const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...stored.map(topOf)])
+  const folders = stored.map((path) => path.slice(0, path.indexOf('/')))
+  const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...folders])
   const isKnown = (name: string) => known.has(name) || kindOfFile(name) !== undefined
-  const atTop = (await readdir(root)).filter((name) => !isKnown(name))
+  const unexpected = (await readdir(root)).filter((name) => !isKnown(name))
   const owners = existsSync(join(root, 'repositories'))
     ? await readdir(join(root, 'repositories'), { withFileTypes: true })
     : []
-  const loose: string[] = []
   for (const owner of owners) {
     const path = `repositories/${owner.name}`
-    if (!owner.isDirectory()) loose.push(path)
+    if (!owner.isDirectory()) unexpected.push(path)
     else
       for (const name of await readdir(join(root, path)))
-        if (!name.endsWith('.git')) loose.push(`${path}/${name}`)
+        if (!name.endsWith('.git')) unexpected.push(`${path}/${name}`)
   }
-  return [...atTop, ...loose].map((path) => `${path} does not belong in an archive`)
+  return unexpected.map((path) => `${path} does not belong in an archive`)
 }
 
-const topOf = (path: string): string => path.slice(0, path.indexOf('/'))
-
-/** Only the version is asked for: github.com also says which program wrote it, and others may say more. */
-async function schemaFaults(root: string): Promise<string[]> {
+/** Checks only the version. github.com also writes which program made the archive, and others may write more. */
+async function schemaErrors(root: string): Promise<string[]> {
   try {
     const schema: unknown = parseJson(await readFile(join(root, 'schema.json'), 'utf8'))
     const version: unknown = (schema as { version?: unknown } | null)?.version
@@ -175,7 +172,7 @@ async function schemaFaults(root: string): Promise<string[]> {
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const addresses = new Set<string>()
   const records = await readRecords(root, (address) => addresses.add(address))
-  yield* faultsOf('record files', records.faults)
+  yield* faultsOf('record files', records.errors)
   for (const { text, count } of records.warnings) yield { warning: text, count }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }

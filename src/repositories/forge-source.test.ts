@@ -8,8 +8,8 @@ import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import { forgeClient } from '../sources/forge/client/forge-client.ts'
-import { forgeGetter } from '../sources/forge/client/known-forge.ts'
+import { ForgeClient } from '../sources/forge/client/forge-client.ts'
+import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { forgeSource } from './forge-source.ts'
 import { ForgeUnreachable } from './forge-unreachable.ts'
@@ -39,8 +39,8 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   let elapsed = 0
   const now = () => Date.now() + elapsed
   const warnings: string[] = []
-  const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
-  const stranger = forgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
+  const client = new ForgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const anonymous = new ForgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
   const directory = gitDirectory({
     root: host.root,
     git: host.locked,
@@ -49,7 +49,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const source = forgeSource(directory, {
     db,
     now,
-    catalogue: forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now }),
+    catalogue: forgeCatalogue({ getForge: knownForgeCache(client, now), anonymous, now }),
     warn: (words) => void warnings.push(words),
   })
   return {

@@ -1,12 +1,12 @@
 /**
- * The forge cannot answer now and will later: it said so, it is away, or the budget of requests is used up. Whoever has the
- * job gives it back and does not try before `dueAt`, in epoch milliseconds. `message` is fit for a user to see.
+ * The forge cannot be asked now, but can be later: it sent Retry-After, it does not answer, or the budget of requests is used up.
+ * A job that gets this error goes back to the queue until `dueAt`, in epoch milliseconds. `message` can be shown to users.
  */
 export class WaitUntil extends Error {
-  override name = 'WaitUntil'
+  override name = 'ForgeUnavailable'
   readonly dueAt: number
-  /** `told` by the forge, kept back by our own `budget`, or it is `away`: only the last may be given up some day. */
-  readonly why: 'told' | 'budget' | 'away'
+  /** A caller may give up after a while only if the reason is `unreachable`. */
+  readonly why: 'rate_limited' | 'budget' | 'unreachable'
 
   constructor(dueAt: number, why: WaitUntil['why'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -15,9 +15,10 @@ export class WaitUntil extends Error {
   }
 }
 
-/** The forge answers, and the answer is of no use: trying again soon will not help. `message` is fit for a user to see. */
+/** The forge answered, and the response cannot be used. Retrying soon does not help. `message` can be shown to users. */
 export class ForgeRefused extends Error {
-  override name = 'ForgeRefused'
+  override name = 'ForgeRequestFailed'
+  /** The HTTP status; 0 if TLS failed before there was one. */
   readonly status: number
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -26,12 +27,12 @@ export class ForgeRefused extends Error {
   }
 }
 
-/** 404: it is not there, or not for this token to see; or this version of the forge does not know the address. */
+/** Status 404 or 410: the object does not exist, this token may not see it, or this version of the forge has no such endpoint. */
 export class ForgeNotFound extends ForgeRefused {
   override name = 'ForgeNotFound'
   /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
   readonly isFromForge: boolean
-  /** When to ask again if this answer is not believed, in epoch milliseconds. */
+  /** When to ask again if the caller does not trust this response, in epoch milliseconds. */
   readonly retryAt: number
 
   constructor(
@@ -45,21 +46,20 @@ export class ForgeNotFound extends ForgeRefused {
   }
 }
 
-/** A file whose length the forge did not list, and which is longer than is taken so. */
+/** The forge does not list the size of a file, and the file is larger than the limit for such files. */
 export class TooLarge extends ForgeRefused {
-  override name = 'TooLarge'
+  override name = 'FileTooLarge'
 }
 
-/** The forge lists a file and does not give its bytes: it gives fewer or more than it lists. Asking again soon will not help. */
+/** The forge sends fewer or more bytes of a file than it lists. Retrying soon does not help. */
 export class DamagedFile extends ForgeRefused {
-  override name = 'DamagedFile'
+  override name = 'FileDamaged'
 }
 
-/** 500: the forge failed over this one request. Some versions answer so for what was deleted. */
+/** Status 500 or above for this one request. Some versions answer so for an object that was deleted. */
 export class ForgeError extends ForgeRefused {
-  override name = 'ForgeError'
+  override name = 'ForgeServerError'
 }
 
-/** Not there, or not for this token to read. */
 export const isDenied = (error: unknown): boolean =>
   error instanceof ForgeRefused && (error instanceof ForgeNotFound || error.status === 403)

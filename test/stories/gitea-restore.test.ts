@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { factsOfForge } from '../support/forge/facts-of-forge.ts'
+import { seedForge } from '../support/forge/seeded-scene.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
   archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
   discussedHost,
   type Facts,
-} from '../../src/importer/targets/gitea-test-archive.ts'
-import { factsOfForge } from '../support/forge/facts-of-forge.ts'
-import { seedForge } from '../support/forge/seeded-scene.ts'
-import { type GitHost, gitHost } from '../support/git-host.ts'
+} from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
 import { git, temporaryDirectory } from '../support/odd-repositories.ts'

@@ -3,13 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
   archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
   discussedHost,
-} from '../../src/importer/targets/gitea-test-archive.ts'
-import { type GitHost, gitHost } from '../support/git-host.ts'
+} from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { until } from '../support/wait-until.ts'

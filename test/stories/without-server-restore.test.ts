@@ -42,7 +42,7 @@ test('what is there stays, and then nothing is restored', async (t) => {
   await mkdir(join(into, 'alice/SITE.git'), { recursive: true })
   const { code, stderr } = await godwit(['restore', archive, '--into', into])
   assert.equal(code, 1)
-  assert.match(stderr, /alice\/SITE\.git is there already; move it away/)
+  assert.match(stderr, /alice\/SITE\.git already exists; move it away/)
   assert.deepEqual(readdirSync(join(into, 'alice')), ['SITE.git'])
   assert.deepEqual(await leftovers(), [])
 })

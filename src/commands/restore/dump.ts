@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type PeopleMap, readPeople } from '../../importer/people-map.ts'
+import { type PeopleMap, readPeople } from '../../importer/people.ts'
 import {
   accountRefusal,
   type DumpEvents,

@@ -163,7 +163,7 @@ async function openFile(
       const reason = whyMissing(error)
       if (error instanceof DamagedFile && !isSecond) isSecond = true
       else if (reason !== undefined) return { file: file.file, reason }
-      else if (!(error instanceof WaitUntil) || error.why === 'away') throw error
+      else if (!(error instanceof WaitUntil) || error.why === 'unreachable') throw error
       else if (error.dueAt - parts.now() > WAITED_MS) throw error
       else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }

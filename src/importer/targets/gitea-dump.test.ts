@@ -6,7 +6,17 @@ import { PassThrough, Readable } from 'node:stream'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import {
+  addManifest,
+  archiveOfFacts,
+  DISCUSSED_FILES,
+  discussedFacts,
+  discussedHost,
+  type Facts,
+  HOSTILE_TEXT,
+} from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
+import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
 import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
@@ -15,16 +25,6 @@ import { GitFailed } from '../../git/git-end.ts'
 import type { FactKind } from '../../records/facts.ts'
 import { readFact } from '../../records/read-records.ts'
 import { type DumpEvents, type DumpParts, dumpForGitea } from './gitea-dump.ts'
-import {
-  archiveOfFacts,
-  DISCUSSED_FILES,
-  discussedFacts,
-  discussedHost,
-  type Facts,
-  HOSTILE_TEXT,
-} from './gitea-test-archive.ts'
-import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
-import { addManifest } from './gitea-test-manifest.ts'
 
 let host: GitHost
 let facts: Facts
@@ -498,10 +498,10 @@ describe('whole or not at all', () => {
   test('nothing is written over, and nothing is begun where something is in the way', async (t) => {
     const { dump, into } = await scene(t)
     await mkdir(join(into, 'corp/quiet'), { recursive: true })
-    await assert.rejects(dump(), /corp\/quiet is there already/)
+    await assert.rejects(dump(), /corp\/quiet already exists/)
     assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['corp', 'corp/quiet'])
     await writeFile(join(into, 'restore.sh'), '')
-    await assert.rejects(dump(SITE), /restore.sh is there already/)
+    await assert.rejects(dump(SITE), /restore.sh already exists/)
     assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
   })
 

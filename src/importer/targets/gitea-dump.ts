@@ -8,48 +8,49 @@ import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
+import {
+  checkRepositories,
+  missingLfs,
+  readManifest,
+  skippedRepositories,
+} from '../check-repositories.ts'
+import { storedDigests } from '../compare-manifest.ts'
 import { moveBelow, moveTo, sync, syncBelow } from '../install-repository.ts'
-import { missingLfs, skippedRepositories } from '../lacking-data.ts'
-import { storedDigests } from '../manifest-agreement.ts'
-import type { PeopleMap } from '../people-map.ts'
+import type { PeopleMap } from '../people.ts'
 import { refuseEdited, refuseExisting, repositoryFolders } from '../restore-archive.ts'
-import type { Unpacked } from '../unpack-archive.ts'
-import { checkRepositories, readManifest } from '../unpacked-repositories.ts'
-import { sweepWorkDirectories, unpackBeside } from '../work-directory.ts'
+import { sweepWorkDirectories, type Unpacked, unpackBeside } from '../unpack-archive.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
-import { dumpAttachments } from './gitea/dump-attachments.ts'
-import type { DumpContext } from './gitea/dump-context.ts'
-import { dumpContexts } from './gitea/dump-contexts.ts'
+import { type DumpContext, dumpContexts } from './gitea/dump-context.ts'
+import { dumpAttachments, dumpReleases } from './gitea/dump-files.ts'
 import { dumpComments, dumpIssues } from './gitea/dump-issues.ts'
 import { dumpPulls } from './gitea/dump-pulls.ts'
-import { dumpReleases } from './gitea/dump-releases.ts'
-import { dumpSettings, placeGit, placeWiki } from './gitea/dump-repository.ts'
+import { DumpReport } from './gitea/dump-report.ts'
+import { dumpSettings, moveGit, moveWiki } from './gitea/dump-repository.ts'
 import { type Dumped, restoreScript } from './gitea/restore-script.ts'
 import { spoolFacts } from './gitea/spool-facts.ts'
-import { createTally } from './gitea/tally.ts'
 
-export { accountRefusal } from './gitea/refused-names.ts'
+export { accountRefusal } from './gitea/choose-repositories.ts'
 
 export interface DumpParts {
   git: Git
-  /** The archive from its beginning; it is read twice. */
+  /** Opens the archive from its beginning. It is called twice. */
   open(): Bytes | Folder
-  /** Dumps go to OWNER/NAME in it, and restore.sh. */
+  /** Dumps are written to OWNER/NAME in this directory, and restore.sh beside them. */
   into: string
-  /** `OWNER/NAME` of those that are wanted; all where none is named. */
+  /** `OWNER/NAME` of the repositories to dump. If empty, all are dumped. */
   repositories: readonly string[]
   people: PeopleMap
   keepLinks: boolean
-  /** The server's own address, with a slash at its end; empty where it was not said. */
+  /** The URL of the server with a trailing slash, or empty if it is not known. */
   target: string
-  tell(news: DumpEvents): void
+  tell(event: DumpEvents): void
 }
 
 export type DumpEvents =
   | { warning: string }
-  /** Files of issues and comments that the server does not take by itself. */
+  /** Files of issues and comments, which the server does not import. */
   | { attachments: number; directory: string }
-  /** What the archive holds and a dump has no place for, by kind. */
+  /** Objects of the archive that a dump cannot contain, by kind. */
   | { leftBehind: [kind: string, count: number][] }
 
 export type DumpEnd = { fullName: string; faults: string[]; isPrivate: boolean }
@@ -57,9 +58,9 @@ export type DumpEnd = { fullName: string; faults: string[]; isPrivate: boolean }
 const SCRIPT = 'restore.sh'
 
 /**
- * Writes every repository of an archive as a directory that `restore-repo` of Gitea and Forgejo takes, each whole or not at
- * all, and the script that hands them over. Nothing is written before the archive has been read to its end, every name was
- * found to be one that the server takes, and every place to be free.
+ * Writes every repository of an archive as a directory for `restore-repo` of Gitea and Forgejo, each completely or not at all, and a
+ * script that restores them. Nothing is written before the whole archive was read, the server was found to accept every name, and
+ * every target was found to be free.
  */
 export async function* dumpForGitea(
   parts: DumpParts,
@@ -71,124 +72,102 @@ export async function* dumpForGitea(
   const destinations = chooseRepositories(folders, parts.repositories, people)
   await refuseExisting(into, new Set([...destinations.values()].map(({ fullName }) => fullName)))
   if (existsSync(join(into, SCRIPT)))
-    throw new ArchiveRefused(`${join(into, SCRIPT)} is there already; name another directory`)
-  await using workplace = await unpackBeside(into, open(), signal)
-  const { path, unpacked } = workplace
+    throw new ArchiveRefused(`${join(into, SCRIPT)} already exists; name another directory`)
+  await using work = await unpackBeside(into, open(), signal)
+  const { path, unpacked } = work
   const dumped: Dumped[] = []
-  yield* dumpUnpacked(parts, { workplace: path, unpacked, destinations, dumped }, signal)
-  await placeScript(path, into, dumped)
+  yield* dumpUnpacked(parts, { path, unpacked, destinations, dumped }, signal)
+  await writeScript(path, into, dumped)
 }
 
 interface Work {
-  workplace: string
+  /** The work directory. */
+  path: string
   unpacked: Unpacked
   destinations: Destinations
-  /** Filled with what is done. */
+  /** Filled with the repositories that were dumped. */
   dumped: Dumped[]
 }
 
 async function* dumpUnpacked(
   parts: DumpParts,
-  { workplace, unpacked, destinations, dumped }: Work,
+  { path, unpacked, destinations, dumped }: Work,
   signal: AbortSignal,
 ): AsyncGenerator<DumpEnd> {
   const { git, into, tell } = parts
   const { root } = unpacked
   const manifest = await readManifest(root)
   if (manifest) await refuseEdited(root, manifest)
-  const tally = createTally((warning) => tell({ warning }))
+  const report = new DumpReport((warning) => tell({ warning }))
   const isSelection = parts.repositories.length > 0
   if (manifest && !isSelection)
-    for (const each of skippedRepositories(manifest)) tally.warn('skipped repositories', each)
-  using rows = sortedRows(join(workplace, 'rows'))
-  const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
+    for (const each of skippedRepositories(manifest)) report.warn('skipped repositories', each)
+  using rows = sortedRows(join(path, 'rows'))
+  const spool = await spoolFacts({ root, rows, destinations, isSelection, report }, signal)
   const stored = { root, digests: manifest && storedDigests(manifest) }
-  const contextOf = dumpContexts(parts, { spool, destinations, stored, workplace, tally })
-  const proving = {
-    git,
-    scratch: workplace,
-    isWanted: (name: string) => destinations.has(name.toLowerCase()),
-  }
-  for await (const judged of checkRepositories(unpacked, manifest, proving, signal)) {
-    const { fullName } = judged
+  const contextParts = { spool, destinations, stored, workDirectory: path, report }
+  const contextOf = dumpContexts(parts, contextParts)
+  const isWanted = (name: string) => destinations.has(name.toLowerCase())
+  const checkParts = { git, scratch: path, isWanted }
+  for await (const checked of checkRepositories(unpacked, manifest, checkParts, signal)) {
+    const { fullName } = checked
     const destination = destinations.get(fullName.toLowerCase())
-    if (!destination || 'faults' in judged) {
-      yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
+    if (!destination || 'errors' in checked) {
+      yield { fullName, faults: 'errors' in checked ? checked.errors : [], isPrivate: true }
       continue
     }
-    for (const each of await missingLfs(fullName, judged.snapshot, manifest))
-      tally.warn('LFS objects', each)
+    for (const each of await missingLfs(fullName, checked.snapshot, manifest))
+      report.warn('LFS objects', each)
     const { context, address } = contextOf(destination)
-    const place = join(into, fullName)
-    const attachments = await dumpWhole(
-      context,
-      judged.snapshot,
-      { place, address, target: parts.target },
-      signal,
-    ).catch((error: unknown) => faultOf(error, signal))
-    if (typeof attachments === 'string') {
-      yield { fullName, faults: [attachments], isPrivate: true }
+    const target = join(into, fullName)
+    try {
+      const addresses = { address, target: parts.target }
+      const attachments = await writeDump(context, checked.snapshot, addresses, signal)
+      await syncBelow(context.directory)
+      await moveBelow(dirname(target), () => moveTo(context.directory, target))
+      if (attachments > 0) tell({ attachments, directory: join(target, 'attachments') })
+    } catch (error) {
+      signal.throwIfAborted()
+      // An error of git concerns one repository. Any other would occur for the next one too.
+      if (!(error instanceof GitFailed)) throw error
+      yield { fullName, faults: [error.message], isPrivate: true }
       continue
     }
-    if (attachments > 0) tell({ attachments, directory: join(place, 'attachments') })
+    const { owner, name } = destination
     const isPrivate = context.repository.private
-    dumped.push({
-      directory: fullName,
-      owner: destination.owner,
-      name: destination.name,
-      isPrivate,
-    })
+    dumped.push({ directory: fullName, owner, name, isPrivate })
     yield { fullName, faults: [], isPrivate }
   }
-  tally.endWarnings()
-  tell({ leftBehind: tally.skipped() })
+  tell({ leftBehind: report.end() })
 }
 
-/** What git fails at is in one repository; whatever else fails would fail at the next as well. */
-function faultOf(error: unknown, signal: AbortSignal): string {
-  signal.throwIfAborted()
-  if (error instanceof GitFailed) return error.message
-  throw error
-}
-
-/** Last of all: where the script is, everything that it names is. */
-async function placeScript(workplace: string, into: string, dumped: readonly Dumped[]) {
-  if (dumped.length === 0) return
-  const file = join(workplace, SCRIPT)
-  await writeFile(file, restoreScript(dumped), { mode: 0o755 })
-  await sync(file)
-  await rename(file, join(into, SCRIPT))
-  await sync(into)
-}
-
-interface DumpPlace {
-  /** Where the dump is to be when it is whole. */
-  place: string
-  /** Where the repository was. */
-  address: string
-  target: string
-}
-
-/** Makes the dump of a proven repository, and moves it to its place when all of it is durable. Answers how many attachments it has. */
-async function dumpWhole(
+/** Writes the dump of a verified repository and returns how many attachments it has. */
+async function writeDump(
   context: DumpContext,
   { repository, wiki, examination }: Snapshot,
-  { place, address, target }: DumpPlace,
+  { address, target }: { address: string; target: string },
   signal: AbortSignal,
 ): Promise<number> {
-  const { tally, repository: fact } = context
-  await mkdir(context.place, { recursive: true })
-  const refs = await placeGit(context, repository.dir, signal)
-  if (wiki) await placeWiki(context, wiki.dir, signal)
+  await mkdir(context.directory, { recursive: true })
+  const refs = await moveGit(context, repository.dir, signal)
+  if (wiki) await moveWiki(context, wiki.dir, signal)
   await dumpSettings(context, address, target)
   dumpIssues(context, signal)
   dumpComments(context, signal)
   await dumpPulls(context, refs, signal)
   await dumpReleases(context, refs, signal)
   const attachments = await dumpAttachments(context, signal)
-  tally.skip('LFS_objects', examination.repository.lfsObjects.length)
-  tally.skip('collaborators', fact.collaborators.length)
-  await syncBelow(context.place)
-  await moveBelow(dirname(place), () => moveTo(context.place, place))
+  context.report.skip('LFS_objects', examination.repository.lfsObjects.length)
+  context.report.skip('collaborators', context.repository.collaborators.length)
   return attachments
+}
+
+/** Writes the script last, so that everything it names exists. */
+async function writeScript(workDirectory: string, into: string, dumped: readonly Dumped[]) {
+  if (dumped.length === 0) return
+  const file = join(workDirectory, SCRIPT)
+  await writeFile(file, restoreScript(dumped), { mode: 0o755 })
+  await sync(file)
+  await rename(file, join(into, SCRIPT))
+  await sync(into)
 }

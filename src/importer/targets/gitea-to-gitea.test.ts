@@ -8,10 +8,10 @@ import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
+import { archiveOfFacts } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
+import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
 import { dumpForGitea } from './gitea-dump.ts'
-import { archiveOfFacts } from './gitea-test-archive.ts'
-import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
 
 for (const dialect of [GITEA_1_15, FORGEJO_11])
   test(`what ${dialect.version} says goes through an archive into a dump`, async (t) => {

@@ -1,46 +1,41 @@
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
 /**
- * An address of an attachment as texts of a forge have it: `/attachments/UUID`, below a repository too, with or without where
- * the forge lives. The same path on another host is something else.
+ * Matches a link to an attachment in a text of a forge: `/attachments/UUID`, also below a repository, with or without the forge's
+ * URL. It does not match that path on another host.
  */
-function linkPattern(forge: string): RegExp {
-  const { pathname } = new URL(forge)
-  const below = escaped(pathname.replace(/\/$/, ''))
+function linkPattern(forgeUrl: string): RegExp {
+  const basePath = RegExp.escape(new URL(forgeUrl).pathname.replace(/\/$/, ''))
   return new RegExp(
-    `(?<![\\w.:/%-])(?:${escaped(forge)}|${below})?(?:/[\\w.-]+/[\\w.-]+)?/attachments/(${UUID})(?![\\w-])`,
+    `(?<![\\w.:/%-])(?:${RegExp.escape(forgeUrl)}|${basePath})?(?:/[\\w.-]+/[\\w.-]+)?/attachments/(${UUID})(?![\\w-])`,
     'gi',
   )
 }
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
-
-/** The attachments that a text links to, each once, with the name that the link gives it. */
-export function linkedAttachments(body: string, forge: string): { uuid: string; name: string }[] {
+/** Returns each attachment that a text links to, with the name that the link gives it. */
+export function linkedAttachments(
+  body: string,
+  forgeUrl: string,
+): { uuid: string; name: string }[] {
   const found = new Map<string, string>()
-  for (const match of body.matchAll(linkPattern(forge))) {
+  for (const match of body.matchAll(linkPattern(forgeUrl))) {
     const uuid = (match[1] ?? '').toLowerCase()
-    const name = nameBefore(body.slice(0, match.index))
-    if (!found.get(uuid)) found.set(uuid, name)
+    if (!found.get(uuid)) found.set(uuid, nameBefore(body.slice(0, match.index)))
   }
   return [...found].map(([uuid, name]) => ({ uuid, name }))
 }
 
-/** `![name](` or `[name](` right before the address. */
+/** Returns the name of `![name](` or `[name](` at the end of the text. */
 const nameBefore = (text: string): string => /\[([^\][\n]{1,200})\]\($/.exec(text)?.[1] ?? ''
 
-/**
- * The same text with the addresses of attachments as the records have them: `addressOf` gives the new one, or undefined for
- * what is not among the records and stays as it is. Pure: facts keep texts as the forge has them, and whoever writes records
- * knows where those live.
- */
+/** Replaces each link to an attachment by what `addressOf` returns. A link for which it returns undefined stays as it is. */
 export function rewriteAttachmentLinks(
   body: string,
-  forge: string,
+  forgeUrl: string,
   addressOf: (uuid: string) => string | undefined,
 ): string {
   return body.replace(
-    linkPattern(forge),
+    linkPattern(forgeUrl),
     (link, uuid: string) => addressOf(uuid.toLowerCase()) ?? link,
   )
 }

@@ -2,24 +2,26 @@ import { oneLine } from '../../lib/one-line.ts'
 import { webPage } from '../../lib/public-url.ts'
 import { ForgeRefused } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
-import { unlessAbsent } from './client/confirm-absence.ts'
+import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
-import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
+import { type Listing, listAll } from './client/forge-pages.ts'
 import {
-  entryIn,
-  flagIn,
-  numberIn,
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  objectIn,
+  objectOf,
   organizationLogin,
-  textIn,
-  textOrNull,
-  textsIn,
+  stringIn,
+  stringOrNull,
+  stringsIn,
   timeIn,
 } from './client/forge-values.ts'
 import type { KnownForge } from './client/known-forge.ts'
 
-/** What a forge knows better than the files of a repository. */
-type SaidFacts = Pick<
+/** Facts that the forge knows better than the files of a repository. */
+type ForgeFacts = Pick<
   SourceFacts,
   | 'description'
   | 'homepage'
@@ -33,50 +35,48 @@ type SaidFacts = Pick<
 > &
   Partial<Pick<SourceFacts, 'topics'>>
 
-/** A repository as the forge tells of it, with the forge's own spelling of its names. */
+/** The names are spelled as on the forge. */
 export interface ForgeRepository extends RepositoryName {
-  facts: SaidFacts
-  /** Where topics have an address of their own: changes when they do. */
+  facts: ForgeFacts
+  /** Set if the version has a separate endpoint for topics. It changes when the topics do. */
   topicsAsOf?: string
 }
 
 export interface ForgeOrganization {
-  /** Never given to another, unlike the login. */
+  /** Stays the same for ever, unlike the login. */
   id: number
   login: string
 }
 
-/** Asks a forge which repositories there are. All of it rejects with WaitUntil or ForgeRefused. */
+/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
 export interface ForgeCatalogue {
-  /** All there are. */
   all(signal: AbortSignal): AsyncIterable<ForgeRepository>
-  /** Those of an organization. */
   ofOrganization(login: string, signal: AbortSignal): Promise<ForgeRepository[]>
   find(name: RepositoryName, signal: AbortSignal): Promise<ForgeRepository | undefined>
-  /** Of one whose answer has no topics. */
+  /** Gets the topics of a repository that has `topicsAsOf`. */
   topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
-  /** Whether those who are not signed in may look around there; learned once an hour. */
+  /** Returns whether anonymous users may see public repositories. The result is cached for an hour. */
   isOpen(signal: AbortSignal): Promise<boolean>
   organizations(signal: AbortSignal): Promise<ForgeOrganization[]>
-  /** The one that has this login now; undefined if none has. */
+  /** Returns the organization that has this login now. */
   organization(login: string, signal: AbortSignal): Promise<ForgeOrganization | undefined>
 }
 
-const PAGE = 50
+const PAGE_SIZE = 50
 const HOUR_MS = 60 * 60 * 1000
 
 export interface CatalogueParts {
   getForge(signal: AbortSignal): Promise<KnownForge>
-  /** Has no token. */
-  stranger: ForgeClient
+  /** A client without a token. */
+  anonymous: ForgeClient
   now: () => number
 }
 
-export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): ForgeCatalogue {
-  let open: { isOpen: boolean; until: number } | undefined
+export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
+  let cached: { isOpen: boolean; until: number } | undefined
 
-  /** Whoever is no administrator is shown a part, and a part would read as if the rest were gone. */
-  async function clientOf(signal: AbortSignal): Promise<ForgeClient> {
+  /** Other users see only a part of the lists, so that the rest would look deleted. */
+  async function adminClient(signal: AbortSignal): Promise<ForgeClient> {
     const { client, mayHide } = await getForge(signal)
     if (mayHide)
       throw new ForgeRefused(403, `the token for ${client.url} is not an administrator's`)
@@ -85,77 +85,77 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
 
   return {
     async *all(signal) {
-      const client = await clientOf(signal)
-      // By number: what is new comes last, and moves nothing.
-      const query = { sort: 'id', order: 'asc' }
+      const client = await adminClient(signal)
       const listing: Listing = {
         path: '/repos/search',
-        query,
-        limit: PAGE,
+        // In the order of ids, a new repository comes last and does not move others to another page.
+        query: { sort: 'id', order: 'asc' },
+        limit: PAGE_SIZE,
         within: 'data',
-        isUsable,
+        isUsable: isRepository,
       }
       for (const entry of await listAll(client, listing, signal)) yield* repositoryIn(entry)
     },
 
     async ofOrganization(login, signal) {
-      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE, isUsable }
-      return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
+      const path = `/orgs/${segment(login)}/repos`
+      const listing = { path, limit: PAGE_SIZE, isUsable: isRepository }
+      return (await listAll(await adminClient(signal), listing, signal)).flatMap(repositoryIn)
     },
 
     async find({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}`
-      return findAt(await clientOf(signal), path, repositoryIn, signal)
+      return findAt(await adminClient(signal), path, repositoryIn, signal)
     },
 
     async topics({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}/topics`
-      const { body } = await (await clientOf(signal)).get(path, { limit: PAGE }, signal)
-      return textsIn((body ?? {}) as Entry, 'topics')
+      const { body } = await (await adminClient(signal)).get(path, { limit: PAGE_SIZE }, signal)
+      return stringsIn(objectOf(body), 'topics')
     },
 
     async isOpen(signal) {
-      if (!open || open.until < now())
-        open = { isOpen: await mayLook(stranger, signal), until: now() + HOUR_MS }
-      return open.isOpen
+      if (!cached || cached.until < now())
+        cached = { isOpen: await isReadable(anonymous, signal), until: now() + HOUR_MS }
+      return cached.isOpen
     },
 
     async organizations(signal) {
-      const listing = { path: '/orgs', limit: PAGE }
-      return (await listAll(await clientOf(signal), listing, signal)).flatMap(organizationIn)
+      const listing = { path: '/orgs', limit: PAGE_SIZE }
+      return (await listAll(await adminClient(signal), listing, signal)).flatMap(organizationIn)
     },
 
     async organization(login, signal) {
-      const client = await clientOf(signal)
+      const client = await adminClient(signal)
       return findAt(client, `/orgs/${segment(login)}`, organizationIn, signal)
     },
   }
 }
 
-/** Returns what is at an address of the forge; undefined if nothing is, or if it was renamed and is somewhere else now. */
+/** Returns undefined if there is no such object, or if it was renamed. */
 async function findAt<T>(
   client: ForgeClient,
   path: string,
-  read: (entry: Entry) => T[],
+  read: (entry: JsonObject) => T[],
   signal: AbortSignal,
 ): Promise<T | undefined> {
   try {
-    const answer = await unlessAbsent(client, () => client.get(path, {}, signal), signal)
-    if (!answer) return undefined
-    const [found] = read((answer.body ?? {}) as Entry)
+    const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
+    if (!response) return undefined
+    const [found] = read(objectOf(response.body))
     if (!found) throw new ForgeRefused(200, `the answer of ${client.url}${path} names nothing`)
     return found
   } catch (error) {
-    // What is on disk by an old name is not the one that was renamed.
+    // A forge redirects from the old name. A repository on disk under the old name is another one.
     if (error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status))
       return undefined
     throw error
   }
 }
 
-async function mayLook(stranger: ForgeClient, signal: AbortSignal): Promise<boolean> {
+async function isReadable(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   try {
-    await stranger.get('/version', {}, signal)
+    await client.get('/version', {}, signal)
     return true
   } catch (error) {
     if (error instanceof ForgeRefused && (error.status === 401 || error.status === 403))
@@ -164,41 +164,42 @@ async function mayLook(stranger: ForgeClient, signal: AbortSignal): Promise<bool
   }
 }
 
-/** What a forge shows only to those who are signed in is private too: who asks here may have no token. */
-const isPrivate = (entry: Entry): boolean =>
-  flagIn(entry, 'private') ||
-  flagIn(entry, 'internal') ||
-  ['limited', 'private'].includes(textIn(entryIn(entry, 'owner') ?? {}, 'visibility'))
+/** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */
+const isPrivate = (entry: JsonObject): boolean =>
+  booleanIn(entry, 'private') ||
+  booleanIn(entry, 'internal') ||
+  ['limited', 'private'].includes(stringIn(objectIn(entry, 'owner') ?? {}, 'visibility'))
 
-/** None where it has no number or no name. */
-export function organizationIn(entry: Entry): ForgeOrganization[] {
-  const [id, login] = [numberIn(entry, 'id'), organizationLogin(entry)]
+/** Returns an empty list if the object is not an organization. */
+export function organizationIn(entry: JsonObject): ForgeOrganization[] {
+  const [id, login] = [integerIn(entry, 'id'), organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
-const isUsable = (entry: Entry): boolean => repositoryIn(entry).length > 0
 
-/** None where it has no name. */
-export function repositoryIn(entry: Entry): ForgeRepository[] {
-  const [owner, name] = textIn(entry, 'full_name').split('/')
+const isRepository = (entry: JsonObject): boolean => repositoryIn(entry).length > 0
+
+/** Returns an empty list if the object is not a repository. */
+export function repositoryIn(entry: JsonObject): ForgeRepository[] {
+  const [owner, name] = stringIn(entry, 'full_name').split('/')
   if (!owner || !name) return []
-  const parent = entryIn(entry, 'parent')
+  const parent = objectIn(entry, 'parent')
   return [
     {
       owner,
       name,
       facts: {
-        description: oneLine(textIn(entry, 'description')),
-        homepage: webPage(textIn(entry, 'website')),
+        description: oneLine(stringIn(entry, 'description')),
+        homepage: webPage(stringIn(entry, 'website')),
         private: isPrivate(entry),
-        archived: flagIn(entry, 'archived'),
-        isTemplate: flagIn(entry, 'template'),
-        forkOf: flagIn(entry, 'fork') && parent ? textOrNull(parent, 'full_name') : null,
-        hasIssues: flagIn(entry, 'has_issues'),
-        hasProjects: flagIn(entry, 'has_projects'),
+        archived: booleanIn(entry, 'archived'),
+        isTemplate: booleanIn(entry, 'template'),
+        forkOf: booleanIn(entry, 'fork') && parent ? stringOrNull(parent, 'full_name') : null,
+        hasIssues: booleanIn(entry, 'has_issues'),
+        hasProjects: booleanIn(entry, 'has_projects'),
         createdAt: Date.parse(timeIn(entry, 'created_at')),
-        ...('topics' in entry && { topics: textsIn(entry, 'topics') }),
+        ...('topics' in entry && { topics: stringsIn(entry, 'topics') }),
       },
-      ...(!('topics' in entry) && { topicsAsOf: textIn(entry, 'updated_at') }),
+      ...(!('topics' in entry) && { topicsAsOf: stringIn(entry, 'updated_at') }),
     },
   ]
 }

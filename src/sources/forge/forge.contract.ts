@@ -9,8 +9,8 @@ import { type SeededScene, seedForge } from '../../../test/support/forge/seeded-
 import { readingOf } from '../discussions.ts'
 import { ForgeNotFound, ForgeRefused } from '../forge-errors.ts'
 import type { RepositoryName } from '../source.ts'
-import { forgeClient } from './client/forge-client.ts'
-import { forgeGetter } from './client/known-forge.ts'
+import { ForgeClient } from './client/forge-client.ts'
+import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { forgeCatalogue } from './forge-repositories.ts'
 import { readRights } from './read-rights.ts'
@@ -286,7 +286,7 @@ export function forgeContract(
 
     it('tells what a person may do, asked in their name: by a team, and no more when they left it', async () => {
       const { ann, bob, organization, team, seeder } = scene
-      const client = forgeClient(target)
+      const client = new ForgeClient(target)
       const widgets = async (login: string) => {
         const known = { login, id: null }
         const { person, repositories, organizations } = await readRights(client, known, signal)
@@ -312,8 +312,8 @@ export function forgeContract(
     it('tells which repositories and organizations there are', async () => {
       const { organization, repository } = scene
       const catalogue = forgeCatalogue({
-        getForge: forgeGetter(forgeClient(target)),
-        stranger: forgeClient({ ...target, token: '' }),
+        getForge: knownForgeCache(new ForgeClient(target)),
+        anonymous: new ForgeClient({ ...target, token: '' }),
         now: Date.now,
       })
       const isIt = ({ owner, name }: RepositoryName) =>
@@ -339,8 +339,8 @@ export function forgeContract(
     it('tells a new organization from a deleted one that had its login', async () => {
       const { ann, seeder } = scene
       const catalogue = forgeCatalogue({
-        getForge: forgeGetter(forgeClient(target)),
-        stranger: forgeClient({ ...target, token: '' }),
+        getForge: knownForgeCache(new ForgeClient(target)),
+        anonymous: new ForgeClient({ ...target, token: '' }),
         now: Date.now,
       })
       const login = `${scene.organization}-twice`
@@ -353,7 +353,7 @@ export function forgeContract(
       assert.equal(await find(), undefined)
       await make()
       const { organizations } = await readRights(
-        forgeClient(target),
+        new ForgeClient(target),
         { login: ann, id: null },
         signal,
       )
@@ -378,9 +378,9 @@ export function forgeContract(
       })
 
     it('refuses a token that is none, and a repository that is not there', async () => {
-      const stranger = forgeDiscussions({ ...target, token: 'f'.repeat(40) })
+      const anonymous = forgeDiscussions({ ...target, token: 'f'.repeat(40) })
       await assert.rejects(
-        stranger.stamp(scene.repository, new KeptInMemory(), signal),
+        anonymous.stamp(scene.repository, new KeptInMemory(), signal),
         ForgeRefused,
       )
       const nowhere = { owner: scene.organization, name: 'no-such' }

@@ -1,7 +1,15 @@
-import { unlessAbsent } from './client/confirm-absence.ts'
+import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import type { ForgeClient } from './client/forge-client.ts'
-import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
-import { entryIn, entryListIn, flagIn, numberIn, textIn } from './client/forge-values.ts'
+import { type Listing, listAll } from './client/forge-pages.ts'
+import {
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  objectIn,
+  objectOf,
+  objectsIn,
+  stringIn,
+} from './client/forge-values.ts'
 import { isOwners } from './facts/people-facts.ts'
 import {
   type ForgeOrganization,
@@ -9,19 +17,19 @@ import {
   organizationIn,
   repositoryIn,
 } from './forge-repositories.ts'
-import { ownerIn, type TokenOwner } from './token-owner.ts'
+import { ownerIn, type TokenOwner } from './forge-token.ts'
 
-/** What a person may do on the forge, by whatever way: as the owner, as a collaborator, in a team. */
+/** What a person may do on the forge, as an owner, a collaborator or a member of a team. */
 export interface ForgeRights {
-  /** Who has that login there now; undefined where nobody has. */
+  /** The person who has the login now; undefined if nobody has. */
   person: TokenOwner | undefined
-  /** They may not sign in there. */
+  /** Whether the person may not sign in. */
   isSuspended: boolean
   repositories: (ForgeRepository & { permission: 'read' | 'write' | 'admin' })[]
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
-const PAGE = 50
+const PAGE_SIZE = 50
 
 const NOBODY: ForgeRights = {
   person: undefined,
@@ -30,16 +38,15 @@ const NOBODY: ForgeRights = {
   organizations: [],
 }
 
-/** A person as this service knows them. */
 export interface KnownPerson {
   login: string
-  /** Their number on the forge, if it is known. */
+  /** The id on the forge, if it is known. */
   id: number | null
 }
 
 /**
- * Returns what a person may do. A person who was renamed on the forge is found by their number. If the forge has nobody of that
- * number, the answer is about whoever has the login now. Rejects with WaitUntil or ForgeRefused.
+ * Returns what a person may do. A person who was renamed on the forge is found by id. If the forge has no user with that id, the
+ * result is about the person who has the login now. Rejects with ForgeUnavailable or ForgeRequestFailed.
  */
 export async function readRights(
   client: ForgeClient,
@@ -58,16 +65,14 @@ async function findLogin(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { body } = await client.get('/users/search', { uid: id }, signal)
-  const user = entryListIn((body ?? {}) as Entry, 'data').find(
-    (each) => numberIn(each, 'id') === id,
-  )
+  const user = objectsIn(objectOf(body), 'data').find((each) => integerIn(each, 'id') === id)
   return user && ownerIn(user, client.url).login
 }
 
 /**
- * Asked in the person's name, which an administrator's token may do: the forge itself then says what each right comes to. One
- * request for every 50 repositories, one for the teams, one for who it is: a login may have been given to somebody else. Nobody
- * there is nobody who may do anything.
+ * Sends the requests as the person (`sudo`), which an administrator's token may do, so that the forge itself computes the
+ * permissions. It takes one request for every 50 repositories, one for the teams, and one for the user, because the login may
+ * belong to another person now.
  */
 async function rightsOf(
   client: ForgeClient,
@@ -76,38 +81,43 @@ async function rightsOf(
 ): Promise<ForgeRights> {
   const query = { sudo: login }
   const list = (listing: Pick<Listing, 'path'>) =>
-    listAll(client, { ...listing, query, limit: PAGE }, signal)
+    listAll(client, { ...listing, query, limit: PAGE_SIZE }, signal)
   const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
     const repositories = await list({ path: '/user/repos' })
     const teams = await list({ path: '/user/teams' })
     return {
       person: ownerIn(body, client.url),
-      isSuspended: isSuspended((body ?? {}) as Entry),
+      isSuspended: isSuspended(objectOf(body)),
       repositories: repositories.flatMap(rightIn),
       organizations: membershipsIn(teams),
     }
   }
-  return (await unlessAbsent(client, read, signal)) ?? NOBODY
+  return (await undefinedIfAbsent(client, read, signal)) ?? NOBODY
 }
 
-/** `active` is false too where a forge does not want to say; it then says of no time when they last signed in. */
-const isSuspended = (user: Entry): boolean =>
-  flagIn(user, 'prohibit_login') ||
-  (user.active === false && /^(19|20)/.test(textIn(user, 'last_login')))
+/** A forge that hides these fields sends `active: false` as well, but then the time of the last sign-in is not set. */
+const isSuspended = (user: JsonObject): boolean =>
+  booleanIn(user, 'prohibit_login') ||
+  (user.active === false && /^(19|20)/.test(stringIn(user, 'last_login')))
 
-function rightIn(entry: Entry): ForgeRights['repositories'] {
-  const may = entryIn(entry, 'permissions') ?? {}
-  if (!flagIn(may, 'admin') && !flagIn(may, 'push') && !flagIn(may, 'pull')) return []
-  const permission = flagIn(may, 'admin') ? 'admin' : flagIn(may, 'push') ? 'write' : 'read'
+function rightIn(entry: JsonObject): ForgeRights['repositories'] {
+  const granted = objectIn(entry, 'permissions') ?? {}
+  if (!booleanIn(granted, 'admin') && !booleanIn(granted, 'push') && !booleanIn(granted, 'pull'))
+    return []
+  const permission = booleanIn(granted, 'admin')
+    ? 'admin'
+    : booleanIn(granted, 'push')
+      ? 'write'
+      : 'read'
   return repositoryIn(entry).map((repository) => ({ ...repository, permission }))
 }
 
-/** Whoever belongs to an organization of a forge is in one of its teams. */
-function membershipsIn(teams: readonly Entry[]): ForgeRights['organizations'] {
+/** Every member of an organization is in at least one of its teams. */
+function membershipsIn(teams: readonly JsonObject[]): ForgeRights['organizations'] {
   const memberships = new Map<number, ForgeRights['organizations'][number]>()
   for (const team of teams)
-    for (const organization of organizationIn(entryIn(team, 'organization') ?? {}))
+    for (const organization of organizationIn(objectIn(team, 'organization') ?? {}))
       if (memberships.get(organization.id)?.role !== 'owner')
         memberships.set(organization.id, {
           ...organization,

@@ -2,10 +2,10 @@ import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Facts } from '../../../src/importer/targets/gitea-test-archive.ts'
 import type { FactKind } from '../../../src/records/facts.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 import type { RepositoryName } from '../../../src/sources/source.ts'
+import type { Facts } from '../gitea-archive.ts'
 import { KeptInMemory } from './kept-in-memory.ts'
 
 /** All that a forge says of a repository; the files that it names are written into `folder`, by their paths in an archive. */

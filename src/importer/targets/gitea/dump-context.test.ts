@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { sortedRows } from '../../../lib/sorted-rows.ts'
 import { type DumpContext, dumpTriage, milestoneTitles } from './dump-context.ts'
 import { dumpIssues } from './dump-issues.ts'
-import { countLostReviews } from './dump-reviews.ts'
-import { createTally } from './tally.ts'
+import { DumpReport } from './dump-report.ts'
+import { skipReviewsWithoutPull } from './dump-reviews.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
 
@@ -15,7 +15,7 @@ test('an issue that has a label twice has it once in a dump', () => {
   const context = {
     labels: new Map([['bug', label]]),
     milestones: new Map(),
-    tally: { skip() {} },
+    report: { skip() {} },
   } as unknown as DumpContext
   const triage = dumpTriage(context, {
     number: 1,
@@ -40,17 +40,16 @@ test('milestones of one title are told apart', () => {
 })
 
 test('a number that is there twice arrives once, reviews of nothing do not; both are counted', async (t) => {
-  const place = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
-  const rows = sortedRows(join(place, 'rows'))
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
+  const rows = sortedRows(join(directory, 'rows'))
   t.after(async () => {
     rows[Symbol.dispose]()
-    await rm(place, { recursive: true })
+    await rm(directory, { recursive: true })
   })
-  const tally = createTally(() => {})
+  const report = new DumpReport(() => {})
   const at = '2024-01-01T00:00:00Z'
   const context = {
-    ...{ place, rows, tally, fullName: 'a/b', labels: new Map(), milestones: new Map() },
-    shelf: (name: string) => name,
+    ...{ directory, rows, report, fullName: 'a/b', labels: new Map(), milestones: new Map() },
     identity: () => ({ id: -1000, name: 'ghost' }),
     text: (body: string) => body,
   } as unknown as DumpContext
@@ -62,13 +61,13 @@ test('a number that is there twice arrives once, reviews of nothing do not; both
   rows.add('reviews', 3, 0, { id: 8 })
   rows.add('review_comments', 4, 0, { id: 9 })
   dumpIssues(context, t.signal)
-  countLostReviews(context)
-  const issues = JSON.parse(await readFile(join(place, 'issue.yml'), 'utf8'))
+  skipReviewsWithoutPull(context)
+  const issues = JSON.parse(await readFile(join(directory, 'issue.yml'), 'utf8'))
   assert.deepEqual(
     issues.map(({ number }: { number: number }) => number),
     [1, 3],
   )
-  assert.deepEqual(tally.skipped(), [
+  assert.deepEqual(report.end(), [
     ['issues', 2],
     ['pull_request_review_comments', 1],
     ['pull_request_reviews', 1],

@@ -1,34 +1,41 @@
 import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import type { SortedRows } from '../../../lib/sorted-rows.ts'
 import type { Author, Reaction } from '../../../records/fact.ts'
-import type { Repository } from '../../../records/repository.ts'
-import type { PeopleMap } from '../../people-map.ts'
-import type { ShelfName } from './fact-shelves.ts'
-import type { StoredFiles } from './stored-file.ts'
-import type { DumpTally } from './tally.ts'
+import type { Milestone, Repository } from '../../../records/repository.ts'
+import type { PeopleMap } from '../../people.ts'
+import type { Destination, Destinations } from './choose-repositories.ts'
+import type { DumpReport } from './dump-report.ts'
+import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
+import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
 
-/** What the files of one repository's dump are made from. */
+/** What the functions need that write the dump of one repository. */
 export interface DumpContext {
-  /** Where the dump is made; it is nobody else's until it is whole. */
-  place: string
+  /** The directory of the dump. It is moved to its target when it is complete. */
+  directory: string
   repository: Repository
-  /** `owner/name` as it is in the archive. */
+  /** `owner/name` as in the archive. */
   fullName: string
-  /** As they are to be on the server. */
+  /** The owner and name on the server. */
   owner: string
   name: string
   git: Git
-  tally: DumpTally
-  rows: SortedRows
+  report: DumpReport
+  rows: RepositoryRows
   stored: StoredFiles
   labels: ReadonlyMap<string, DumpLabel>
-  /** Titles by number, each title once. */
+  /** Unique titles by number. */
   milestones: ReadonlyMap<number, string>
-  shelf(name: ShelfName): string
   identity(author: Author): Identity
-  /** Text in which links lead to where things are now. */
+  /** Returns a text with its links changed to the server. */
   text(body: string | null): string
+}
+
+/** Attachments and release assets of the unpacked archive. */
+export interface StoredFiles {
+  root: string
+  /** SHA-256 by path; undefined if the archive has no digests. */
+  digests: ReadonlyMap<string, string> | undefined
 }
 
 export interface DumpLabel {
@@ -37,22 +44,125 @@ export interface DumpLabel {
   description: string
 }
 
+interface ContextOptions {
+  git: Git
+  people: PeopleMap
+  keepLinks: boolean
+  target: string
+}
+
+interface ContextParts {
+  spool: Spool
+  destinations: Destinations
+  stored: StoredFiles
+  workDirectory: string
+  report: DumpReport
+}
+
+/** Returns a function that makes the context of a repository and returns its old URL too. */
+export function dumpContexts(
+  { git, people, keepLinks, target }: ContextOptions,
+  { spool, destinations, stored, workDirectory, report }: ContextParts,
+) {
+  const targets = linkTargets(spool, destinations, target)
+  const identity = identities(people, target !== '')
+  return ({ fullName, owner, name }: Destination): { context: DumpContext; address: string } => {
+    const key = fullName.toLowerCase()
+    const known = spool.repositories.get(key)
+    if (!known)
+      report.warn(
+        'repositories',
+        `${fullName} has no record that can be read: it is taken for private`,
+      )
+    const repository = known?.fact ?? unknownRepository(owner, name)
+    const rows = rowsOf(spool.rows, key)
+    const milestones = Array.from(rows.all<Milestone>('milestones'), ([, each]) => each)
+    const titles = milestoneTitles(milestones)
+    for (const { number, title } of milestones)
+      if (titles.get(number) !== title)
+        report.warn(
+          'milestones',
+          `${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`,
+        )
+    const text = (body: string | null) =>
+      body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
+    const context = {
+      ...{ fullName, owner, name, repository, git, rows, stored, report, identity, text },
+      directory: join(workDirectory, 'dumps', key),
+      labels: labelsOf(repository, spool.labels.get(key) ?? []),
+      milestones: titles,
+    }
+    return { context, address: known?.address ?? '' }
+  }
+}
+
+function unknownRepository(owner: string, name: string): Repository {
+  const unknown = { description: null, website: null, defaultBranch: null, createdAt: '', git: '' }
+  return { owner, name, private: true, labels: [], collaborators: [], ...unknown }
+}
+
+/** Adds labels that issues use and the repository does not have, because the server drops unknown labels. */
+function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
+  const all = new Map<string, DumpLabel>()
+  for (const { name, color, description } of labels)
+    all.set(name, { name, color: sixDigits(color), description: description ?? '' })
+  for (const name of used)
+    if (!all.has(name)) all.set(name, { name, color: DEFAULT_COLOR, description: '' })
+  return all
+}
+
+const DEFAULT_COLOR = 'ededed'
+
+/** Old servers fail to restore any other format. */
+function sixDigits(color: string): string {
+  return /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
+}
+
+function linkTargets(spool: Spool, destinations: Destinations, target: string): LinkTargets {
+  const [byAddress, renamed] = [new Map<string, string>(), new Map<string, string>()]
+  const rows = new Map<string, RepositoryRows>()
+  for (const [key, { fullName, owner, name }] of destinations) {
+    const newName = `${owner}/${name}`
+    const address = spool.repositories.get(key)?.address
+    if (address) byAddress.set(address.toLowerCase(), newName)
+    if (newName !== fullName) renamed.set(key, newName)
+    rows.set(newName, rowsOf(spool.rows, key))
+  }
+  return {
+    byAddress,
+    longestAddress: byAddress.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
+    renamed,
+    base: target === '' ? '/' : target,
+    kindOf(fullName, number) {
+      if (rows.get(fullName)?.has('issues', number)) return 'issue'
+      return rows.get(fullName)?.has('pulls', number) ? 'pull_request' : undefined
+    },
+  }
+}
+
 export function poster(context: DumpContext, author: Author) {
   const { id, name } = context.identity(author)
   return { poster_id: id, poster_name: name, poster_email: '' }
 }
 
-const LONGEST_TITLE = 255
+const MAX_TITLE_LENGTH = 255
 
-/** Old servers on PostgreSQL or MySQL fail at a longer one; others cut it. */
-export function dumpTitle({ tally, fullName }: DumpContext, number: number, title: string): string {
+/** Old servers on PostgreSQL or MySQL fail at longer titles, others cut them. */
+export function dumpTitle(
+  { report, fullName }: DumpContext,
+  number: number,
+  title: string,
+): string {
   const characters = Array.from(title)
-  if (characters.length <= LONGEST_TITLE) return title
-  tally.warn('titles', `${fullName}: the title of #${number} is cut to ${LONGEST_TITLE} characters`)
-  return `${characters.slice(0, LONGEST_TITLE - 1).join('')}…`
+  if (characters.length <= MAX_TITLE_LENGTH) return title
+  report.warn(
+    'titles',
+    `${fullName}: the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`,
+  )
+  return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
 }
 
-/** One of each kind by each person: a second one, by somebody mapped to the same account, would end the restore. */
+/** Removes duplicates, which two people mapped to the same account can cause. The server would abort the restore. */
 export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
   const seen = new Set<string>()
   return reactions.flatMap(({ author, content }) => {
@@ -64,21 +174,21 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
   })
 }
 
-interface Sorted {
+interface Triaged {
   number: number
   labels: readonly string[]
   milestone: number | null
   assignees: readonly string[]
 }
 
-/** What issues and pull requests have in common. */
+/** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
-  { labels, milestones, identity, tally, fullName }: DumpContext,
-  { number, labels: names, milestone, assignees }: Sorted,
+  { labels, milestones, identity, report, fullName }: DumpContext,
+  { number, labels: names, milestone, assignees }: Triaged,
 ) {
-  tally.skip('assignees', assignees.length)
+  report.skip('assignees', assignees.length)
   if (milestone !== null && !milestones.has(milestone))
-    tally.warn(
+    report.warn(
       'milestones',
       `${fullName}: milestone ${milestone} of #${number} is not in the archive`,
     )
@@ -90,11 +200,11 @@ export function dumpTriage(
   }
 }
 
-export function isLocked({ rows, shelf }: DumpContext, number: number): boolean {
-  return rows.of<string>(shelf('locks'), number).at(-1) === 'locked'
+export function isLocked({ rows }: DumpContext, number: number): boolean {
+  return rows.of<string>('locks', number).at(-1) === 'locked'
 }
 
-/** The server knows a milestone by its title: of two with the same one, all issues would go to the last. */
+/** Makes titles unique. The server identifies a milestone by its title. */
 export function milestoneTitles(
   milestones: readonly { number: number; title: string }[],
 ): Map<number, string> {
@@ -102,25 +212,24 @@ export function milestoneTitles(
   const seen = new Set<string>()
   const titles = new Map<number, string>()
   for (const { number, title } of milestones) {
-    let own = title
-    if (seen.has(title)) for (let n = 2; taken.has(own); n++) own = `${title} (${n})`
-    for (const set of [taken, seen]) set.add(own)
-    titles.set(number, own)
+    let unique = title
+    if (seen.has(title)) for (let n = 2; taken.has(unique); n++) unique = `${title} (${n})`
+    for (const set of [taken, seen]) set.add(unique)
+    titles.set(number, unique)
   }
   return titles
 }
 
 interface Identity {
-  /** Never 0: then the server would take its own administrator for the author. */
+  /** Never 0, which the server takes for its own administrator. */
   id: number
   name: string
 }
 
 /**
- * Whom the server is to show as the author. An account is named by its number and its name, both, and counts only where
- * `original_url` begins with the server's own address; all others stay original authors. Their numbers are below zero, where
- * no host has any: so nobody who linked an account of the same number is given their words. And they differ, because one
- * reaction of each number is all that old servers take.
+ * Returns a function that returns the author to show for a login. The server assigns content to an account if id and name match and
+ * `original_url` begins with the server's own URL. All other authors are shown as original authors. Their ids are negative, so that
+ * they match nobody who linked an account of the old host. The ids differ, because old servers accept one reaction for each id.
  */
 export function identities(
   people: PeopleMap,
@@ -129,12 +238,12 @@ export function identities(
   return (author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
-    return { name, id: isTargetKnown && id !== undefined ? id : numberBelowZero(name) }
+    return { name, id: isTargetKnown && id !== undefined ? id : negativeId(name) }
   }
 }
 
-function numberBelowZero(name: string): number {
+function negativeId(name: string): number {
   const digest = createHash('sha256').update(name.toLowerCase()).digest()
-  // Clear of -1, -2 and the like, which are accounts of the server's own.
+  // Ids such as -1 and -2 are accounts of the server itself.
   return -(1000 + digest.readUIntBE(0, 6))
 }

@@ -8,18 +8,18 @@ import {
   isLocked,
   poster,
 } from './dump-context.ts'
-import { type YamlList, yamlList, yamlTime } from './yaml-json.ts'
+import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
-/** issue.yml. The fields are those of the server's own schema: with `--validation` it refuses any other. */
+/** Writes issue.yml. The fields are those of the server's schema: with `--validation` it refuses any other. */
 export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
-  const { rows, shelf, tally, fullName } = context
-  const list = yamlList(join(context.place, 'issue.yml'))
+  const { rows, report, fullName, directory } = context
+  const list = new YamlList(join(directory, 'issue.yml'))
   let last = 0
-  for (const [number, issue] of rows.all<Issue>(shelf('issues'))) {
+  for (const [number, issue] of rows.all<Issue>('issues')) {
     signal.throwIfAborted()
-    // The server fails at a number that it has already.
-    if (number === last || rows.has(shelf('pulls'), number)) {
-      tally.lose('issues', `${fullName}: #${number} is there twice`)
+    // The server fails at a duplicate number.
+    if (number === last || rows.has('pulls', number)) {
+      report.skipRecord('issues', `${fullName}: #${number} is there twice`)
       continue
     }
     last = number
@@ -33,7 +33,7 @@ export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
       is_locked: isLocked(context, number),
       created: yamlTime(issue.createdAt),
       updated: yamlTime(issue.updatedAt),
-      closed: issue.closedAt === null ? null : yamlTime(issue.closedAt),
+      closed: yamlTimeOrNull(issue.closedAt),
       ...dumpTriage(context, issue),
       reactions: dumpReactions(context, issue.reactions),
     })
@@ -41,22 +41,22 @@ export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
   list.close()
 }
 
-/** comments/N.yml, for issues and pull requests alike. */
+/** Writes comments/N.yml for issues and pull requests. */
 export function dumpComments(context: DumpContext, signal: AbortSignal): void {
-  const { rows, shelf, tally } = context
+  const { rows, report, fullName, directory } = context
   let current = 0
   let list: YamlList | undefined
-  for (const [number, comment] of rows.all<IssueComment>(shelf('comments'))) {
+  for (const [number, comment] of rows.all<IssueComment>('comments')) {
     signal.throwIfAborted()
     if (number !== current) {
       list?.close()
       current = number
-      const isThere = rows.has(shelf('issues'), number) || rows.has(shelf('pulls'), number)
-      list = isThere ? yamlList(join(context.place, 'comments', `${number}.yml`)) : undefined
+      const exists = rows.has('issues', number) || rows.has('pulls', number)
+      list = exists ? new YamlList(join(directory, 'comments', `${number}.yml`)) : undefined
     }
     if (list) list.add(dumpComment(context, number, comment))
-    // The server would fail at a comment on nothing.
-    else tally.lose('issue_comments', `${context.fullName}: comment ${comment.id} is on #${number}`)
+    // The server would fail at a comment on an unknown issue.
+    else report.skipRecord('issue_comments', `${fullName}: comment ${comment.id} is on #${number}`)
   }
   list?.close()
 }

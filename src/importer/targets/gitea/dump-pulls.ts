@@ -11,32 +11,38 @@ import {
   isLocked,
   poster,
 } from './dump-context.ts'
-import { countLostReviews, dumpReviews } from './dump-reviews.ts'
-import { isSha, type OidsByRef, type PullHead, planHeads } from './pull-heads.ts'
-import { mergeBase, writePatch } from './pull-patches.ts'
-import { yamlList, yamlTime } from './yaml-json.ts'
+import { dumpReviews, skipReviewsWithoutPull } from './dump-reviews.ts'
+import {
+  isSha,
+  mergeBase,
+  type OidsByRef,
+  type PullHead,
+  planHeads,
+  writePatch,
+} from './pull-heads.ts'
+import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
-/** How many are in memory at a time. Each batch is whole before other questions are asked of the rows. */
-const BATCH = 64
-const AT_ONCE = 2
+/** How many pull requests are in memory at a time. */
+const BATCH_SIZE = 64
+const CONCURRENT_PATCHES = 2
 
-/** pull_request.yml, reviews/N.yml, pulls/N.patch, and in git/ the refs that hold the commits. */
+/** Writes pull_request.yml, reviews/N.yml, pulls/N.patch, and refs in git/ that keep the commits. */
 export async function dumpPulls(
   context: DumpContext,
   refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<void> {
-  const { rows, shelf, place } = context
-  countLostReviews(context)
-  if (rows.count(shelf('pulls')) === 0) return
-  await mkdir(join(place, 'pulls'))
-  const heads = await makeRefs(context, refs, signal)
-  const list = yamlList(join(place, 'pull_request.yml'))
+  const { rows, directory } = context
+  skipReviewsWithoutPull(context)
+  if (rows.count('pulls') === 0) return
+  await mkdir(join(directory, 'pulls'))
+  const heads = await createRefs(context, refs, signal)
+  const list = new YamlList(join(directory, 'pull_request.yml'))
   const unpatched: PullRequest[] = []
-  for (const batch of batchesOf(eachOnce(context), BATCH)) {
+  for (const batch of batchesOf(withoutDuplicates(context), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
-    await mapConcurrent(batch, { lanes: AT_ONCE, signal }, async (pull, signal) => {
+    await mapConcurrent(batch, { lanes: CONCURRENT_PATCHES, signal }, async (pull, signal) => {
       const head = heads.get(pull.number)!
       const base = await mergeBase(context, refs, pull, head, signal)
       bases.set(pull.number, base)
@@ -50,68 +56,64 @@ export async function dumpPulls(
     }
   }
   list.close()
-  warnOfSome(context, unpatched, 'the commit that it began at is not in the archive: no patch')
+  warnOf(context, unpatched, 'the commit that it began at is not in the archive: no patch')
 }
 
-/** The server fails at a number that it has already. */
-function* eachOnce({ rows, shelf, tally, fullName }: DumpContext): Generator<PullRequest> {
+/** The server fails at a duplicate number. */
+function* withoutDuplicates({ rows, report, fullName }: DumpContext): Generator<PullRequest> {
   let last = 0
-  for (const [number, pull] of rows.all<PullRequest>(shelf('pulls'))) {
-    if (number === last) tally.lose('pull_requests', `${fullName}: #${number} is there twice`)
+  for (const [number, pull] of rows.all<PullRequest>('pulls')) {
+    if (number === last)
+      report.skipRecord('pull_requests', `${fullName}: #${number} is there twice`)
     else yield pull
     last = number
   }
 }
 
-async function makeRefs(
+async function createRefs(
   context: DumpContext,
   refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<Map<number, PullHead>> {
-  const { git, place, rows, shelf } = context
-  const dir = join(place, 'git')
-  const pulls = () => rows.all<PullRequest>(shelf('pulls'))
-  const asked = [...new Set(Array.from(pulls(), ([, { head }]) => head.sha))].filter(isSha)
-  const there = await commitsThere(context, asked, signal)
-  const { heads, create, moved } = planHeads(withoutKeys(pulls()), refs, (sha) => there.has(sha))
+  const { git, directory, rows } = context
+  const pulls = () => Iterator.from(rows.all<PullRequest>('pulls')).map(([, pull]) => pull)
+  const shas = new Set(pulls().map(({ head }) => head.sha))
+  const existing = await existingCommits(context, [...shas].filter(isSha), signal)
+  const { heads, create, moved } = planHeads(pulls(), refs, (sha) => existing.has(sha))
   const lines = [...create].map(([ref, sha]) => `create ${ref} ${sha}\n`)
   await git.run(['update-ref', '--stdin'], {
-    ...{ dir, signal },
+    ...{ dir: join(directory, 'git'), signal },
     input: Buffer.from(lines.join(''), 'latin1'),
   })
   const lost = [...heads.values()].filter(({ sha }) => sha === '')
-  warnOfSome(context, lost, 'the commits are not in the archive')
-  warnOfSome(context, moved, 'record and ref name different commits; that of the ref is used')
+  warnOf(context, lost, 'the commits are not in the archive')
+  warnOf(context, moved, 'record and ref name different commits; that of the ref is used')
   return heads
 }
 
 const MAX_NAMED = 5
 
-function warnOfSome(
-  { tally, fullName }: DumpContext,
+function warnOf(
+  { report, fullName }: DumpContext,
   pulls: readonly Pick<PullHead, 'number'>[],
   why: string,
 ): void {
   for (const { number } of pulls.slice(0, MAX_NAMED))
-    tally.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
+    report.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
   const more = pulls.length - MAX_NAMED
-  if (more > 0) tally.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
+  if (more > 0) report.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
 }
 
-function* withoutKeys<T>(entries: Iterable<[number, T]>): Generator<T> {
-  for (const [, value] of entries) yield value
-}
-
-async function commitsThere(
-  { git, place }: DumpContext,
+async function existingCommits(
+  { git, directory }: DumpContext,
   commits: readonly string[],
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  const said = await git.text(['cat-file', '--batch-check'], {
-    ...{ dir: join(place, 'git'), signal },
+  const output = await git.text(['cat-file', '--batch-check'], {
+    ...{ dir: join(directory, 'git'), signal },
     input: commits.map((sha) => `${sha}\n`).join(''),
   })
-  const found = said.split('\n').flatMap((line) => {
+  const found = output.split('\n').flatMap((line) => {
     const [sha, kind] = line.split(' ')
     return sha && kind === 'commit' ? [sha] : []
   })
@@ -121,43 +123,43 @@ async function commitsThere(
 const DRAFT = /^\s*(?:WIP:|\[WIP\])/i
 
 function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
-  const { owner, name, rows, shelf, tally } = context
+  const { owner, name, rows, report } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
-  const [event] = rows.of<string | null>(shelf('merges'), number)
-  tally.skip('review_requests', pull.reviewRequests.length)
+  const [mergeEvent] = rows.of<string | null>('merges', number)
+  report.skip('review_requests', pull.reviewRequests.length)
   return {
     number,
-    // The server knows a draft by its title.
+    // The server recognizes a draft by its title.
     title: dumpTitle(context, number, draft && !DRAFT.test(title) ? `WIP: ${title}` : title),
     ...poster(context, pull.author),
     content: context.text(pull.body),
     state: closedAt === null ? 'open' : 'closed',
     created: yamlTime(pull.createdAt),
     updated: updatedAt(context, pull),
-    closed: closedAt === null ? null : yamlTime(closedAt),
+    closed: yamlTimeOrNull(closedAt),
     ...dumpTriage(context, pull),
     patch_url: `pulls/${number}.patch`,
     merged: mergedAt !== null,
-    merged_time: mergedAt === null ? null : yamlTime(mergedAt),
-    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? event ?? ''),
-    // As if the branch were here: the server would fetch that of a fork from where it was.
+    merged_time: yamlTimeOrNull(mergedAt),
+    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? mergeEvent ?? ''),
+    // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
     head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
     base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
     is_locked: isLocked(context, number),
     is_draft: draft,
     reactions: dumpReactions(context, pull.reactions),
-    // From 1.17 on servers look for comments and reviews by it.
+    // Servers since 1.17 look for comments and reviews by this field.
     foreignindex: number,
   }
 }
 
-/** Archives do not say: it is the last that happened. */
-function updatedAt({ rows, shelf }: DumpContext, pull: PullRequest): string {
-  const said = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
+/** Archives do not contain this time, so it is that of the last event. */
+function updatedAt({ rows }: DumpContext, pull: PullRequest): string {
+  const times = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
     at === null ? [] : [Date.parse(at)],
   )
-  const shelves = (['comments', 'reviews', 'review_comments'] as const).map(shelf)
-  const later = shelves.flatMap((name) => rows.newest(name, pull.number) ?? [])
-  return yamlTime(new Date(Math.max(...said, ...later)).toISOString())
+  const tables = ['comments', 'reviews', 'review_comments'] as const
+  const later = tables.flatMap((table) => rows.newest(table, pull.number) ?? [])
+  return yamlTime(new Date(Math.max(...times, ...later)).toISOString())
 }

@@ -1,15 +1,20 @@
 import { join } from 'node:path'
+import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Author } from '../../../records/fact.ts'
-import type { Review, ReviewComment, ReviewThread } from '../../../records/pull-request.ts'
+import type {
+  DiffPlace,
+  Review,
+  ReviewComment,
+  ReviewThread,
+} from '../../../records/pull-request.ts'
 import { type DumpContext, dumpReactions } from './dump-context.ts'
-import { reviewPlace } from './review-place.ts'
-import { yamlList, yamlTime } from './yaml-json.ts'
+import { YamlList, yamlTime } from './yaml-json.ts'
 
-type ThreadPlace = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
+type Thread = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
 
 /**
- * The server knows no others: anything else it takes for pending, which only its author sees. What was dismissed is kept
- * as a comment, because nobody says what it was before.
+ * The server takes any other state for pending, which only the author sees. A dismissed review becomes a comment, because archives do
+ * not contain its state before.
  */
 const STATES: Readonly<Record<string, string>> = {
   approved: 'APPROVED',
@@ -19,57 +24,58 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /**
- * reviews/N.yml of one pull request. Where its commits are not known, the server drops every inline comment: there each
- * becomes a review that says where it stood.
+ * Writes reviews/N.yml of one pull request. Without a diff the server drops every comment on a line. Then each of them becomes a
+ * review that names its line.
  */
 export function dumpReviews(
   context: DumpContext,
   pull: number,
   { hasDiff }: { hasDiff: boolean },
 ): void {
-  const { rows, shelf, tally } = context
-  const reviews = rows.of<Review>(shelf('reviews'), pull)
-  const comments = rows.of<ReviewComment>(shelf('review_comments'), pull)
+  const { rows, report, directory } = context
+  const reviews = rows.of<Review>('reviews', pull)
+  const comments = rows.of<ReviewComment>('review_comments', pull)
   if (reviews.length + comments.length === 0) return
-  const places = rows.of<ThreadPlace>(shelf('threads'), pull)
-  const threads = new Map(places.map((each) => [each.id, each]))
-  const list = yamlList(join(context.place, 'reviews', `${pull}.yml`))
-  const said = (of: readonly ReviewComment[]) =>
-    of.map((comment) => dumpReviewComment(context, comment, threads.get(comment.thread ?? 0)))
-  const sent = comments.filter(({ state }) => state === 'submitted')
-  const sentBy = Map.groupBy(hasDiff ? sent : [], reviewKey)
+  const threads = new Map(rows.of<Thread>('threads', pull).map((each) => [each.id, each]))
+  const threadOf = ({ thread }: ReviewComment) => threads.get(thread ?? 0)
+  const list = new YamlList(join(directory, 'reviews', `${pull}.yml`))
+  const dumpAll = (all: readonly ReviewComment[]) =>
+    all.map((comment) => dumpReviewComment(context, comment, threadOf(comment)))
+  const submitted = comments.filter(({ state }) => state === 'submitted')
+  const byReview = Map.groupBy(hasDiff ? submitted : [], reviewKey)
   for (const review of reviews) {
     const state = STATES[review.state]
     if (state === undefined) continue
-    if (review.state === 'dismissed') tally.skip('dismissals')
-    tally.skip('review_reactions', review.reactions.length)
+    if (review.state === 'dismissed') report.skip('dismissals')
+    report.skip('review_reactions', review.reactions.length)
     const key = reviewKey({ review: review.id, author: review.author })
-    const own = sentBy.get(key) ?? []
-    sentBy.delete(key)
-    list.add({ ...dumpReview(context, review), state, comments: said(own) })
+    const own = byReview.get(key) ?? []
+    byReview.delete(key)
+    list.add({ ...dumpReview(context, review), state, comments: dumpAll(own) })
   }
-  // The server takes the reviewer for the author of all comments: what others said there becomes a review of theirs.
-  for (const [first, ...more] of sentBy.values())
-    if (first) list.add({ ...reviewAround(context, first), comments: said([first, ...more]) })
+  // The server takes the reviewer for the author of all comments, so comments of others need their own review.
+  for (const [first, ...more] of byReview.values())
+    if (first) list.add({ ...reviewAround(context, first), comments: dumpAll([first, ...more]) })
   if (!hasDiff)
-    for (const comment of sent)
-      list.add({
-        ...reviewAround(context, comment, saidOfPlace(comment, threads.get(comment.thread ?? 0))),
-        comments: [],
-      })
-  tally.skip('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
-  tally.skip('pending_review_comments', comments.length - sent.length)
+    for (const comment of submitted) {
+      const body = describeLine(comment, threadOf(comment))
+      list.add({ ...reviewAround(context, comment, body), comments: [] })
+    }
+  report.skip('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
+  report.skip('pending_review_comments', comments.length - submitted.length)
   list.close()
 }
 
-/** What is said in a review of nothing has no place. */
-export function countLostReviews({ rows, shelf, tally, fullName }: DumpContext): void {
-  for (const [pull, { id }] of rows.all<Review>(shelf('reviews')))
-    if (!rows.has(shelf('pulls'), pull))
-      tally.lose('pull_request_reviews', `${fullName}: review ${id} is on #${pull}`)
-  for (const [pull, { id }] of rows.all<ReviewComment>(shelf('review_comments')))
-    if (!rows.has(shelf('pulls'), pull))
-      tally.lose('pull_request_review_comments', `${fullName}: review comment ${id} is on #${pull}`)
+export function skipReviewsWithoutPull({ rows, report, fullName }: DumpContext): void {
+  for (const [pull, { id }] of rows.all<Review>('reviews'))
+    if (!rows.has('pulls', pull))
+      report.skipRecord('pull_request_reviews', `${fullName}: review ${id} is on #${pull}`)
+  for (const [pull, { id }] of rows.all<ReviewComment>('review_comments'))
+    if (!rows.has('pulls', pull))
+      report.skipRecord(
+        'pull_request_review_comments',
+        `${fullName}: review comment ${id} is on #${pull}`,
+      )
 }
 
 function reviewKey({ review, author }: { review: number | null; author: Author }): string {
@@ -90,12 +96,12 @@ function dumpReview(context: DumpContext, review: Review) {
   }
 }
 
-function saidOfPlace(comment: ReviewComment, thread: ThreadPlace | undefined): string {
-  const { line } = reviewPlace(comment, thread)
+function describeLine(comment: ReviewComment, thread: Thread | undefined): string {
+  const { line } = reviewPosition(comment, thread)
   return `\`${comment.path}\`, line ${Math.abs(line)}:\n\n${comment.body ?? ''}`
 }
 
-/** For comments whose review is not in the archive, or is another's. */
+/** Makes a review for comments whose review is not in the archive or has another author. */
 function reviewAround(context: DumpContext, comment: ReviewComment, body: string | null = null) {
   const { id, pull, author, createdAt } = comment
   const review = { id, pull, author, createdAt, body, submittedAt: null }
@@ -106,10 +112,10 @@ function reviewAround(context: DumpContext, comment: ReviewComment, body: string
 function dumpReviewComment(
   context: DumpContext,
   comment: ReviewComment,
-  thread: ThreadPlace | undefined,
+  thread: Thread | undefined,
 ) {
-  context.tally.skip('review_reactions', comment.reactions.length)
-  const { line, position, diffHunk, commit } = reviewPlace(comment, thread)
+  context.report.skip('review_reactions', comment.reactions.length)
+  const { line, position, diffHunk, commit } = reviewPosition(comment, thread)
   return {
     id: comment.id,
     in_reply_to: comment.inReplyTo ?? 0,
@@ -124,4 +130,43 @@ function dumpReviewComment(
     created_at: yamlTime(comment.createdAt),
     updated_at: yamlTime(comment.createdAt),
   }
+}
+
+export interface ReviewPosition {
+  /** The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk. */
+  line: number
+  /** Servers before 1.16 add this to the first line of the hunk in the new file. */
+  position: number
+  /** Always begins with a header, because old servers crash without one. */
+  diffHunk: string
+  commit: string
+}
+
+const HUNK_HEADER = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/
+
+/** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
+export function reviewPosition(
+  comment: DiffPlace,
+  thread: Omit<Thread, 'id'> | undefined,
+): ReviewPosition {
+  const line = lineOf(comment, thread)
+  const isOutdated = thread ? thread.line === null : comment.position === null
+  const header = HUNK_HEADER.exec(comment.diffHunk)
+  const diffHunk = header ? comment.diffHunk : `@@ -${Math.abs(line)},1 +${Math.abs(line)},1 @@`
+  const first = header ? Number(header[1]) : Math.abs(line)
+  const { commit, originalCommit } = comment
+  return {
+    line,
+    position: line - first + 1,
+    diffHunk,
+    commit: (isOutdated ? originalCommit : commit) ?? commit ?? originalCommit ?? '',
+  }
+}
+
+function lineOf({ diffHunk }: DiffPlace, thread: Omit<Thread, 'id'> | undefined): number {
+  const line = thread?.line ?? thread?.originalLine
+  if (line) return thread?.side === 'left' ? -line : line
+  const end = endOfHunk(diffHunk)
+  // A comment on a whole file is shown at its beginning.
+  return (end?.side === 'left' ? -end.line : end?.line) || 1
 }

@@ -1,7 +1,14 @@
-import type { Git } from '../../../git/git.ts'
+import { createWriteStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { A_DAY, type Git } from '../../../git/git.ts'
+import { GitFailed } from '../../../git/git-end.ts'
+import { writingTo } from '../../../lib/disk-errors.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
+import type { DumpContext } from './dump-context.ts'
 
-/** Refs by name; names are byte strings, as git has them. */
+/** Object ids by the name of the ref. Names are byte strings, as in git. */
 export type OidsByRef = ReadonlyMap<string, string>
 
 export async function readOidsByRef(
@@ -24,81 +31,138 @@ export const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$
 export const branchRef = (name: string): string =>
   `refs/heads/${Buffer.from(name).toString('latin1')}`
 
-/** What of a pull request git has. */
 export interface PullHead {
   number: number
-  /** The commit that was to be merged; empty where the archive does not hold it. */
+  /** The head commit; empty if the archive does not contain it. */
   sha: string
-  /** Name of its branch, here where forks do not exist. */
+  /** The name of its branch in this repository, even if it was in a fork. */
   branch: string
 }
 
 export interface PlannedHeads {
   heads: Map<number, PullHead>
-  /** Refs to make, so that no commit of a pull request is lost and an open one can be merged. None of them is there. */
+  /** Refs to create, so that no commit of a pull request is lost and open ones can be merged. */
   create: Map<string, string>
-  /** Those whose record names another commit, which is there as well, than their ref. */
+  /** Pull requests whose record and ref name different commits that both exist. */
   moved: PullHead[]
 }
 
-type Asked = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
+type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
 
 /**
- * Every head that is there is named by `refs/pull/N/head`. Where that ref is there, it counts, whatever the record says: who
- * pushed between the reading of the two would lose commits if it went back. An open pull request also needs a branch: one
- * of a fork gets a branch `owner/branch`, as the server's own dumps have it.
+ * Plans `refs/pull/N/head` for every head that exists. An existing ref wins over the record, because commits that were pushed between
+ * the reading of both would be lost otherwise. An open pull request also needs a branch. If it came from a fork, the branch is
+ * `owner/branch`, as in the server's own dumps.
  */
 export function planHeads(
-  pulls: Iterable<Asked>,
+  pulls: Iterable<HeadFacts>,
   refs: OidsByRef,
-  isThere: (commit: string) => boolean,
+  exists: (commit: string) => boolean,
 ): PlannedHeads {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)
   for (const { number, head, closedAt, mergedAt, repository } of pulls) {
     const ref = `refs/pull/${number}/head`
-    const sha = refs.get(ref) ?? (isThere(head.sha) ? head.sha : '')
+    const sha = refs.get(ref) ?? (exists(head.sha) ? head.sha : '')
     if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
     const isOpen = closedAt === null && mergedAt === null
     const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
-    // Never the name of a branch here that is another: whoever removes the branch of a merged one would remove that.
+    // Never the name of another branch, because a user who deletes the branch after the merge would delete that one.
     const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
     const isUsable = (name: string) => {
-      const there = names.at(branchRef(name))
-      if (there !== undefined) return isOwn || there === sha
-      return (isOwn && !isOpen) || (isPlain(name) && names.isFree(branchRef(name)))
+      const existing = names.get(branchRef(name))
+      if (existing !== undefined) return isOwn || existing === sha
+      return (isOwn && !isOpen) || (isValidBranch(name) && names.isFree(branchRef(name)))
     }
     const others = [`pull-${number}`, `pull-${number}-head`, `pull-${number}-${sha || 'lost'}`]
     const branch = [wanted, ...others].find(isUsable) ?? others.at(-1)!
-    if (isOpen && sha !== '' && names.at(branchRef(branch)) === undefined) {
+    if (isOpen && sha !== '' && names.get(branchRef(branch)) === undefined) {
       create.set(branchRef(branch), sha)
       names.add(branchRef(branch), sha)
     }
     heads.set(number, { number, sha, branch })
-    if (sha !== head.sha && isThere(head.sha)) moved.push({ number, sha, branch })
+    if (sha !== head.sha && exists(head.sha)) moved.push({ number, sha, branch })
   }
   return { heads, create, moved }
 }
 
-/** Names of branches, among which new ones must find room: no name may be a folder of another. */
+/** Tracks names of branches. In git no name can be a directory of another one. */
 function branchNames(refs: OidsByRef) {
   const [names, folders] = [new Map<string, string>(), new Set<string>()]
-  const above = (ref: string): string[] =>
+  const prefixes = (ref: string): string[] =>
     ref.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
   const add = (ref: string, sha: string) => {
     names.set(ref, sha)
-    for (const folder of above(ref).slice(0, -1)) folders.add(folder)
+    for (const folder of prefixes(ref).slice(0, -1)) folders.add(folder)
   }
   for (const [ref, sha] of refs) if (ref.startsWith('refs/heads/')) add(ref, sha)
   return {
     add,
-    at: (ref: string) => names.get(ref),
-    isFree: (ref: string) => !folders.has(ref) && !above(ref).some((part) => names.has(part)),
+    get: (ref: string) => names.get(ref),
+    isFree: (ref: string) => !folders.has(ref) && !prefixes(ref).some((part) => names.has(part)),
   }
 }
 
-/** Surely a name that git takes for a branch. */
-function isPlain(name: string): boolean {
+/** Accepts only names that are certainly valid in git. */
+function isValidBranch(name: string): boolean {
   return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
+}
+
+/** Returns the commit where the branch began, which the server needs. The base of a record is where the other branch was. */
+export async function mergeBase(
+  { git, directory }: DumpContext,
+  refs: OidsByRef,
+  { base, mergedAt }: PullRequest,
+  { sha }: PullHead,
+  signal: AbortSignal,
+): Promise<string> {
+  const call = { dir: join(directory, 'git'), signal }
+  const branch = refs.get(branchRef(base.ref))
+  // After the merge the branch contains the head, so that the merge base would be the head itself.
+  const others = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
+  if (sha !== '')
+    for (const other of others) {
+      const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (!isExitError(error)) throw error
+        return ''
+      })
+      if (isSha(output.trim())) return output.trim()
+    }
+  return isSha(base.sha) ? base.sha : ''
+}
+
+/** Returns whether git itself exited with an error, such as for an unknown commit. It was not killed and did not time out. */
+function isExitError(error: unknown): boolean {
+  return error instanceof GitFailed && error.exitCode !== null
+}
+
+/** Writes the patch of a pull request, and an empty file if that is not possible, because the server needs one. Returns whether it was. */
+export async function writePatch(
+  { git, directory }: DumpContext,
+  { number, sha }: PullHead,
+  base: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const file = join(directory, 'pulls', `${number}.patch`)
+  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  if (sha === '' || base === '') {
+    await writeFile(file, '')
+    return false
+  }
+  const call = { dir: join(directory, 'git'), signal, timeoutMs: A_DAY }
+  const running = git.start([...args, base, sha], call)
+  running.stdin.end()
+  try {
+    await writingTo(file, () => pipeline(running.stdout, createWriteStream(file), { signal }))
+    await running.done
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isExitError(error)) throw error
+    // The archive may not contain the base.
+    await writeFile(file, '')
+    return false
+  }
 }

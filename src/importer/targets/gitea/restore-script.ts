@@ -1,16 +1,13 @@
-/** One repository that the script restores. */
+/** A repository that the script restores. Its names contain only letters, digits, ".", "_" and "-". */
 export interface Dumped {
-  /** `OWNER/NAME` below the directory of the script. */
+  /** `OWNER/NAME`, relative to the script. */
   directory: string
   owner: string
   name: string
   isPrivate: boolean
 }
 
-/**
- * The script that hands every dump to the server's own program. It must run with any POSIX shell; names hold only letters,
- * digits, ".", "_" and "-", and stand in quotes all the same.
- */
+/** Returns a script for any POSIX shell that restores every dump with the server's own program. */
 export function restoreScript(dumps: readonly Dumped[]): string {
   const calls = dumps.map(
     ({ directory, owner, name, isPrivate }) =>

@@ -1,26 +1,21 @@
-import { findCode } from './find-code.ts'
-
-/** What links can lead to. */
+/** The targets of links that are changed. */
 export interface LinkTargets {
   /** The new full name of a repository by its old address in lower case, such as `https://github.com/alice/site`. */
   byAddress: ReadonlyMap<string, string>
-  /** How many characters the longest of these addresses has. */
+  /** The length of the longest of these addresses. */
   longestAddress: number
   /** The new full name by the old one in lower case, where they differ. */
   renamed: ReadonlyMap<string, string>
-  /** Whether an issue or a pull request is in the archive, and which; the name is the new one. */
+  /** Returns undefined if the archive has no such issue or pull request. `fullName` is the new one. */
   kindOf(fullName: string, number: number): 'issue' | 'pull_request' | undefined
-  /** The server's own address with a slash at its end; without it, links begin at its root. */
+  /** The server's URL with a trailing slash, or `/` if it is not known. */
   base: string
 }
 
 const ADDRESS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
 const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
 
-/**
- * Text of people in which references to what is in the archive lead to the new place. `#12` means the same there. Code is
- * left alone.
- */
+/** Returns a text with its links to the archive's repositories changed to the server. `#12` and code stay as they are. */
 export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
   if (!text.includes('/')) return text
   let [rewritten, copied, at] = ['', 0, 0]
@@ -28,7 +23,7 @@ export function rewriteLinks(text: string, here: string, targets: LinkTargets): 
     const words = text.slice(at, end)
     if (!words.includes('/')) return
     const changed = rewriteWords(words, here, targets)
-    // What stays as it is, is copied in few pieces.
+    // Unchanged text is copied in one piece later.
     if (changed === words) return
     rewritten += text.slice(copied, at) + changed
     copied = end
@@ -46,18 +41,18 @@ function rewriteWords(words: string, here: string, targets: LinkTargets): string
   return renamed.replace(ADDRESS, (found, at: number, all: string) => {
     const address = withoutPunctuation(found)
     const rest = found.slice(address.length)
-    return (newPlace(address, here, targets, isDestination(all, at)) ?? address) + rest
+    return (rewriteAddress(address, here, targets, isDestination(all, at)) ?? address) + rest
   })
 }
 
-/** At its end. A pattern would begin anew at every mark within it. */
+/** Removes punctuation at the end. A regular expression would take quadratic time here. */
 function withoutPunctuation(found: string): string {
   let end = found.length
   while (end > 0 && '.,;:!?*_'.includes(found[end - 1]!)) end -= 1
   return found.slice(0, end)
 }
 
-/** As in [text](…), [1]: …, <…> and href="…": there only an address will do. */
+/** Returns whether a URL is in [text](…), [1]: …, <…> or href="…", where it cannot be replaced by `owner/name#12`. */
 function isDestination(text: string, at: number): boolean {
   if (/^(?:\]\(|.?<|.?=|=["'])$/s.test(text.slice(Math.max(0, at - 2), at))) return true
   let end = at
@@ -69,7 +64,7 @@ function renameShort(words: string, { renamed }: LinkTargets): string {
   return words.replace(SHORT, (name) => renamed.get(name.toLowerCase()) ?? name)
 }
 
-function newPlace(
+function rewriteAddress(
   address: string,
   here: string,
   targets: LinkTargets,
@@ -77,14 +72,14 @@ function newPlace(
 ): string | undefined {
   const found = repositoryAt(address, targets)
   if (!found) return undefined
-  const place = placeIn(found.fullName, found.path, targets)
-  if (!place) return undefined
-  if (isDestination) return targets.base + place.path
-  if (place.short === undefined) return `[${address}](${targets.base}${place.path})`
-  return found.fullName === here ? place.short.replace(/^@/, '') : `${found.fullName}${place.short}`
+  const link = newLink(found.fullName, found.path, targets)
+  if (!link) return undefined
+  if (isDestination) return targets.base + link.path
+  if (link.short === undefined) return `[${address}](${targets.base}${link.path})`
+  return found.fullName === here ? link.short.replace(/^@/, '') : `${found.fullName}${link.short}`
 }
 
-/** Where hosts are below a path, an owner's name may be any part of it. */
+/** Tries every prefix, because the URL of a host may have a path. */
 function repositoryAt(
   address: string,
   { byAddress, longestAddress }: LinkTargets,
@@ -102,14 +97,14 @@ function repositoryAt(
   return undefined
 }
 
-interface Place {
+interface NewLink {
   path: string
-  /** How people write it, where they have a way: `#12`, `@0123abc`. */
+  /** The short form, such as `#12` or `@0123abc`, if there is one. */
   short?: string
 }
 
-/** Undefined where the archive does not hold it. */
-function placeIn(fullName: string, rest: string, targets: LinkTargets): Place | undefined {
+/** Returns undefined if the archive does not contain the target. */
+function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink | undefined {
   const [, number] =
     /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits))?\/?(?:[?#].*)?$/.exec(rest) ?? []
   if (number !== undefined) {
@@ -127,4 +122,59 @@ function placeIn(fullName: string, rest: string, targets: LinkTargets): Place | 
   }
   if (/^\/(?:wiki|releases\/tag)\/[^?#]+$/.test(rest)) return { path: `${fullName}${rest}` }
   return /^\/?$/.test(rest) ? { path: fullName } : undefined
+}
+
+/** Matches a fence, or backticks that may begin inline code. */
+const OPENING = /^ {0,3}(`{3,}|~{3,})|`+/gm
+const CLOSING_FENCE = /^ {0,3}([`~]{3,})[ \t]*$/gm
+const BACKTICKS = /`+/g
+
+/** Yields the ranges of code in a text, in order. It takes linear time for any text, because the text is untrusted. */
+export function* findCode(text: string): Generator<{ start: number; end: number }> {
+  const last = lastOfEachLength(text)
+  for (let at = 0; ; ) {
+    const found = matchFrom(OPENING, text, at)
+    if (!found) return
+    const { 0: all, 1: fence, index: start } = found
+    at = start + all.length
+    // The search for the end is skipped if it cannot succeed. Otherwise the next one begins behind its result.
+    if (fence === undefined && last.get(all.length)! < at) continue
+    at = fence === undefined ? afterBackticks(text, at, all.length) : afterFence(text, at, fence)
+    yield { start, end: at }
+  }
+}
+
+/** Returns the index of the last run of backticks of each length. Only a run of the same length ends inline code. */
+function lastOfEachLength(text: string): Map<number, number> {
+  const last = new Map<number, number>()
+  for (let at = 0; ; ) {
+    const found = matchFrom(BACKTICKS, text, at)
+    if (!found) return last
+    last.set(found[0].length, found.index)
+    at = found.index + found[0].length
+  }
+}
+
+function afterBackticks(text: string, from: number, length: number): number {
+  for (let at = from; ; ) {
+    const found = matchFrom(BACKTICKS, text, at)
+    if (!found) return text.length
+    at = found.index + found[0].length
+    if (found[0].length === length) return at
+  }
+}
+
+/** A fence that is not closed extends to the end of the text. */
+function afterFence(text: string, from: number, fence: string): number {
+  for (let at = from; ; ) {
+    const found = matchFrom(CLOSING_FENCE, text, at)
+    if (!found) return text.length
+    at = found.index + found[0].length
+    if (found[1]!.startsWith(fence)) return at
+  }
+}
+
+function matchFrom(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
 }

@@ -7,14 +7,13 @@ import { kindOfFile, type OnInvalid, readRecordFile } from '../../../records/rec
 import type { RepositoryRecord } from '../../../records/record-shapes.ts'
 import type { Repository } from '../../../records/repository.ts'
 import type { Destinations } from './choose-repositories.ts'
-import { shelfOf } from './fact-shelves.ts'
-import type { DumpTally } from './tally.ts'
+import type { DumpReport } from './dump-report.ts'
 
-/** Whatever names a repository here is in lower case, and as the folder of its git data. */
+/** The facts of the selected repositories. The key of a repository is the path of its git data, in lower case. */
 export interface Spool {
   rows: SortedRows
   repositories: Map<string, { fact: Repository; address: string }>
-  /** Names of labels that issues have. */
+  /** Names of labels that issues use. */
   labels: Map<string, Set<string>>
 }
 
@@ -23,57 +22,84 @@ export interface SpoolParts {
   root: string
   rows: SortedRows
   destinations: Destinations
-  /** Whether only some were asked for: then what is said of the others is no loss. */
+  /** Whether the user named the repositories to restore. Then facts of other repositories are not reported as skipped. */
   isSelection: boolean
-  tally: DumpTally
+  report: DumpReport
+}
+
+/** Each table is sorted by key and then by time. */
+type Table =
+  | ('milestones' | 'issues' | 'comments' | 'locks' | 'merges' | 'pulls' | 'reviews' | 'threads')
+  | ('review_comments' | 'releases' | 'attachments')
+
+/** The facts of one repository. */
+export interface RepositoryRows {
+  all<T>(table: Table): Iterable<[key: number, value: T]>
+  of<T>(table: Table, key: number): T[]
+  has(table: Table, key: number): boolean
+  count(table: Table): number
+  /** Returns the time of the newest row of a key. */
+  newest(table: Table, key: number): number | undefined
+}
+
+export function rowsOf(rows: SortedRows, repository: string): RepositoryRows {
+  return {
+    all: (table) => rows.all(`${table} ${repository}`),
+    of: (table, key) => rows.of(`${table} ${repository}`, key),
+    has: (table, key) => rows.has(`${table} ${repository}`, key),
+    count: (table) => rows.count(`${table} ${repository}`),
+    newest: (table, key) => rows.newest(`${table} ${repository}`, key),
+  }
 }
 
 /**
- * Puts what the archive says of the wanted repositories where it can be had in order. The files of an archive are in no order
- * that a dump needs: comments are sorted by their age, not by what they are said of.
+ * Reads the facts of the selected repositories into `rows`, where they can be read in the order of a dump. Archives sort comments by
+ * their time, dumps need them by issue.
  */
 export async function spoolFacts(parts: SpoolParts, signal: AbortSignal): Promise<Spool> {
   const { root, rows } = parts
   const spool: Spool = { rows, repositories: new Map(), labels: new Map() }
-  const folders = new Map<string, string>()
+  const keys = new Map<string, string>()
   const files = (await readdir(root)).sort().flatMap((file) => {
     const kind = kindOfFile(file)
     return kind === undefined ? [] : [{ file, kind }]
   })
-  const text = (file: string) => readFile(join(root, file), 'utf8')
+  const read = (file: string) => readFile(join(root, file), 'utf8')
   for (const { file, kind } of files)
-    if (kind === 'repositories') spoolRepositories(parts, spool, folders, file, await text(file))
+    if (kind === 'repositories') spoolRepositories(parts, spool, keys, file, await read(file))
   for (const { file, kind } of files) {
     signal.throwIfAborted()
-    if (kind !== 'repositories') spoolFile(parts, spool, folders, { file, kind }, await text(file))
+    if (kind !== 'repositories') spoolFile(parts, spool, keys, { file, kind }, await read(file))
   }
   return spool
 }
 
+/** Fills `keys`, which maps the full name in lower case to the key of the repository. */
 function spoolRepositories(
   parts: SpoolParts,
   { repositories }: Spool,
-  folders: Map<string, string>,
+  keys: Map<string, string>,
   file: string,
   text: string,
 ): void {
-  const { destinations, tally } = parts
-  const lose: OnInvalid = (why) => tally.lose('repositories', `${file}: ${why}`)
-  const { records } = listOrNothing(tally, file, () => readFacts('repositories', text, lose))
+  const { destinations, report } = parts
+  const onInvalid: OnInvalid = (why) => report.skipRecord('repositories', `${file}: ${why}`)
+  const readAll = () => readFacts('repositories', text, onInvalid)
   const readRaw = () => readRecordFile('repositories', text, () => {})
-  const raw = listOrNothing(tally, file, readRaw).records
+  const { records } = emptyIfInvalid(report, file, readAll)
+  const raw = emptyIfInvalid(report, file, readRaw).records
   const addresses = new Map(raw.map(({ index, value }) => [index, (value as RepositoryRecord).url]))
   for (const { index, value: fact } of records) {
-    const folder = fact.git
+    const key = fact.git
       .replace(/^repositories\//, '')
       .replace(/\.git$/, '')
       .toLowerCase()
     const fullName = `${fact.owner}/${fact.name}`
-    if (destinations.has(folder)) {
-      repositories.set(folder, { fact, address: addresses.get(index) ?? '' })
-      folders.set(fullName.toLowerCase(), folder)
+    if (destinations.has(key)) {
+      repositories.set(key, { fact, address: addresses.get(index) ?? '' })
+      keys.set(fullName.toLowerCase(), key)
     } else if (isWanted(parts, fullName))
-      tally.lose(
+      report.skipRecord(
         'repositories',
         `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
       )
@@ -87,68 +113,110 @@ function isWanted({ isSelection, destinations }: SpoolParts, fullName: string): 
 function spoolFile(
   parts: SpoolParts,
   spool: Spool,
-  folders: ReadonlyMap<string, string>,
+  keys: ReadonlyMap<string, string>,
   { file, kind }: { file: string; kind: string },
   text: string,
 ): void {
-  const { tally } = parts
+  const { report } = parts
   if (!isFactKind(kind)) {
-    // Who made these knows what they are.
-    tally.skip(kind, listOrNothing(tally, file, () => readRecordFile(kind, text, () => {})).count)
+    const read = () => readRecordFile(kind, text, () => {})
+    report.skip(kind, emptyIfInvalid(report, file, read).count)
     return
   }
-  const lose: OnInvalid = (why) => tally.lose(kind, `${file}: ${why}`)
-  const { records } = listOrNothing(tally, file, () => readFacts(kind, text, lose))
+  const onInvalid: OnInvalid = (why) => report.skipRecord(kind, `${file}: ${why}`)
+  const { records } = emptyIfInvalid(report, file, () => readFacts(kind, text, onInvalid))
   for (const { index, value } of records) {
-    const why = wrongTime(value)
-    if (why) tally.lose(kind, `${file}: [${index}].${why}`)
-    else spoolFact(parts, spool, folders, kind, value)
+    const why = invalidTime(value)
+    if (why) report.skipRecord(kind, `${file}: [${index}].${why}`)
+    else spoolFact(parts, spool, keys, kind, value)
   }
 }
 
-const NOTHING = { records: [], count: 0 }
+const EMPTY = { records: [], count: 0 }
 
-function listOrNothing<T>(tally: DumpTally, file: string, read: () => T): T | typeof NOTHING {
+function emptyIfInvalid<T>(report: DumpReport, file: string, read: () => T): T | typeof EMPTY {
   try {
     return read()
   } catch (error) {
-    tally.warn('files', `${file}: ${(error as Error).message}; nothing of it is restored`)
-    return NOTHING
+    report.warn('files', `${file}: ${(error as Error).message}; nothing of it is restored`)
+    return EMPTY
   }
 }
 
-function wrongTime(fact: object): string | undefined {
+function invalidTime(fact: object): string | undefined {
   for (const [key, value] of Object.entries(fact))
     if (/(?:At|On)$/.test(key) && typeof value === 'string' && Number.isNaN(Date.parse(value)))
       return `${key} is ${JSON.stringify(value)}, which is no time`
   return undefined
 }
 
-/** Whoever wrote something is named where they wrote it; accounts are the server's to make. */
+/** Authors are named in what they wrote. Accounts are created on the server. */
 const NOT_COUNTED: readonly FactKind[] = ['users', 'bots', 'organizations']
 
 function spoolFact<K extends FactKind>(
   parts: SpoolParts,
   { rows, labels }: Spool,
-  folders: ReadonlyMap<string, string>,
+  keys: ReadonlyMap<string, string>,
   kind: K,
   fact: FactsByKind[K],
 ): void {
-  const { tally } = parts
-  const folder = 'repository' in fact ? folders.get(fact.repository.toLowerCase()) : undefined
-  if ('repository' in fact && folder === undefined) {
-    if (isWanted(parts, fact.repository)) tally.skip(kind)
+  const { report } = parts
+  const repository = 'repository' in fact ? keys.get(fact.repository.toLowerCase()) : undefined
+  if ('repository' in fact && repository === undefined) {
+    if (isWanted(parts, fact.repository)) report.skip(kind)
     return
   }
-  const shelf = shelfOf(kind, fact)
-  if (!shelf || shelf.isPartial) {
-    if (!NOT_COUNTED.includes(kind)) tally.skip(kind)
-    if (!shelf) return
-  }
-  rows.add(`${shelf.on} ${folder}`, shelf.key, Date.parse(shelf.at), shelf.value ?? fact)
+  const row = (ROWS[kind] as ((fact: FactsByKind[K]) => Row | undefined) | undefined)?.(fact)
+  if ((!row || row.isPartial) && !NOT_COUNTED.includes(kind)) report.skip(kind)
+  if (!row) return
+  rows.add(`${row.table} ${repository}`, row.key, Date.parse(row.at), row.value ?? fact)
   const used = 'labels' in fact ? fact.labels : []
   if (used.length === 0) return
-  const known = labels.get(folder!) ?? new Set<string>()
+  const known = labels.get(repository!) ?? new Set<string>()
   for (const label of used) known.add(String(label))
-  labels.set(folder!, known)
+  labels.set(repository!, known)
+}
+
+interface Row {
+  table: Table
+  key: number
+  /** Sorts the rows of a key. */
+  at: string
+  /** The value to store, if it is not the whole fact. */
+  value?: unknown
+  /** Whether the fact counts as skipped although a part of it is restored. */
+  isPartial?: boolean
+}
+
+/** A fact of another kind, or for which there is no row, cannot be part of a dump. */
+const ROWS: { [K in FactKind]?: (fact: FactsByKind[K]) => Row | undefined } = {
+  milestones: ({ number, createdAt: at }) => ({ table: 'milestones', key: number, at }),
+  issues: ({ number, createdAt: at }) => ({ table: 'issues', key: number, at }),
+  issue_comments: ({ on, createdAt: at }) => ({ table: 'comments', key: on.number, at }),
+  issue_events: ({ on: { number: key }, event, commit, createdAt: at }) => {
+    if (event === 'locked' || event === 'unlocked')
+      return { table: 'locks', key, at, value: event, isPartial: true }
+    if (event === 'merged') return { table: 'merges', key, at, value: commit, isPartial: true }
+    return undefined
+  },
+  pull_requests: ({ number, createdAt: at }) => ({ table: 'pulls', key: number, at }),
+  pull_request_reviews: ({ pull, createdAt, submittedAt }) => ({
+    table: 'reviews',
+    key: pull,
+    at: submittedAt ?? createdAt,
+  }),
+  pull_request_review_threads: ({ id, pull, line, originalLine, side, createdAt: at }) => ({
+    table: 'threads',
+    key: pull,
+    at,
+    value: { id, line, originalLine, side },
+  }),
+  pull_request_review_comments: ({ pull, createdAt: at }) => ({
+    table: 'review_comments',
+    key: pull,
+    at,
+  }),
+  releases: ({ createdAt: at }) => ({ table: 'releases', key: 0, at }),
+  attachments: ({ createdAt: at }) => ({ table: 'attachments', key: 0, at }),
+  repository_files: ({ createdAt: at }) => ({ table: 'attachments', key: 0, at }),
 }

@@ -2,75 +2,75 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addDiskFacts } from '../../../lib/disk-errors.ts'
 
-/** Line ends and controls that YAML has and JSON does not; a byte order mark is no text there. */
-const OTHERWISE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
-const NO_TEXT = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
+/** Line breaks and control characters of YAML that JSON does not escape, and the byte order mark. */
+const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
+const SURROGATE_OR_ZERO = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
 
 /**
- * JSON that every reader of YAML takes for the same value. Halves of a character are no text to it, and a zero byte is none
- * to PostgreSQL: both become the sign for what could not be read.
+ * Returns JSON that every YAML parser reads as the same value. YAML does not allow lone surrogates, and PostgreSQL does not store
+ * zero bytes. Both become U+FFFD.
  */
 export function yamlJson(value: unknown): string {
   const json = JSON.stringify(value)
-  const text = NO_TEXT.test(json) ? JSON.stringify(value, readable) : json
+  const text = SURROGATE_OR_ZERO.test(json) ? JSON.stringify(value, replaceInvalid) : json
   return text.replace(
-    OTHERWISE_IN_YAML,
+    NOT_IN_YAML,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 
-function readable(_key: string, value: unknown): unknown {
+function replaceInvalid(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\u0000', '\ufffd') : value
 }
 
-/** RFC 3339 in UTC, as Go reads it. */
+/** Returns a time in UTC in the format of RFC 3339, which Go parses. */
 export function yamlTime(text: string): string {
-  const at = Date.parse(text)
-  if (Number.isNaN(at)) throw new Error(`it has the time ${JSON.stringify(text)}, which is none`)
-  return new Date(at).toISOString().replace('.000Z', 'Z')
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw new Error(`invalid time ${JSON.stringify(text)}`)
+  return new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-const BUFFERED = 64 * 1024
+export const yamlTimeOrNull = (text: string | null): string | null =>
+  text === null ? null : yamlTime(text)
 
-export interface YamlList {
-  add(value: unknown): void
-  /** Nothing that was not closed is whole. */
-  close(): void
-}
+const BUFFER_LENGTH = 64 * 1024
 
-/** A file with one value on each line. It is made with the first: where there are none, the server wants no file. */
-export function yamlList(path: string): YamlList {
-  let file: number | undefined
-  let text = ''
-  const write = () => {
-    writeAll(file!, path, text)
-    text = ''
+/** Writes a list to a file, one value per line. An empty list makes no file, because the server expects none. */
+export class YamlList {
+  readonly #path: string
+  #file: number | undefined
+  #text = ''
+
+  constructor(path: string) {
+    this.#path = path
   }
-  return {
-    add(value) {
-      if (file === undefined) {
-        mkdirSync(dirname(path), { recursive: true })
-        file = openSync(path, 'wx')
-        text = '[\n'
-      } else text += ',\n'
-      text += yamlJson(value)
-      if (text.length > BUFFERED) write()
-    },
-    close() {
-      if (file === undefined) return
-      text += '\n]\n'
-      write()
-      closeSync(file)
-      file = undefined
-    },
-  }
-}
 
-function writeAll(file: number, path: string, text: string): void {
-  const bytes = Buffer.from(text)
-  try {
-    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
-  } catch (error) {
-    throw addDiskFacts(error, path)
+  add(value: unknown): void {
+    if (this.#file === undefined) {
+      mkdirSync(dirname(this.#path), { recursive: true })
+      this.#file = openSync(this.#path, 'wx')
+      this.#text = '[\n'
+    } else this.#text += ',\n'
+    this.#text += yamlJson(value)
+    if (this.#text.length > BUFFER_LENGTH) this.#write(this.#file)
+  }
+
+  /** Completes the file. Without this call it is invalid. */
+  close(): void {
+    if (this.#file === undefined) return
+    this.#text += '\n]\n'
+    this.#write(this.#file)
+    closeSync(this.#file)
+    this.#file = undefined
+  }
+
+  #write(file: number): void {
+    const bytes = Buffer.from(this.#text)
+    this.#text = ''
+    try {
+      for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+    } catch (error) {
+      throw addDiskFacts(error, this.#path)
+    }
   }
 }

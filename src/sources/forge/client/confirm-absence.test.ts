@@ -3,8 +3,8 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
 import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
 import { WaitUntil } from '../../forge-errors.ts'
-import { unlessAbsent } from './confirm-absence.ts'
-import { forgeClient } from './forge-client.ts'
+import { undefinedIfAbsent } from './confirm-absence.ts'
+import { ForgeClient } from './forge-client.ts'
 
 const { signal } = new AbortController()
 const NOW = Date.UTC(2030, 0, 1)
@@ -22,13 +22,13 @@ describe('an absence on a forge', () => {
   })
 
   const askFor = (path: string) => {
-    const client = forgeClient({
+    const client = new ForgeClient({
       url: forge.url,
       token: 'admin-token',
       pauseMs: 1,
       now: () => NOW,
     })
-    return unlessAbsent(client, () => client.get(path, {}, signal), signal)
+    return undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
   }
   const asked = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
   const answerFirst = (of: string, times: number, answer: Given) => {
@@ -110,7 +110,7 @@ describe('an absence on a forge', () => {
 
 function isUnavailable(error: unknown): boolean {
   assert.ok(error instanceof WaitUntil, String(error))
-  assert.equal(error.why, 'away')
+  assert.equal(error.why, 'unreachable')
   assert.equal(error.dueAt, NOW + 30_000)
   return true
 }

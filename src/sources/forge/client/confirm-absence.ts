@@ -1,19 +1,19 @@
 import { ForgeNotFound, WaitUntil } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { askVersion } from './forge-version.ts'
+import { readVersion } from './forge-version.ts'
 
 /**
- * Calls `ask` and returns its result, or undefined if the forge does not have what is asked for. A 404 alone does not say so: a
- * proxy sends one while the forge restarts. It is believed if it has the forge's own error message, `/version` answers, and
- * `ask` is answered so twice. Any other 404 rejects with WaitUntil, as a forge that is unavailable does.
+ * Calls `request` and returns its result, or undefined if the forge does not have the object. A 404 alone does not prove that,
+ * because a proxy sends one while the forge restarts. It is trusted if its body is the forge's own error message, `/version`
+ * answers, and a second call of `request` gets it too. Any other 404 rejects with ForgeUnavailable.
  */
-export async function unlessAbsent<T>(
+export async function undefinedIfAbsent<T>(
   client: ForgeClient,
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T | undefined> {
   try {
-    return await confirmAbsence(client, ask, signal)
+    return await confirmAbsence(client, request, signal)
   } catch (error) {
     if (error instanceof ForgeNotFound) return undefined
     throw error
@@ -21,38 +21,36 @@ export async function unlessAbsent<T>(
 }
 
 /**
- * Calls `ask` and returns its result. Rejects with ForgeNotFound if the 404 is believed, as `unlessAbsent` believes it. The download of
- * a file is answered with no message of the API: its 404 need not have one.
+ * Calls `request` and returns its result. Rejects with ForgeNotFound only for a 404 that can be trusted, as described for
+ * `undefinedIfAbsent`. The 404 of a download need not have the forge's error message.
  */
 export async function confirmAbsence<T>(
   client: ForgeClient,
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
   signal: AbortSignal,
   { isDownload = false } = {},
 ): Promise<T> {
-  const askOnce = () =>
-    ask().catch((error: unknown) => {
+  const requestOnce = () =>
+    request().catch((error: unknown) => {
       const isDoubtful = error instanceof ForgeNotFound && !error.isFromForge && !isDownload
-      throw isDoubtful ? unavailable(error) : error
+      throw isDoubtful ? unconfirmedAbsence(error) : error
     })
   try {
-    return await askOnce()
+    return await requestOnce()
   } catch (absence) {
     if (!(absence instanceof ForgeNotFound)) throw absence
-    await askVersion(client, signal).catch((error: unknown) => {
-      throw error instanceof WaitUntil ? error : unavailable(absence)
+    await readVersion(client, signal).catch((error: unknown) => {
+      throw error instanceof WaitUntil ? error : unconfirmedAbsence(absence)
     })
-    return await askOnce()
+    return await requestOnce()
   }
 }
 
-/** A 404 that is not believed: the forge is to be asked again later. */
-export const unavailable = (absence: ForgeNotFound) =>
+/** Turns a 404 that cannot be trusted into an error that makes the caller ask again later. */
+export const unconfirmedAbsence = (absence: ForgeNotFound) =>
   new WaitUntil(
     absence.retryAt,
-    'away',
+    'unreachable',
     `${absence.message}, but the forge does not say so itself`,
-    {
-      cause: absence,
-    },
+    { cause: absence },
   )

@@ -1,29 +1,29 @@
-/** The address of a forge cannot be used. */
 export class UnusableAddress extends Error {
-  override name = 'UnusableAddress'
+  override name = 'InvalidForgeUrl'
 }
 
 /**
- * Where a forge lives, without a slash at the end: `https://git.example.com`, or below a path where it is installed so.
- * People copy what their browser or their client shows, so `/api/v1` at the end is taken off.
+ * Returns the URL of a forge without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
+ * is removed. Throws InvalidForgeUrl.
  */
-export function forgeAddress(said: string): string {
-  if (!URL.canParse(said)) throw new UnusableAddress(`not an address of a forge: ${shown(said)}`)
-  const url = new URL(said)
+export function forgeAddress(text: string): string {
+  if (!URL.canParse(text)) {
+    // Anything may have been pasted here, even a secret.
+    const shown = /^[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
+    throw new UnusableAddress(`not the URL of a forge: ${shown}`)
+  }
+  const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new UnusableAddress(`the address of a forge begins with https:// or http://: ${said}`)
+    throw new UnusableAddress(`the URL of a forge begins with https:// or http://: ${text}`)
   if (url.username || url.password)
-    throw new UnusableAddress('the address of a forge holds no name and no password')
+    throw new UnusableAddress('the URL of a forge must not contain a user name or password')
   if (url.search || url.hash)
     throw new UnusableAddress(
-      `the address of a forge ends with its path: ${url.origin}${url.pathname}`,
+      `the URL of a forge must end with its path: ${url.origin}${url.pathname}`,
     )
   const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
   return `${url.origin}${path}`
 }
 
-/** What is no address may be anything, a secret too. */
-const shown = (said: string) => (/^[\w.:/-]{1,80}$/.test(said) ? said : '(not shown)')
-
-/** One segment of a path; a name of a forge has no slash, and what has one is no name. */
+/** Encodes a name as one segment of a path. */
 export const segment = (name: string | number): string => encodeURIComponent(String(name))

@@ -15,8 +15,8 @@ import { freePort } from '../../../../test/support/free-port.ts'
 import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import { readForgeToken } from '../forge-token.ts'
 import { forgeAddress } from './forge-address.ts'
-import type { ForgeBudget } from './forge-budget.ts'
-import { forgeClient } from './forge-client.ts'
+import type { ForgeBudget } from './forge-client.ts'
+import { ForgeClient } from './forge-client.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -38,7 +38,8 @@ describe('a client of a forge', () => {
     forge.misbehave = () => undefined
   })
 
-  const client = (more = {}) => forgeClient({ url: forge.url, token: TOKEN, pauseMs: 1, ...more })
+  const client = (more = {}) =>
+    new ForgeClient({ url: forge.url, token: TOKEN, pauseMs: 1, ...more })
   let page = 1
   const ask = (more = {}) => client(more).get('/version', { page }, signal)
 
@@ -76,7 +77,7 @@ describe('a client of a forge', () => {
       const before = Date.now()
       await assert.rejects(ask(), (error) => {
         assert.ok(error instanceof WaitUntil)
-        assert.equal(error.why, 'told')
+        assert.equal(error.why, 'rate_limited')
         const waitMs = error.dueAt - before
         return waitMs >= 119_000 && waitMs <= 180_000
       })
@@ -251,7 +252,7 @@ describe('a client of a forge', () => {
     const url = `http://127.0.0.1:${await freePort()}`
     await assert.rejects(ask({ url }), (error) => {
       assert.ok(error instanceof WaitUntil)
-      assert.equal(error.why, 'away')
+      assert.equal(error.why, 'unreachable')
       return /nothing answers at/.test(error.message) && error.dueAt > Date.now()
     })
   })
@@ -281,7 +282,11 @@ describe('the address of a forge', () => {
     assert.equal(forgeAddress('https://git.example.com/'), 'https://git.example.com')
     assert.equal(forgeAddress('https://example.com/git/api/v1/'), 'https://example.com/git')
     const forge = await startForge({ path: '/git' })
-    const asked = forgeClient({ url: `${forge.url}/`, token: TOKEN }).get('/version', {}, signal)
+    const asked = new ForgeClient({ url: `${forge.url}/`, token: TOKEN }).get(
+      '/version',
+      {},
+      signal,
+    )
     assert.ok((await asked).body)
     await forge.stop()
   })

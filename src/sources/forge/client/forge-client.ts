@@ -1,69 +1,68 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../../lib/errno.ts'
-import { ForgeError, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import { forgeAddress } from './forge-address.ts'
-import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import {
-  AnswerTimeout,
-  CutBody,
-  type HttpAnswer,
+  explainConnectionError,
+  type HttpResponse,
   hasForgeError,
+  isTlsError,
+  ResponseTimeout,
   readJson,
   sendGet,
-} from './http-answer.ts'
-import { ForgeTemporarilyUnavailable, refusalOf, shown, UNAVAILABLE_MS } from './refusal.ts'
-import { isTlsError, whyUnreachable } from './unreachable.ts'
+  TransientFailure,
+} from './http-response.ts'
 
 export interface ForgeOptions {
   /** Such as `https://git.example.com`, or `https://example.com/git`. */
   url: string
-  /** Sent in a header, to this forge alone; never part of an address, a message or a log. Empty: as anybody asks. */
+  /** Sent in a header to this forge only. It is never part of a URL, a message or a log. If empty, requests are anonymous. */
   token: string
+  /** Without it, requests are not limited. */
   budget?: ForgeBudget
-  /** Origins that downloads may be sent on to, without the token: where the forge serves its object storage directly. */
+  /** Origins of the forge's object storage. A download follows a redirect to one of them, without the token. */
   storageOrigins?: readonly string[]
-  /** How long to wait for an answer, and for each further piece of it. */
+  /** How long to wait for a response, and for each further part of it. */
   timeoutMs?: number
-  /** Pause before the second try; it doubles with the third. */
+  /** Pause before the second attempt; it doubles for the third. */
   pauseMs?: number
   now?: () => number
 }
 
+/** Limits the requests to one forge, of all processes together. */
+export interface ForgeBudget {
+  /** Counts one request before it is sent. Rejects with ForgeUnavailable while no request may be sent. */
+  take(): Promise<void>
+  /** Lets nobody send a request before this time, because the forge sent Retry-After. */
+  holdUntil(time: number): Promise<void>
+}
+
 export type Query = Readonly<Record<string, string | number>>
 
-export interface ForgeAnswer {
+export interface ForgeResponse {
   body: unknown
-  /** By its name in lower case. */
+  /** Returns a header by its name in lower case. */
   header(name: string): string | undefined
 }
 
-/** One forge, asked with one token. Every method rejects with WaitUntil, ForgeRefused, ForgeNotFound or ForgeError. */
-export interface ForgeClient {
-  /** Without a slash at the end. */
-  url: string
-  /** JSON below `/api/v1`; `path` begins with a slash and has its segments encoded. */
-  get(path: string, query: Query, signal: AbortSignal): Promise<ForgeAnswer>
-  /** The answer to a download of a path of the forge itself; its body is not yet read. */
-  download(path: string, signal: AbortSignal): Promise<HttpAnswer>
-  /** How many requests were sent so far. */
-  requests(): number
-  /** The forge's own clock, as its last answer told it; ours until then. */
-  now(): number
-}
+const MAX_ATTEMPTS = 3
+/** The client itself waits for a shorter Retry-After. For a longer one it rejects, so that the job goes back to the queue. */
+const MAX_OWN_WAIT_MS = 2000
+/** When to ask a forge again that is unreachable or sent 429 without Retry-After. */
+export const RETRY_AFTER_MS = 30_000
+/** The longest Retry-After that is obeyed. */
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000
 
-const TRIES = 3
-/** Told to wait no longer than this, we wait here; otherwise the job goes back. */
-const SHORT_WAIT_MS = 2000
-
-export function forgeClient(options: ForgeOptions): ForgeClient {
-  return new Client(options)
-}
-
-class Client implements ForgeClient {
+/**
+ * Sends requests to one forge, with one token. Every method rejects with ForgeUnavailable, ForgeRequestFailed, ForgeNotFound or
+ * ForgeServerError.
+ */
+export class ForgeClient {
+  /** Without a trailing slash. */
   readonly url: string
   readonly #origin: string
   readonly #headers: Record<string, string>
-  readonly #budget: ForgeBudget
+  readonly #budget: ForgeBudget | undefined
   readonly #storageOrigins: readonly string[]
   readonly #timeoutMs: number
   readonly #pauseMs: number
@@ -76,143 +75,146 @@ class Client implements ForgeClient {
     this.#origin = new URL(this.url).origin
     const authorization = options.token && { authorization: `token ${options.token}` }
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
-    this.#budget = options.budget ?? NO_BUDGET
+    this.#budget = options.budget
     this.#storageOrigins = options.storageOrigins ?? []
     this.#timeoutMs = options.timeoutMs ?? 60_000
     this.#pauseMs = options.pauseMs ?? 500
     this.#now = options.now ?? Date.now
   }
 
+  /** Returns how many requests were sent so far. */
   requests = () => this.#requests
+  /** Returns the time of the forge's clock, as far as its last response told it. */
   now = () => this.#now() + this.#clockAheadMs
 
-  get(path: string, query: Query, signal: AbortSignal): Promise<ForgeAnswer> {
-    const asked = new URLSearchParams(
+  /** Gets JSON below `/api/v1`. `path` begins with a slash and has its segments encoded. */
+  get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
+    const search = new URLSearchParams(
       Object.entries(query).map(([name, value]) => [name, String(value)]),
     ).toString()
-    const address = `${this.url}/api/v1${path}${asked && `?${asked}`}`
-    return this.#untilAnswered(address, signal, async (timeout) => {
-      const answer = await this.#send(address, { accept: 'application/json' }, timeout.signal)
-      await this.#refuseRedirect(answer, address)
-      await this.#refuseFailure(answer, address)
-      return { body: await readJson(answer, address, timeout.renew), header: answer.header }
+    const url = `${this.url}/api/v1${path}${search && `?${search}`}`
+    return this.#retry(url, signal, async (timeout) => {
+      const response = await this.#send(url, { accept: 'application/json' }, timeout.signal)
+      this.#refuseRedirect(response, url, ADDRESS_ADVICE)
+      await this.#refuseFailure(response, url)
+      const body = await readJson(response, withoutQuery(url), timeout.renew)
+      return { body, header: response.header }
     })
   }
 
-  download(path: string, signal: AbortSignal): Promise<HttpAnswer> {
-    const first = `${this.url}${path}`
-    return this.#untilAnswered(first, signal, async (timeout) => {
-      let [address, answer] = [first, await this.#send(first, {}, timeout.signal)]
-      const storage = await this.#storageOf(answer, address)
-      if (storage) {
-        address = storage
-        answer = await this.#send(address, {}, timeout.signal, true)
+  /** Requests a path of the forge itself. The body of the response is not yet read. */
+  download(path: string, signal: AbortSignal): Promise<HttpResponse> {
+    return this.#retry(`${this.url}${path}`, signal, async (timeout) => {
+      let url = `${this.url}${path}`
+      let response = await this.#send(url, {}, timeout.signal)
+      const target = redirectTarget(response, url)
+      if (target && this.#storageOrigins.includes(target.origin)) {
+        response.discard()
+        url = target.href
+        response = await this.#send(url, undefined, timeout.signal)
       }
-      await this.#refuseRedirect(answer, address, STORAGE_ADVICE)
-      await this.#refuseFailure(answer, address)
-      return answer
+      this.#refuseRedirect(response, url, STORAGE_ADVICE)
+      await this.#refuseFailure(response, url)
+      return response
     })
   }
 
-  /** Tries again what may pass by itself, a few times; then it is for later. */
-  async #untilAnswered<T>(
-    address: string,
+  async #retry<T>(
+    url: string,
     signal: AbortSignal,
-    ask: (timeout: AnswerTimeout) => Promise<T>,
+    attempt: (timeout: ResponseTimeout) => Promise<T>,
   ): Promise<T> {
-    for (let tries = 1; ; tries++) {
+    for (let attempts = 1; ; attempts++) {
       signal.throwIfAborted()
-      const timeout = new AnswerTimeout(this.#timeoutMs, signal)
+      const timeout = new ResponseTimeout(this.#timeoutMs, signal)
       try {
-        return await ask(timeout)
+        return await attempt(timeout)
       } catch (error) {
         signal.throwIfAborted()
-        const why: unknown = timeout.signal.aborted ? timeout.signal.reason : error
-        const pauseMs = this.#pauseBefore(why, tries, address)
-        await sleep(pauseMs, undefined, { signal })
+        const reason: unknown = timeout.signal.aborted ? timeout.signal.reason : error
+        await sleep(this.#pauseAfter(reason, attempts, url), undefined, { signal })
       } finally {
         timeout.end()
       }
     }
   }
 
-  /** How long to wait before trying again; throws what is to be told instead. */
-  #pauseBefore(error: unknown, tries: number, address: string): number {
+  /** Returns how long to wait before the next attempt. Throws if there is to be none. */
+  #pauseAfter(error: unknown, attempts: number, url: string): number {
+    const isLast = attempts === MAX_ATTEMPTS
     if (error instanceof WaitUntil) {
       const waitMs = error.dueAt - this.#now()
-      if (error.why !== 'told' || waitMs > SHORT_WAIT_MS || tries === TRIES) throw error
+      if (error.why !== 'rate_limited' || waitMs > MAX_OWN_WAIT_MS || isLast) throw error
       return Math.max(0, waitMs)
     }
-    const isFailed = error instanceof ForgeError
-    if (error instanceof ForgeRefused && !isFailed) throw error
-    if (tries < TRIES) return this.#pauseMs * 2 ** (tries - 1)
-    if (isFailed) throw error
-    if (error instanceof CutBody || isBroken(error) || error instanceof ForgeTemporarilyUnavailable)
-      throw new WaitUntil(this.#now() + UNAVAILABLE_MS, 'away', this.#words(error, address), {
-        cause: error,
-      })
+    if (error instanceof ForgeRefused && !(error instanceof ForgeError)) throw error
+    if (!isLast) return this.#pauseMs * 2 ** (attempts - 1)
+    const message = explainTransient(error, withoutQuery(url))
+    if (message === undefined) throw error
+    throw new WaitUntil(this.#now() + RETRY_AFTER_MS, 'unreachable', message, { cause: error })
+  }
+
+  /** Sends the token only if `headers` is given, and never to another origin. */
+  async #send(
+    url: string,
+    headers: Record<string, string> | undefined,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    const isForge = headers !== undefined && new URL(url).origin === this.#origin
+    await this.#budget?.take()
+    this.#requests++
+    const sent = isForge ? { ...this.#headers, ...headers } : {}
+    const response = await sendGet(url, sent, signal).catch((error: unknown) => {
+      if (!isTlsError(error)) throw error
+      throw new ForgeRefused(0, explainConnectionError(withoutQuery(url), error))
+    })
+    const date = isForge ? Date.parse(response.header('date') ?? '') : Number.NaN
+    if (!Number.isNaN(date)) this.#clockAheadMs = date - this.#now()
+    return response
+  }
+
+  async #refuseFailure(response: HttpResponse, url: string): Promise<void> {
+    const { status } = response
+    if (status >= 200 && status <= 299) return
+    const isFromForge = status === 404 && (await hasForgeError(response))
+    response.discard()
+    const error = this.#errorOf(status, response.header('retry-after'), url, isFromForge)
+    if (error instanceof WaitUntil) await this.#budget?.holdUntil(error.dueAt)
     throw error
   }
 
-  #words(error: unknown, address: string): string {
-    if (error instanceof CutBody || error instanceof ForgeTemporarilyUnavailable)
-      return error.message
-    if (error instanceof Error && error.name === 'TimeoutError')
-      return `${shown(address)} ${error.message}`
-    return whyUnreachable(shown(address), error)
+  #errorOf(
+    status: number,
+    retryAfter: string | undefined,
+    requested: string,
+    isFromForge: boolean,
+  ): Error {
+    const [now, url] = [this.#now(), withoutQuery(requested)]
+    const dueAt = retryTime(retryAfter, now)
+    if (status === 429 || (dueAt !== undefined && (status === 403 || status === 503))) {
+      const message = `${this.url} asks to wait (status ${status})`
+      return new WaitUntil(dueAt ?? now + RETRY_AFTER_MS, 'rate_limited', message)
+    }
+    if (status === 502 || status === 503 || status === 504)
+      return new TransientFailure(`${url} is unavailable (status ${status})`)
+    if (status === 404 || status === 410) {
+      const retryAt = now + RETRY_AFTER_MS
+      return new ForgeNotFound(status, `${url} is not there`, { isFromForge, retryAt })
+    }
+    if (status >= 500) return new ForgeError(status, `${url} failed with status ${status}`)
+    if (status === 401) return new ForgeRefused(status, `${this.url} does not accept the token`)
+    if (status === 403) return new ForgeRefused(status, `the token may not read ${url}`)
+    return new ForgeRefused(status, `${url} answers with status ${status}`)
   }
 
-  async #send(
-    address: string,
-    more: Record<string, string>,
-    signal: AbortSignal,
-    isStorage = false,
-  ): Promise<HttpAnswer> {
-    const isHome = !isStorage && new URL(address).origin === this.#origin
-    await this.#budget.take()
-    this.#requests++
-    const headers = isHome ? { ...this.#headers, ...more } : more
-    const answer = await sendGet(address, headers, signal).catch((error: unknown) => {
-      if (isTlsError(error)) throw new ForgeRefused(0, whyUnreachable(shown(address), error))
-      throw error
-    })
-    const said = isHome ? Date.parse(answer.header('date') ?? '') : Number.NaN
-    if (!Number.isNaN(said)) this.#clockAheadMs = said - this.#now()
-    return answer
-  }
-
-  /** Where a download is sent on to: a storage that the operator named; undefined for any other place. */
-  async #storageOf(answer: HttpAnswer, address: string): Promise<string | undefined> {
-    const to = isRedirect(answer) ? redirectTarget(answer, address) : undefined
-    if (!to || !this.#storageOrigins.includes(to.origin)) return undefined
-    answer.discard()
-    return to.href
-  }
-
-  async #refuseFailure(answer: HttpAnswer, address: string): Promise<void> {
-    if (answer.status >= 200 && answer.status <= 299) return
-    const { status } = answer
-    const isFromForge = status === 404 && (await hasForgeError(answer))
-    answer.discard()
-    const later = answer.header('retry-after')
-    const refusal = refusalOf({ status, later, isFromForge, url: this.url, address }, this.#now())
-    if (refusal instanceof WaitUntil) await this.#budget.holdUntil(refusal.dueAt)
-    throw refusal
-  }
-
-  async #refuseRedirect(
-    answer: HttpAnswer,
-    address: string,
-    advice = ADDRESS_ADVICE,
-  ): Promise<void> {
-    if (!isRedirect(answer)) return
-    answer.discard()
-    const to = redirectTarget(answer, address)
-    const where =
-      to === undefined ? 'elsewhere' : to.origin === this.#origin ? shown(to.href) : to.origin
+  #refuseRedirect(response: HttpResponse, url: string, advice: string): void {
+    if (!isRedirect(response)) return
+    response.discard()
+    const target = redirectTarget(response, url)
+    const shown = target?.origin === this.#origin ? withoutQuery(target.href) : target?.origin
     throw new ForgeRefused(
-      answer.status,
-      `${shown(address)} redirects to ${where}: the token is not sent there. ${advice}`,
+      response.status,
+      `${withoutQuery(url)} redirects to ${shown ?? 'elsewhere'}: the token is not sent there. ${advice}`,
     )
   }
 }
@@ -220,13 +222,29 @@ class Client implements ForgeClient {
 const ADDRESS_ADVICE = 'Use the address that the forge answers at'
 const STORAGE_ADVICE = "If that is the forge's object storage, name it with --forge-storage-origins"
 
-const isRedirect = ({ status }: HttpAnswer) => [301, 302, 303, 307, 308].includes(status)
+/** Messages show URLs without their query. */
+const withoutQuery = (url: string) => url.split('?')[0] ?? url
 
-function redirectTarget(answer: HttpAnswer, from: string): URL | undefined {
-  const location = answer.header('location') ?? ''
+const isRedirect = ({ status }: HttpResponse) => [301, 302, 303, 307, 308].includes(status)
+
+function redirectTarget(response: HttpResponse, from: string): URL | undefined {
+  const location = isRedirect(response) ? response.header('location') : undefined
   return location && URL.canParse(location, from) ? new URL(location, from) : undefined
 }
 
-/** A connection that failed, or was given up. */
-const isBroken = (error: unknown) =>
-  codeOf(error) !== undefined || (error instanceof Error && error.name === 'TimeoutError')
+/** Explains a failure that may pass by itself. Returns undefined for any other. */
+function explainTransient(error: unknown, url: string): string | undefined {
+  if (error instanceof ForgeRefused || !(error instanceof Error)) return undefined
+  if (error instanceof TransientFailure) return error.message
+  if (error.name === 'TimeoutError') return `${url} ${error.message}`
+  return codeOf(error) === undefined ? undefined : explainConnectionError(url, error)
+}
+
+/** Reads Retry-After, in seconds or as a date, as epoch milliseconds. Returns undefined if it is missing or invalid. */
+function retryTime(retryAfter: string | undefined, now: number): number | undefined {
+  const text = retryAfter?.trim()
+  if (!text) return undefined
+  const time = /^\d+$/.test(text) ? now + Number(text) * 1000 : Date.parse(text)
+  if (Number.isNaN(time)) return undefined
+  return Math.min(Math.max(time, now), now + MAX_RETRY_AFTER_MS)
+}

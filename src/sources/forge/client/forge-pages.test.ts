@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { type Entry, listAll, listFiltered, listWhole } from './forge-pages.ts'
+import { listAll, listFiltered, listWhole } from './forge-pages.ts'
+import type { JsonObject } from './forge-values.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -60,7 +61,7 @@ describe('a listing', () => {
 
   it('without numbers that is cut is told apart by its key, or by all of each entry', async () => {
     const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
-    for (const keyOf of [undefined, ({ content }: Entry) => content]) {
+    for (const keyOf of [undefined, ({ content }: JsonObject) => content]) {
       const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
       assert.equal(
         (await listWhole(client, { path: '/l', ...(keyOf && { keyOf }) }, signal)).length,
@@ -134,7 +135,7 @@ describe('a listing', () => {
         (client: ForgeClient) => listAll(client, listing, signal),
         (client: ForgeClient) => listWhole(client, listing, signal),
         (client: ForgeClient) =>
-          listFiltered(client, { ...listing, mayHide: false, leftOut: 0 }, signal),
+          listFiltered(client, { ...listing, mayHide: false, omitted: 0 }, signal),
       ]) {
         const { client, asked } = clientOf(upTo(3), render)
         assert.equal((await list(client)).length, 2)
@@ -159,7 +160,7 @@ describe('a listing', () => {
     const listing = { path: '/l', limit: 50, onMissing: () => {} }
     assert.deepEqual(await listAll(client, listing, signal), [])
     assert.ok(asked.length < 100)
-    const filtered = { ...listing, mayHide: true, leftOut: 0 }
+    const filtered = { ...listing, mayHide: true, omitted: 0 }
     assert.deepEqual(await listFiltered(client, filtered, signal), [])
   })
 
@@ -185,29 +186,29 @@ describe('a listing whose pages lose entries after they were cut', () => {
 
   it('is read past pages that are empty', async () => {
     const { client, asked } = clientOf(upTo(120), render, { 'x-total-count': '10' })
-    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 100 }
+    const listing = { path: '/l', limit: 50, mayHide: false, omitted: 100 }
     assert.equal((await listFiltered(client, listing, signal)).length, 20)
     assert.deepEqual(asked, [1, 2, 3])
   })
 
   it('ends some time after its last entry, however many the forge says are left out', async () => {
     const { client, asked } = clientOf(upTo(60))
-    const leftOut = Number.MAX_SAFE_INTEGER
-    const listing = { path: '/l', limit: 50, mayHide: false, leftOut }
+    const omitted = Number.MAX_SAFE_INTEGER
+    const listing = { path: '/l', limit: 50, mayHide: false, omitted }
     assert.equal((await listFiltered(client, listing, signal)).length, 60)
     assert.equal(asked.length, 102)
   })
 
   it('ends with a short page where nothing is left out', async () => {
     const { client, asked } = clientOf(upTo(60))
-    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 0 }
+    const listing = { path: '/l', limit: 50, mayHide: false, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 60)
     assert.deepEqual(asked, [1, 2])
   })
 
   it('is read to an empty page where some may be hidden', async () => {
     const { client, asked } = clientOf(upTo(60), (page) => page.filter(({ id }) => id % 2 === 0))
-    const listing = { path: '/l', limit: 50, mayHide: true, leftOut: 0 }
+    const listing = { path: '/l', limit: 50, mayHide: true, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 30)
     assert.deepEqual(asked, [1, 2, 3])
   })

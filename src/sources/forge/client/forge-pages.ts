@@ -1,12 +1,11 @@
 import { ForgeRefused, WaitUntil } from '../../forge-errors.ts'
-import type { ForgeAnswer, ForgeClient, Query } from './forge-client.ts'
-
-export type Entry = Record<string, unknown>
+import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
+import type { JsonObject } from './forge-values.ts'
 
 export interface EntryPage {
-  /** Those that no earlier page of this listing had. */
-  entries: Entry[]
-  /** How many there are in all, where the forge says so. */
+  /** Entries that no earlier page of this listing had. */
+  entries: JsonObject[]
+  /** The total of all pages, if the forge sends it. */
   total: number | undefined
   /** How many entries of the page cannot be used. */
   unusable: number
@@ -15,62 +14,65 @@ export interface EntryPage {
 export interface Listing {
   path: string
   query?: Query
-  /** How many to ask for at a time; a forge may give fewer. */
+  /** The page size to ask for; a forge may send fewer entries. */
   limit: number
-  /** What tells two entries apart. */
-  keyOf?: (entry: Entry) => unknown
-  /** The field of the answer that holds the entries; without it the answer itself is the list. */
+  /** Identifies an entry. The default is its `id`, or all of it if it has none. */
+  keyOf?: (entry: JsonObject) => unknown
+  /** The field of the body that holds the entries. Without it the body itself is the list. */
   within?: string
-  /** Whether an entry is what is listed here. Any object with fields is, unless this says otherwise. */
-  isUsable?: (entry: Entry) => boolean
+  /** Without it, any object that has fields is usable. */
+  isUsable?: (entry: JsonObject) => boolean
   /**
-   * Called if the forge counts or lists entries that it does not give, with how many they are, after they were asked for again.
-   * Without it, such a listing rejects with ForgeRefused.
+   * Called with the number of entries that the forge counts or lists but does not send, after they were requested again. Without
+   * it, such a listing rejects with ForgeRequestFailed.
    */
   onMissing?: (count: number) => void
 }
 
-/** Beyond so many a listing has no end: at 50 entries a page it would be a million. */
+/** A million entries at 50 a page. A longer listing is taken for endless. */
 const MAX_PAGES = 20_000
-/** Nobody says so much of lines in a row that nothing else comes in between. */
-const MAX_LEFT_OUT_IN_A_ROW = 5000
+/** The most omitted entries in a row that a filtered listing skips. */
+const MAX_OMITTED_IN_A_ROW = 5000
 const MAX_LISTINGS = 3
-/** A listing ends after so many pages in a row without one usable entry. */
-const MAX_BARREN_PAGES = 20
+/** A listing ends after this many pages in a row without a usable entry. */
+const MAX_PAGES_WITHOUT_ENTRY = 20
+const PAGE_SIZE = 50
 
 /**
- * All pages of a listing. Gitea tells the end in different ways by version and address: by `X-Total-Count`, by `Link`, or not at
- * all, and then only an empty page is the end. A page without anything new is the end too: some addresses ignore `page` and
- * give everything each time. A count that contradicts what was received tells no end. What moves to a later page while it is
- * read comes once; what is thereby skipped is for the caller to find out, by counting.
+ * Yields all pages of a listing. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
+ * `Link`, or only by an empty page after it. A page without a new entry is the end too, because some endpoints ignore `page` and
+ * send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a later page
+ * meanwhile is yielded once; callers find entries that were skipped by counting.
  */
 export async function* pagesOf(
   client: ForgeClient,
   listing: Listing,
   signal: AbortSignal,
 ): AsyncGenerator<EntryPage> {
-  const { limit, keyOf = byId } = listing
+  const { limit, keyOf = idOrAll } = listing
   const seen = new Set<unknown>()
-  let [received, barrenPages] = [0, 0]
+  let [received, pagesWithoutEntry] = [0, 0]
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const { answer, all, unusable } = await getPage(client, listing, { limit, page }, signal)
-    const entries = unseen(all, seen, keyOf)
+    const { response, all, unusable } = await getPage(client, listing, { limit, page }, signal)
+    const entries = newEntries(all, seen, keyOf)
     received += all.length + unusable
-    const total = totalOf(answer)
+    const total = totalOf(response)
     yield { entries, total, unusable }
-    // Some addresses count a page instead of all.
-    const mayBeOfPage = page === 1 && received >= limit
-    const isSaid = answer.header('link') ? !hasNext(answer) : total !== undefined && !mayBeOfPage
-    const isLast = isSaid && (total === undefined || received === total)
-    // A page of unusable entries only need not be the last.
-    barrenPages = entries.length > 0 ? 0 : barrenPages + 1
+    // Some endpoints send the size of the page as the total.
+    const mayBePageSize = page === 1 && received >= limit
+    const isMarked = response.header('link')
+      ? !hasNext(response)
+      : total !== undefined && !mayBePageSize
+    const isLast = isMarked && (total === undefined || received === total)
+    // A page that has only unusable entries need not be the last.
+    pagesWithoutEntry = entries.length > 0 ? 0 : pagesWithoutEntry + 1
     const isOver = entries.length === 0 && (all.length > 0 || unusable === 0)
-    if (isOver || isLast || barrenPages === MAX_BARREN_PAGES) return
+    if (isOver || isLast || pagesWithoutEntry === MAX_PAGES_WITHOUT_ENTRY) return
   }
-  throw endless(client.url + listing.path)
+  throw endlessListing(client, listing)
 }
 
-/** Gets one page. A page with entries that cannot be used is asked for once more. */
+/** Gets one page. A page with unusable entries is requested a second time. */
 async function getPage(
   client: ForgeClient,
   { path, query = {}, within, isUsable = () => true }: Omit<Listing, 'limit'>,
@@ -78,96 +80,103 @@ async function getPage(
   signal: AbortSignal,
 ) {
   for (let isSecond = false; ; isSecond = true) {
-    const answer = await client.get(path, { ...query, ...paging }, signal)
-    const body = within ? (answer.body as Entry | null)?.[within] : answer.body
-    const listed = entriesOf(body, client.url + path)
-    const all = listed.filter((entry): entry is Entry => isEntry(entry) && isUsable(entry))
+    const response = await client.get(path, { ...query, ...paging }, signal)
+    const body = within ? (response.body as JsonObject | null)?.[within] : response.body
+    // Gitea sends null for an empty list.
+    const listed: unknown = body === null ? [] : body
+    if (!Array.isArray(listed))
+      throw new ForgeRefused(200, `${client.url}${path} answers with something else than a list`)
+    const all = listed.filter((entry) => isEntry(entry) && isUsable(entry)) as JsonObject[]
     const unusable = listed.length - all.length
-    if (unusable === 0 || isSecond) return { answer, all, unusable }
+    if (unusable === 0 || isSecond) return { response, all, unusable }
   }
 }
 
-const endless = (where: string) =>
-  new ForgeRefused(200, `${where} does not come to an end: ${MAX_PAGES} pages were read`)
+/** Gitea sends null for an entry that it failed to render. */
+const isEntry = (each: unknown): each is JsonObject =>
+  typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
+
+const endlessListing = ({ url }: ForgeClient, { path }: Listing) =>
+  new ForgeRefused(200, `${url}${path} does not come to an end: ${MAX_PAGES} pages were read`)
 
 export interface FilteredListing extends Listing {
-  /** Whether entries are left out that this token may not see, nobody knows how many. */
+  /** Whether the forge may omit an unknown number of entries that this token may not see. */
   mayHide: boolean
-  /** How many entries are known to be left out: pages are cut before that. */
-  leftOut: number
+  /** How many entries the forge is known to omit. */
+  omitted: number
 }
 
 /**
- * A listing whose pages were cut before entries were left out: a short page, or an empty one, need not be the last, and its
- * total is that of the page.
+ * Lists entries of an endpoint that omits some of them after it has cut the pages. A short or empty page need not be the last, and
+ * the total is that of the page.
  */
 export async function listFiltered(
   client: ForgeClient,
   listing: FilteredListing,
   signal: AbortSignal,
-): Promise<Entry[]> {
-  const { limit, keyOf = byId, mayHide, leftOut } = listing
+): Promise<JsonObject[]> {
+  const { limit, keyOf = idOrAll, mayHide, omitted } = listing
   const seen = new Set<unknown>()
-  const found: Entry[] = []
+  const found: JsonObject[] = []
   let [emptyPages, missing] = [0, 0]
-  const end = () => withMissing(client, listing, found, missing)
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const given = await getPage(client, listing, { limit, page }, signal)
-    const all = given.all.length + given.unusable
-    const entries = unseen(given.all, seen, keyOf)
+    const { all, unusable } = await getPage(client, listing, { limit, page }, signal)
+    const received = all.length + unusable
+    const entries = newEntries(all, seen, keyOf)
     for (const each of entries) found.push(each)
-    missing += given.unusable
-    // More than was asked for is everything: this version does not cut pages here.
-    if (all > limit) return end()
+    missing += unusable
     emptyPages = entries.length === 0 ? emptyPages + 1 : 0
-    // How many are left out is what the forge says of reviews, and may be anything.
-    const mayGoOn = emptyPages * limit < MAX_LEFT_OUT_IN_A_ROW
-    if (page * limit < found.length + leftOut && mayGoOn) continue
-    const isBarren = entries.length === 0 && (given.all.length > 0 || !mayGoOn)
-    if (all === 0 || (all < limit && !mayHide) || isBarren) return end()
+    // The number of omitted entries comes from the forge and may be wrong.
+    const maySkip = emptyPages * limit < MAX_OMITTED_IN_A_ROW
+    const isExpectingMore = page * limit < found.length + omitted && maySkip
+    const isStuck = entries.length === 0 && (all.length > 0 || !maySkip)
+    const isOver = received === 0 || (received < limit && !mayHide) || isStuck
+    // More entries than requested are all entries: this version has no pages here.
+    if (received > limit || (isOver && !isExpectingMore))
+      return reportMissing(client, listing, found, missing)
   }
-  throw endless(client.url + listing.path)
+  throw endlessListing(client, listing)
 }
 
 /**
- * All entries of a listing. What is deleted meanwhile pulls another over to a page that was read: where fewer came than the forge
- * counted, it is listed again. Some lists count what they do not show: those are as short the second time, and `onMissing` is
- * called.
+ * Lists all entries. If an entry is deleted meanwhile, another one moves to a page that was read before and is skipped, so a
+ * listing with fewer entries than the total is repeated. Some endpoints count entries that they never send: their listing is as
+ * short the second time, and `onMissing` is called.
  */
 export async function listAll(
   client: ForgeClient,
   listing: Listing,
   signal: AbortSignal,
-): Promise<Entry[]> {
+): Promise<JsonObject[]> {
   for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
     const { entries, missing, hasShrunk } = await listOnce(client, listing, signal)
     if (missing === 0 || (!hasShrunk && listings > 1))
-      return withMissing(client, listing, entries, missing)
+      return reportMissing(client, listing, entries, missing)
   }
-  const words = `the entries of ${client.url}${listing.path} change faster than they can be listed`
-  throw new WaitUntil(Date.now() + 60_000, 'away', words)
+  const message = `the entries of ${client.url}${listing.path} change faster than they can be listed`
+  throw new WaitUntil(Date.now() + 60_000, 'unreachable', message)
 }
 
 async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSignal) {
-  const all: Entry[] = []
-  let [pages, most, unusableInAll, hasShrunk] = [0, 0, 0, false]
+  const all: JsonObject[] = []
+  let [pages, maxTotal, allUnusable, hasShrunk] = [0, 0, 0, false]
   for await (const { entries, total, unusable } of pagesOf(client, listing, signal)) {
     for (const each of entries) all.push(each)
     pages++
-    unusableInAll += unusable
-    hasShrunk ||= total !== undefined && total < most
-    most = Math.max(most, total ?? 0)
+    allUnusable += unusable
+    hasShrunk ||= total !== undefined && total < maxTotal
+    maxTotal = Math.max(maxTotal, total ?? 0)
   }
-  const uncounted = pages > 1 ? most - all.length : 0
-  return { entries: all, missing: Math.max(unusableInAll, uncounted), hasShrunk }
+  const notSent = pages > 1 ? maxTotal - all.length : 0
+  return { entries: all, missing: Math.max(allUnusable, notSent), hasShrunk }
 }
 
-function withMissing(
+function reportMissing(
   { url }: ForgeClient,
   { path, onMissing }: Pick<Listing, 'path' | 'onMissing'>,
-  entries: Entry[],
+  entries: JsonObject[],
   missing: number,
-): Entry[] {
+): JsonObject[] {
   if (missing === 0) return entries
   if (!onMissing)
     throw new ForgeRefused(200, `${url}${path}: ${missing} of its entries cannot be read`)
@@ -175,30 +184,29 @@ function withMissing(
   return entries
 }
 
-/**
- * What is given whole in one answer, whatever page is asked for. Should a version cut it into pages after all, and say so, they are
- * read.
- */
+/** Lists an endpoint that sends everything in one response. If a version has pages here after all, they are read. */
 export async function listWhole(
   client: ForgeClient,
   listing: Omit<Listing, 'limit'>,
   signal: AbortSignal,
-): Promise<Entry[]> {
-  const { answer, all, unusable } = await getPage(client, listing, {}, signal)
+): Promise<JsonObject[]> {
+  const { response, all, unusable } = await getPage(client, listing, {}, signal)
   const received = all.length + unusable
-  const isCut = (totalOf(answer) ?? received) !== received || hasNext(answer)
-  if (isCut) return listAll(client, { ...listing, limit: USUAL_LIMIT }, signal)
-  return withMissing(client, listing, all, unusable)
+  const hasPages = (totalOf(response) ?? received) !== received || hasNext(response)
+  if (hasPages) return listAll(client, { ...listing, limit: PAGE_SIZE }, signal)
+  return reportMissing(client, listing, all, unusable)
 }
 
-const USUAL_LIMIT = 50
+const hasNext = ({ header }: ForgeResponse) => /rel="?next"?/.test(header('link') ?? '')
 
-const hasNext = ({ header }: ForgeAnswer) => /rel="?next"?/.test(header('link') ?? '')
+/** Some entries, such as branch protections, have no id. */
+const idOrAll = (entry: JsonObject) => entry.id ?? JSON.stringify(entry)
 
-/** Some have no number, such as rules of branches: all of it tells them apart. */
-const byId = (entry: Entry) => entry.id ?? JSON.stringify(entry)
-
-function unseen(entries: Entry[], seen: Set<unknown>, keyOf: (entry: Entry) => unknown): Entry[] {
+function newEntries(
+  entries: JsonObject[],
+  seen: Set<unknown>,
+  keyOf: (entry: JsonObject) => unknown,
+): JsonObject[] {
   return entries.filter((entry) => {
     const key = keyOf(entry)
     if (seen.has(key)) return false
@@ -207,19 +215,7 @@ function unseen(entries: Entry[], seen: Set<unknown>, keyOf: (entry: Entry) => u
   })
 }
 
-/** Gitea writes null for an empty list. */
-function entriesOf(body: unknown, where: string): unknown[] {
-  if (body === null) return []
-  if (!Array.isArray(body))
-    throw new ForgeRefused(200, `${where} answers with something else than a list`)
-  return body
-}
-
-/** Gitea writes null for an entry that it failed to put together. */
-const isEntry = (each: unknown): each is Entry =>
-  typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
-
-export function totalOf({ header }: ForgeAnswer): number | undefined {
-  const said = header('x-total-count') ?? ''
-  return /^\d{1,12}$/.test(said) ? Number(said) : undefined
+export function totalOf({ header }: ForgeResponse): number | undefined {
+  const total = header('x-total-count') ?? ''
+  return /^\d{1,12}$/.test(total) ? Number(total) : undefined
 }

@@ -1,73 +1,81 @@
 import { type Author, BEGINNING_OF_TIME } from '../../../records/fact.ts'
-import type { Entry } from './forge-pages.ts'
 
-/** Fields of a forge's answers: what is missing or of another type counts as not said. */
-export const textIn = (entry: Entry, name: string): string => {
-  const value = entry[name]
+/**
+ * Reads single fields of a forge's JSON. A field that is missing or has another type counts as empty. Versions of Gitea and Forgejo
+ * differ in the fields they send, and one unexpected field must not stop an export. For this reason the responses are not checked
+ * against a schema (`src/wire/schema.ts`), which could only accept or reject each one as a whole.
+ */
+export type JsonObject = Record<string, unknown>
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns a body of a response as an object. Any other body counts as an object without fields. */
+export const objectOf = (body: unknown): JsonObject => (isObject(body) ? body : {})
+
+export const stringIn = (object: JsonObject, name: string): string => {
+  const value = object[name]
   return typeof value === 'string' ? value : ''
 }
 
-export const textOrNull = (entry: Entry, name: string): string | null => textIn(entry, name) || null
+export const stringOrNull = (object: JsonObject, name: string): string | null =>
+  stringIn(object, name) || null
 
-export const numberIn = (entry: Entry, name: string): number => {
-  const value = entry[name]
+export const integerIn = (object: JsonObject, name: string): number => {
+  const value = object[name]
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : 0
 }
 
-export const flagIn = (entry: Entry, name: string): boolean => entry[name] === true
+export const booleanIn = (object: JsonObject, name: string): boolean => object[name] === true
 
-export const entryIn = (entry: Entry, name: string): Entry | undefined => {
-  const value = entry[name]
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Entry)
-    : undefined
+export const objectIn = (object: JsonObject, name: string): JsonObject | undefined => {
+  const value = object[name]
+  return isObject(value) ? value : undefined
 }
 
-export const entryListIn = (entry: Entry, name: string): Entry[] => {
-  const value = entry[name]
+export const objectsIn = (object: JsonObject, name: string): JsonObject[] => {
+  const value = object[name]
   return Array.isArray(value)
-    ? value.filter((each): each is Entry => typeof each === 'object' && each !== null)
+    ? value.filter((each): each is JsonObject => typeof each === 'object' && each !== null)
     : []
 }
 
-export const textsIn = (entry: Entry, name: string): string[] => {
-  const value = entry[name]
+export const stringsIn = (object: JsonObject, name: string): string[] => {
+  const value = object[name]
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
 /**
- * In UTC, as archives have it: a forge tells times in the zone of its server. Go writes the year 1 for a time that is not set, Gitea
- * 1970 for one that it never knew.
+ * Returns a time in UTC, as archives have it; forges use the time zone of their server. Go writes the year 1 for a time that is not
+ * set, and Gitea writes 1970 for one that it never knew. Both are null.
  */
-export function timeOrNull(entry: Entry, name: string): string | null {
-  const said = textIn(entry, name)
-  const at = Date.parse(said)
-  return Number.isNaN(at) || at <= 0 ? null : new Date(at).toISOString().replace('.000Z', 'Z')
+export function timeOrNull(object: JsonObject, name: string): string | null {
+  const time = Date.parse(stringIn(object, name))
+  return Number.isNaN(time) || time <= 0 ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-/** Of what must have a time; the beginning of time where the forge knows none. */
-export const timeIn = (entry: Entry, name: string): string =>
-  timeOrNull(entry, name) ?? BEGINNING_OF_TIME
+/** Returns a required time. It is the beginning of time if the forge does not know it. */
+export const timeIn = (object: JsonObject, name: string): string =>
+  timeOrNull(object, name) ?? BEGINNING_OF_TIME
 
-/** Who an account is that is gone: Gitea says nobody, or `Ghost` with a number below zero. */
+/** The login of a deleted account. Gitea sends null for it, or `Ghost` with the id -1. */
 export const GHOST = 'ghost'
 
-export function loginOf(user: Entry | undefined): string {
+export function loginOf(user: JsonObject | undefined): string {
   if (!user) return GHOST
-  const login = textIn(user, 'login') || textIn(user, 'username')
-  return !login || numberIn(user, 'id') === -1 ? GHOST : login
+  const login = stringIn(user, 'login') || stringIn(user, 'username')
+  return !login || integerIn(user, 'id') === -1 ? GHOST : login
 }
 
-/** Of an organization, under whichever name a version has it. */
-export const organizationLogin = (organization: Entry): string =>
-  textIn(organization, 'username') || textIn(organization, 'name')
+/** Versions differ in which of the two fields they send. */
+export const organizationLogin = (organization: JsonObject): string =>
+  stringIn(organization, 'username') || stringIn(organization, 'name')
 
-export const authorIn = (entry: Entry, name: string): Author => loginOf(entryIn(entry, name))
+export const authorIn = (object: JsonObject, name: string): Author =>
+  loginOf(objectIn(object, name))
 
-const SHA = /^([0-9a-f]{40}|[0-9a-f]{64})$/
-
-/** A commit's full name, or null. */
-export const commitIn = (entry: Entry, name: string): string | null => {
-  const said = textIn(entry, name)
-  return SHA.test(said) ? said : null
+/** Returns the full id of a commit, or null. */
+export const commitIn = (object: JsonObject, name: string): string | null => {
+  const sha = stringIn(object, name)
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(sha) ? sha : null
 }

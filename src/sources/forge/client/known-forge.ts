@@ -1,57 +1,67 @@
 import { isDenied } from '../../forge-errors.ts'
-import { unlessAbsent } from './confirm-absence.ts'
+import { undefinedIfAbsent } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { flagIn } from './forge-values.ts'
+import { booleanIn, objectOf } from './forge-values.ts'
 import {
-  askPageSize,
-  askVersion,
   type Capabilities,
   capabilitiesOf,
   type ForgeVersion,
+  readVersion,
 } from './forge-version.ts'
 
-/** What was learned of a forge, once. */
+/** What a client needs to know about a forge before it reads from it. */
 export interface KnownForge {
   client: ForgeClient
   version: ForgeVersion
-  /** What it turns out to lack is switched off here. */
+  /** A capability is set to false when its endpoint turns out to be missing. */
   can: Capabilities
   pageSize: number
-  /** Whether lists may leave out what this token is not to see. */
+  /** Whether lists may omit entries, because the token is not an administrator's. */
   mayHide: boolean
-  /** Logins of owners that the forge has said are no organizations. */
+  /** Logins that the forge has confirmed not to be organizations. */
   persons: Set<string>
 }
 
-/** Learns it at the first call that succeeds; an upgrade of the forge is noticed an hour later. */
-export function forgeGetter(client: ForgeClient, now: () => number = Date.now) {
-  let known: { forge: KnownForge; until: number } | undefined
+const CACHE_MS = 60 * 60 * 1000
+const MAX_PAGE_SIZE = 50
+
+/** Returns a function that reads a KnownForge once and caches it for an hour, so that an upgrade of the forge is noticed. */
+export function knownForgeCache(client: ForgeClient, now: () => number = Date.now) {
+  let cached: { forge: KnownForge; until: number } | undefined
   return async (signal: AbortSignal): Promise<KnownForge> => {
-    if (!known || known.until < now()) {
-      const version = await askVersion(client, signal)
-      const pageSize = await askPageSize(client, signal)
-      const mayHide = !(await isAdministrator(client, signal))
+    if (!cached || cached.until < now()) {
+      const version = await readVersion(client, signal)
       const forge = {
         client,
         version,
         can: capabilitiesOf(version),
-        pageSize,
-        mayHide,
+        pageSize: await readPageSize(client, signal),
+        mayHide: !(await isAdministrator(client, signal)),
         persons: new Set<string>(),
       }
-      known = { forge, until: now() + HOUR_MS }
+      cached = { forge, until: now() + CACHE_MS }
     }
-    return known.forge
+    return cached.forge
   }
 }
 
-const HOUR_MS = 60 * 60 * 1000
+async function readPageSize(client: ForgeClient, signal: AbortSignal): Promise<number> {
+  const { body } = await client.get('/settings/api', {}, signal).catch((error: unknown) => {
+    if (isDenied(error)) return { body: null }
+    throw error
+  })
+  const max = objectOf(body).max_response_items
+  return typeof max === 'number' && max >= 1
+    ? Math.min(MAX_PAGE_SIZE, Math.floor(max))
+    : MAX_PAGE_SIZE
+}
 
-/** A token may lack the right to ask who it belongs to. */
+/** Returns false as well if the token has no permission to read its own user. */
 async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   try {
-    const answer = await unlessAbsent(client, () => client.get('/user', {}, signal), signal)
-    return flagIn((answer?.body ?? {}) as Record<string, unknown>, 'is_admin')
+    const request = () => client.get('/user', {}, signal)
+    const response = await undefinedIfAbsent(client, request, signal)
+    return booleanIn(objectOf(response?.body), 'is_admin')
   } catch (error) {
     if (isDenied(error)) return false
     throw error

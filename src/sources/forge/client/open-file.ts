@@ -2,119 +2,116 @@ import { inUnits } from '../../../lib/quantities.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { DamagedFile, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
 import { confirmAbsence } from './confirm-absence.ts'
-import type { ForgeClient } from './forge-client.ts'
-import type { HttpAnswer } from './http-answer.ts'
-import { whyUnreachable } from './unreachable.ts'
+import { type ForgeClient, RETRY_AFTER_MS } from './forge-client.ts'
+import { explainConnectionError, type HttpResponse } from './http-response.ts'
 
-const TRIES = 3
-/** A minute of waiting must bring at least so many bytes, or the download is given up. */
-const IDLE_MS = 60_000
+const MAX_ATTEMPTS = 3
+/** A download is given up if a minute of waiting brings fewer bytes than this. */
 const MIN_PROGRESS_BYTES = 64 * 1024
-/** What was received last may be lost when a connection breaks. */
-const SAME_PLACE_BYTES = 1024 * 1024
-const UNAVAILABLE_MS = 30_000
-/** Whoever asks for a file whose length is not listed must find room for it first. Forges take attachments of 2 GiB at most. */
+const IDLE_TIMEOUT_MS = 60_000
+/** Attempts that end within this distance end at the same place. A broken connection may lose the last bytes. */
+const SAME_END_BYTES = 1024 * 1024
+/** The caller reserves this much disk space for a file whose size is not listed. Forges accept attachments of up to 2 GiB. */
 const MAX_UNLISTED_BYTES = 8_000_000_000
 
 /**
- * The bytes of a file, once and in order, however often the connection breaks; it is whole when it has the length that the forge
- * says. Where the forge does not list one, `maxUnlisted` is the most that is taken. Rejects with DamagedFile if the forge gives
- * another length, or if all answers break off at about the same place while the forge answers other requests: Gitea does so when
- * the file on its disk is truncated.
+ * Yields the bytes of a file once and in order, even if the connection breaks. The file is complete when it has the size that the
+ * forge lists. If the forge lists no size, `maxUnlisted` is the limit. Rejects with FileDamaged if the forge sends another size, or
+ * if all attempts end at about the same place while the forge answers other requests: Gitea does so if the file on its disk is
+ * truncated.
  */
 export async function* openFile(
   client: ForgeClient,
   { source, size }: FileToFetch,
   signal: AbortSignal,
-  { maxUnlisted = MAX_UNLISTED_BYTES, idleMs = IDLE_MS } = {},
+  { maxUnlisted = MAX_UNLISTED_BYTES, idleMs = IDLE_TIMEOUT_MS } = {},
 ): AsyncGenerator<Uint8Array> {
+  const url = `${client.url}${source}`
   let [received, expected] = [0, size]
   let firstEnd: number | undefined
-  for (let tries = 1; ; tries++) {
-    const ask = () => client.download(source, signal)
-    const answer = await confirmAbsence(client, ask, signal, { isDownload: true })
-    const length = lengthOf(answer)
+  for (let attempts = 1; ; attempts++) {
+    const download = () => client.download(source, signal)
+    const response = await confirmAbsence(client, download, signal, { isDownload: true })
+    const length = contentLength(response)
     expected ??= length
     if (length !== null && expected !== null && length !== expected) {
-      answer.discard()
-      throw wrongLength(client, source, `${length}`, expected)
+      response.discard()
+      throw wrongSize(url, `${length}`, expected)
     }
     if (size === null && (expected ?? 0) > maxUnlisted) {
-      answer.discard()
-      throw tooLarge(client, source, maxUnlisted)
+      response.discard()
+      throw tooLarge(url, maxUnlisted)
     }
     try {
       let skip = received
-      for await (const piece of piecesOf(answer, idleMs, signal)) {
-        const rest = piece.subarray(Math.min(skip, piece.length))
-        skip -= piece.length - rest.length
+      for await (const chunk of readChunks(response, idleMs, signal)) {
+        const rest = chunk.subarray(Math.min(skip, chunk.length))
+        skip -= chunk.length - rest.length
         received += rest.length
         if (expected !== null && received > expected)
-          throw wrongLength(client, source, `more than ${expected}`, expected)
-        if (size === null && received > maxUnlisted) throw tooLarge(client, source, maxUnlisted)
+          throw wrongSize(url, `more than ${expected}`, expected)
+        if (size === null && received > maxUnlisted) throw tooLarge(url, maxUnlisted)
         if (rest.length > 0) yield rest
       }
       if (expected === null || received === expected) return
-      if (length === null) throw wrongLength(client, source, `${received}`, expected)
-      throw new TypeError('the answer ended early')
+      if (length === null) throw wrongSize(url, `${received}`, expected)
+      throw new TypeError('the response was truncated')
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof ForgeRefused) throw error
       firstEnd ??= received
-      if (tries < TRIES) continue
-      if (expected === null || received - firstEnd >= SAME_PLACE_BYTES)
-        throw away(client, source, error)
+      if (attempts < MAX_ATTEMPTS) continue
+      if (expected === null || received - firstEnd >= SAME_END_BYTES) {
+        const message = explainConnectionError(url, error)
+        throw new WaitUntil(Date.now() + RETRY_AFTER_MS, 'unreachable', message, { cause: error })
+      }
       await client.get('/version', {}, signal)
-      throw wrongLength(client, source, `about ${received}`, expected)
+      throw wrongSize(url, `about ${received}`, expected)
     }
   }
 }
 
-const lengthOf = ({ header }: HttpAnswer): number | null => {
-  const said = header('content-length') ?? ''
-  return /^\d{1,15}$/.test(said) && !header('content-encoding') ? Number(said) : null
+function contentLength({ header }: HttpResponse): number | null {
+  const length = header('content-length') ?? ''
+  return /^\d{1,15}$/.test(length) && !header('content-encoding') ? Number(length) : null
 }
 
-const wrongLength = ({ url }: ForgeClient, source: string, given: string, listed: number) =>
-  new DamagedFile(200, `the forge lists ${listed} bytes and gives ${given}: ${url}${source}`)
+const wrongSize = (url: string, sent: string, listed: number) =>
+  new DamagedFile(200, `the forge lists ${listed} bytes and gives ${sent}: ${url}`)
 
-const tooLarge = ({ url }: ForgeClient, source: string, bytes: number) =>
+const tooLarge = (url: string, bytes: number) =>
   new TooLarge(
     200,
-    `${url}${source} is larger than ${inUnits(bytes)}, the most that is taken of a file whose size the forge does not list`,
+    `${url} is larger than ${inUnits(bytes)}, the most that is taken of a file whose size the forge does not list`,
   )
 
-const away = ({ url }: ForgeClient, source: string, error: unknown) =>
-  new WaitUntil(Date.now() + UNAVAILABLE_MS, 'away', whyUnreachable(`${url}${source}`, error), {
-    cause: error,
-  })
-
-/** Ends where the next pieces do not come, or too slowly. Only the time that is spent waiting for them counts. */
-async function* piecesOf(
-  answer: HttpAnswer,
+/** Rejects if the next chunks do not arrive, or too slowly. Only the time spent waiting for them counts. */
+async function* readChunks(
+  response: HttpResponse,
   idleMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const pieces = answer.body[Symbol.asyncIterator]()
+  const chunks = response.body[Symbol.asyncIterator]()
   let [leftMs, progress] = [idleMs, 0]
   try {
     for (;;) {
       signal.throwIfAborted()
-      const askedAt = performance.now()
-      const { done, value } = await within(leftMs, pieces.next())
+      const waitingSince = performance.now()
+      const { done, value } = await withDeadline(leftMs, chunks.next())
       if (done) return
-      leftMs -= performance.now() - askedAt
+      leftMs -= performance.now() - waitingSince
       progress += value.length
       if (progress >= MIN_PROGRESS_BYTES) [leftMs, progress] = [idleMs, 0]
       yield value
     }
   } finally {
-    answer.discard()
+    response.discard()
   }
 }
 
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new TypeError('the bytes do not come in time')), ms)
-  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
+async function withDeadline<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const deadline = Promise.withResolvers<never>()
+  const reject = () => deadline.reject(new TypeError('the bytes do not come in time'))
+  const timer = setTimeout(reject, ms)
+  return Promise.race([promise, deadline.promise]).finally(() => clearTimeout(timer))
 }

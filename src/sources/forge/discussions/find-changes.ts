@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Group, Kept } from '../../discussions.ts'
+import { CURSOR_FORMAT, type Group, type Kept, type Reading, readingOf } from '../../discussions.ts'
 import { ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
-import { type Entry, totalOf } from '../client/forge-pages.ts'
-import { numberIn, textIn } from '../client/forge-values.ts'
-import { cursorOf, type ForgeCursor } from './cursor.ts'
+import { totalOf } from '../client/forge-pages.ts'
+import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
 import {
   getPart,
   ifExists,
@@ -13,188 +12,220 @@ import {
   unlessTurnedOff,
 } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
-import { groupOf, readSides } from './read-sides.ts'
+import { groupOf, readMetadata } from './read-metadata.ts'
 
-/** What a few requests tell of a repository. */
-export interface ChangesFound {
+/** The state of a reading, stored with every batch. The names are those of the stored JSON. */
+export interface ForgeCursor extends Reading {
+  format: typeof CURSOR_FORMAT
+  /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number
-  /** By the forge's clock, before anything was asked. */
-  asOf: number
-  /** All there is beside issues, and the people met there. */
-  sides: Group[]
-  /** Those among them that are not as they were kept. */
-  changedSides: Group[]
-  /** Null where the forge does not say. */
-  issues: number | null
-  /** Edits of comments were looked for from here on. */
+  /** Everything stored is at least as new as this: `asOf`, or when the first of several interrupted readings began. */
   since: number
-  /** From here on all issues are to have been read anew, with what the forge does not tell of. */
-  wholeSince: number
-  /** Whether some of those that are kept may not have been. */
-  isRenewing: boolean
-  /** Where issues and pull requests are turned off: how new those are that were kept. */
-  off: Pick<ForgeCursor, 'asOf' | 'since' | 'wholeSince'> | undefined
-  /** Numbers of issues with a comment that is new or was edited. */
-  edited: Set<number>
-  /** Issues that changed since the last reading; undefined where only a listing of all can tell. */
-  moved: Entry[] | undefined
-  /** Pull requests that changed lately, by number. */
-  pulls: Map<number, Entry>
+  /** Everything stored was read at this time or later, including changes that the forge does not report. Old cursors lack it. */
+  wholeSince?: number
+  /** How many issues are stored. */
+  issues: number
+  /** How many comments are stored. */
+  comments: number
 }
 
-/** Changes that were made at the very time of the last look may have been missed by it. */
-const OVERLAP_MS = 5000
-/** No listing tells of reactions, and of what becomes of reviews and their comments. After this time all is read again. */
-const RENEWED_MS = 7 * 24 * 60 * 60 * 1000
+export const cursorText = (cursor: Omit<ForgeCursor, 'format'>): string =>
+  JSON.stringify({ format: CURSOR_FORMAT, ...cursor })
 
-export async function detectChanges(context: ReadContext, kept: Kept): Promise<ChangesFound> {
+export const cursorOf = (text: string | null): ForgeCursor | undefined =>
+  readingOf(text) as ForgeCursor | undefined
+
+/** The changes of a repository since the last reading, found with a few requests. */
+export interface Changes {
+  repositoryId: number
+  /** The time of the forge's clock before the requests. */
+  asOf: number
+  /** All groups except issues and the people in them. */
+  metadata: Group[]
+  /** The groups of `metadata` that differ from the stored ones. */
+  changedMetadata: Group[]
+  /** How many issues there are; null if the forge does not say. */
+  issues: number | null
+  /** Edited comments were looked for from this time on. */
+  since: number
+  /** All issues must have been read at this time or later, because of changes that the forge does not report. */
+  wholeSince: number
+  /** Whether some stored issues may be older than `wholeSince`. */
+  isRenewing: boolean
+  /** If issues and pull requests are turned off: how new the stored ones are. */
+  off: Pick<ForgeCursor, 'asOf' | 'since' | 'wholeSince'> | undefined
+  /** Numbers of issues with a new or edited comment. */
+  edited: Set<number>
+  /** Issues that changed since the last reading; undefined if all issues must be listed to find them. */
+  changedIssues: JsonObject[] | undefined
+  /** Recently changed pull requests by number. */
+  pulls: Map<number, JsonObject>
+}
+
+/** The last reading may have missed changes that were made while it began. */
+const OVERLAP_MS = 5000
+/** No listing reports reactions and changes of reviews. Therefore all issues are read again after this time. */
+const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
+
+export async function findChanges(context: ReadContext, stored: Kept): Promise<Changes> {
   const { client } = context.forge
-  const { body } = await client.get(repositoryPath(context), {}, context.signal)
-  const repository = (body ?? {}) as Entry
+  const path = repositoryPath(context)
+  const repository = objectOf((await client.get(path, {}, context.signal)).body)
   const asOf = client.now()
-  const repositoryId = numberIn(repository, 'id')
+  const repositoryId = integerIn(repository, 'id')
   if (repositoryId <= 0)
-    throw new ForgeRefused(
-      200,
-      `${client.url}${repositoryPath(context)} is something else than a repository`,
-    )
-  const cursor = cursorOf(kept.cursor)
+    throw new ForgeRefused(200, `${client.url}${path} is something else than a repository`)
+  const cursor = cursorOf(stored.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
-  const sides = await readSides(context, repository, async (key) => last && kept.find(key))
-  const isRenamed = await lacksNames(sides, kept)
-  for (const user of context.people.take())
-    sides.push(groupOf(`user/${user.login}`, { users: [user] }))
-  const look = { repositoryId, asOf, sides, changedSides: await changed(sides, kept) }
-  const issues = await issuesIn(context, repository)
+  const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
+  const isNameGone = await lacksNames(metadata, stored)
+  for (const user of context.people.takeNew())
+    metadata.push(groupOf(`user/${user.login}`, { users: [user] }))
+  const changedMetadata = await changedGroups(metadata, stored)
+  const found = { repositoryId, asOf, metadata, changedMetadata }
+  const issues = await countIssues(context, repository)
   if (issues === 'off')
-    return { ...look, ...NO_ISSUES, since: asOf, wholeSince: asOf, off: last && keptOf(last) }
+    return { ...found, ...NO_ISSUES, since: asOf, wholeSince: asOf, off: last && timesOf(last) }
   const wholeSince = wholeSinceOf(last, asOf)
   const isDue = wholeSince === asOf
   const changes =
-    last && !isDue ? await findChanges(context, kept, last, isRenamed ? null : issues) : undefined
+    last && !isDue
+      ? await findChangedIssues(context, stored, last, isNameGone ? null : issues)
+      : undefined
   return {
-    ...look,
+    ...found,
     wholeSince,
     isRenewing: isDue || !last?.isComplete,
     issues,
     since: last && !last.isComplete ? last.since : asOf,
     off: undefined,
     edited: changes?.edited ?? new Set(),
-    moved: changes?.moved,
-    pulls: await recentPulls(context, changes?.moved),
+    changedIssues: changes?.changedIssues,
+    pulls: await recentPulls(context, changes?.changedIssues),
   }
 }
 
 const NO_ISSUES = {
-  ...{ issues: 0, edited: new Set<number>(), moved: [], pulls: new Map() },
+  ...{ issues: 0, edited: new Set<number>(), changedIssues: [], pulls: new Map() },
   isRenewing: false,
 }
 
-/** What an interrupted reading has not come to is to be looked for from the beginning, once it can be. */
-const keptOf = ({ isComplete, asOf, since, wholeSince = 0 }: ForgeCursor) =>
+/** After an interrupted reading, everything is to be looked for again once issues are turned on. */
+const timesOf = ({ isComplete, asOf, since, wholeSince = 0 }: ForgeCursor) =>
   isComplete ? { asOf, since, wholeSince } : { asOf: since, since: 0, wholeSince: 0 }
 
-/** An interrupted reading is brought to its end first. */
+/** An interrupted reading is completed before all issues are read again. */
 function wholeSinceOf(last: ForgeCursor | undefined, asOf: number): number {
   if (last?.wholeSince === undefined) return asOf
-  const isDue = last.isComplete && asOf - last.wholeSince > RENEWED_MS
+  const isDue = last.isComplete && asOf - last.wholeSince > RENEW_AFTER_MS
   return isDue ? asOf : last.wholeSince
 }
 
-/** How many there are, null where the forge does not say. Without either kind of them the forge has no such address. */
-async function issuesIn(context: ReadContext, repository: Entry): Promise<number | null | 'off'> {
+/** Returns null if the forge does not say. If both issues and pull requests are turned off, the forge has no such endpoint. */
+async function countIssues(
+  context: ReadContext,
+  repository: JsonObject,
+): Promise<number | null | 'off'> {
   const { notes } = context
   const part = 'issues and pull requests'
   const count = await unlessTurnedOff(context, repository, part, () =>
-    countOf(context, 'issues', { state: 'all' }),
+    countEntries(context, 'issues', { state: 'all' }),
   )
   if (count === undefined) return 'off'
-  // One kind of them is left out of the listing without a word.
-  if (repository.has_issues === false) notes.turnedOff('issues')
-  if (repository.has_pull_requests === false) notes.turnedOff('pull requests')
+  // If only one of them is turned off, the listing omits it without an error.
+  if (repository.has_issues === false) notes.addTurnedOff('issues')
+  if (repository.has_pull_requests === false) notes.addTurnedOff('pull requests')
   return count
 }
 
-/** Different from the stamp of a reading, and from that of any other state. */
-export const stampOfChanges = ({ changedSides, moved, asOf }: ChangesFound): string =>
-  createHash('sha256')
-    .update(JSON.stringify([changedSides.map(({ key, version }) => [key, version])]))
-    .update(JSON.stringify(moved?.map((issue) => [issueKey(issue), issueVersion(issue)]) ?? asOf))
+/** Returns a stamp that no reading has, and that differs for other changes. */
+export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
+  const groups = changedMetadata.map(({ key, version }) => [key, version])
+  const issues = changedIssues?.map((issue) => [issueKey(issue), issueVersion(issue)])
+  return createHash('sha256')
+    .update(JSON.stringify([groups]))
+    .update(JSON.stringify(issues ?? asOf))
     .digest('hex')
+}
 
-export const isUnchanged = ({ changedSides, moved }: ChangesFound): boolean =>
-  changedSides.length === 0 && moved?.length === 0
+export const isUnchanged = ({ changedMetadata, changedIssues }: Changes): boolean =>
+  changedMetadata.length === 0 && changedIssues?.length === 0
 
-/** Whether a label or a milestone is gone that issues may still have been kept with: their own time does not tell. */
-async function lacksNames(sides: readonly Group[], kept: Kept): Promise<boolean> {
+/** Returns whether a label or milestone was deleted that stored issues may refer to. The time of these issues does not change. */
+async function lacksNames(metadata: readonly Group[], stored: Kept): Promise<boolean> {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
   ]
-  const now = new Set(sides.flatMap(names))
+  const now = new Set(metadata.flatMap(names))
   for (const key of ['repository', 'milestones']) {
-    const before = await kept.find(key)
+    const before = await stored.find(key)
     if (before && names(before).some((name) => !now.has(name))) return true
   }
   return false
 }
 
-async function changed(sides: readonly Group[], kept: Kept): Promise<Group[]> {
-  const found: Group[] = []
-  for (const group of sides)
-    if ((await kept.find(group.key))?.version !== group.version) found.push(group)
-  return found
+async function changedGroups(groups: readonly Group[], stored: Kept): Promise<Group[]> {
+  const changed: Group[] = []
+  for (const group of groups)
+    if ((await stored.find(group.key))?.version !== group.version) changed.push(group)
+  return changed
 }
 
-/** Null where the forge does not say. */
-async function countOf(
+/** Returns null if the forge does not say. */
+async function countEntries(
   context: ReadContext,
   part: string,
   query: Record<string, string>,
 ): Promise<number | null> {
-  const answer = await getPart(context, part, { ...query, limit: 1, page: 1 })
-  const isEmpty = answer.body === null || (Array.isArray(answer.body) && answer.body.length === 0)
-  return totalOf(answer) ?? (isEmpty ? 0 : null)
+  const response = await getPart(context, part, { ...query, limit: 1, page: 1 })
+  const { body } = response
+  const isEmpty = body === null || (Array.isArray(body) && body.length === 0)
+  return totalOf(response) ?? (isEmpty ? 0 : null)
 }
 
 /**
- * `moved` is undefined where only a listing of all issues can tell: something is gone, or the forge cannot be asked so, or how many
- * there are is not known.
+ * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
+ * deleted, the forge does not support `since`, or it does not say how many issues there are.
  */
-async function findChanges(
+async function findChangedIssues(
   context: ReadContext,
-  kept: Kept,
+  stored: Kept,
   last: ForgeCursor,
   issueCount: number | null,
-): Promise<{ edited: Set<number>; moved: Entry[] | undefined }> {
+): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
   const since = new Date(last.since - OVERLAP_MS).toISOString().replace(/\.\d+Z$/, 'Z')
-  const comments = await movedComments(context, kept, since)
-  if (!comments) context.notes.say('the forge does not tell which comments were edited')
+  const comments = await changedComments(context, stored, since)
+  if (!comments) context.notes.add('the forge does not tell which comments were edited')
   const edited = comments?.numbers ?? new Set<number>()
-  if (!last.isComplete || !comments || issueCount === null) return { edited, moved: undefined }
-  const issues = await movedIssues(context, kept, since)
-  const isNoneGone =
+  if (!last.isComplete || !comments || issueCount === null)
+    return { edited, changedIssues: undefined }
+  const issues = await issuesSince(context, stored, since)
+  const isNoneDeleted =
     issues &&
     issueCount === last.issues + issues.added &&
     (await hasComments(context, last.comments + comments.added))
-  return { edited, moved: isNoneGone ? await mergeMoved(context, issues.moved, edited) : undefined }
+  const changedIssues = isNoneDeleted
+    ? await withEdited(context, issues.changed, edited)
+    : undefined
+  return { edited, changedIssues }
 }
 
-async function movedIssues(context: ReadContext, kept: Kept, since: string) {
+async function issuesSince(context: ReadContext, stored: Kept, since: string) {
   const listed = await listSince(context, 'issues', { state: 'all', since })
   if (!listed) return undefined
-  const moved: Entry[] = []
+  const changed: JsonObject[] = []
   let added = 0
   for (const issue of listed) {
-    const known = await kept.find(issueKey(issue))
+    const known = await stored.find(issueKey(issue))
     if (!known) added++
-    if (!known?.version.startsWith(issueVersion(issue))) moved.push(issue)
+    if (!known?.version.startsWith(issueVersion(issue))) changed.push(issue)
   }
-  return { moved, added }
+  return { changed, added }
 }
 
-/** The numbers of issues with a comment that is new or was edited: an edit does not change the issue itself. */
-async function movedComments(context: ReadContext, kept: Kept, since: string) {
+/** Returns the numbers of issues with a new or edited comment. Editing a comment does not change the issue. */
+async function changedComments(context: ReadContext, stored: Kept, since: string) {
   const listed = await listSince(context, 'issues/comments', { since })
   if (!listed) return undefined
   const numbers = new Set<number>()
@@ -202,79 +233,79 @@ async function movedComments(context: ReadContext, kept: Kept, since: string) {
   for (const comment of listed) {
     const number = issueNumberOf(comment)
     if (number === undefined) return undefined
-    const known = await kept.find(`issue/${number}`)
-    const version = known?.seen?.[`comment/${numberIn(comment, 'id')}`]
+    const known = await stored.find(`issue/${number}`)
+    const version = known?.seen?.[`comment/${integerIn(comment, 'id')}`]
     if (version === undefined) added++
-    if (version !== textIn(comment, 'updated_at')) numbers.add(number)
+    if (version !== stringIn(comment, 'updated_at')) numbers.add(number)
   }
   return { numbers, added }
 }
 
-/** Undefined where the forge cannot be asked, does not give all, or gives what is older too: it does not know `since` here. */
+/** Returns undefined if the endpoint is missing, does not send all entries, or ignores `since`. */
 async function listSince(
   context: ReadContext,
   part: string,
   query: { state?: string; since: string },
-): Promise<Entry[] | undefined> {
+): Promise<JsonObject[] | undefined> {
   let isMissing = false
   const onMissing = () => {
     isMissing = true
   }
   const listed = await ifExists(context, () => listPart(context, part, { query, onMissing }))
-  const isTold = listed?.every(
-    (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(query.since),
+  const isFiltered = listed?.every(
+    (entry) => Date.parse(stringIn(entry, 'updated_at')) >= Date.parse(query.since),
   )
-  return isTold && !isMissing ? listed : undefined
+  return isFiltered && !isMissing ? listed : undefined
 }
 
-function issueNumberOf(comment: Entry): number | undefined {
-  const address = textIn(comment, 'issue_url') || textIn(comment, 'pull_request_url')
-  const found = /\/(?:issues|pulls)\/(\d+)$/.exec(address)
+function issueNumberOf(comment: JsonObject): number | undefined {
+  const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
+  const found = /\/(?:issues|pulls)\/(\d+)$/.exec(url)
   return found ? Number(found[1]) : undefined
 }
 
-/** Whether there are as many comments as there should be, so that none is gone. */
+/** Returns whether there are as many comments as expected, so that none was deleted. */
 async function hasComments(context: ReadContext, expected: number): Promise<boolean> {
-  const count = await countOf(context, 'issues/comments', {})
+  const count = await countEntries(context, 'issues/comments', {})
   if (count !== null) return count === expected
-  // Where the forge does not count, there is a last one and none after it.
-  const isThere = async (page: number) => {
+  // If the forge does not count them, the last expected one must exist, and none after it.
+  const exists = async (page: number) => {
     const { body } = await getPart(context, 'issues/comments', { limit: 1, page })
     return Array.isArray(body) && body.length > 0
   }
-  return expected > 0 && (await isThere(expected)) && !(await isThere(expected + 1))
+  return expected > 0 && (await exists(expected)) && !(await exists(expected + 1))
 }
 
-async function mergeMoved(
+async function withEdited(
   context: ReadContext,
-  issues: Entry[],
-  numbers: Set<number>,
-): Promise<Entry[]> {
-  const listed = new Set(issues.map((issue) => numberIn(issue, 'number')))
-  for (const number of [...numbers].filter((each) => !listed.has(each))) {
+  issues: JsonObject[],
+  edited: Set<number>,
+): Promise<JsonObject[]> {
+  const listed = new Set(issues.map((issue) => integerIn(issue, 'number')))
+  for (const number of edited.difference(listed)) {
     const issue = await findIssue(context, number)
     if (issue) issues.push(issue)
   }
   return issues
 }
 
-/** One request for all that moved, where they are few. */
+/** Gets recently changed pull requests in one request, instead of one request for each. */
 async function recentPulls(
   context: ReadContext,
-  moved: readonly Entry[] | undefined,
-): Promise<Map<number, Entry>> {
-  if (!moved) return new Map()
+  changedIssues: readonly JsonObject[] | undefined,
+): Promise<Map<number, JsonObject>> {
+  if (!changedIssues) return new Map()
   const limit = context.forge.pageSize
   const query = { state: 'all', sort: 'recentupdate', limit, page: 1 }
-  // Each is asked for by its number where this does not tell: any 404 may be believed.
+  // A 404 needs no confirmation, because pull requests that are missing here are requested by number.
   const body = await getPart(context, 'pulls', query).then(
-    (answer) => answer.body,
+    (response) => response.body,
     (error: unknown) => {
       if (!(error instanceof ForgeNotFound)) throw error
     },
   )
   const pulls = Array.isArray(body)
-    ? (body as (Entry | null)[]).filter((each) => each !== null)
+    ? (body as (JsonObject | null)[]).filter((each) => each !== null)
     : []
-  return new Map(pulls.map((pull) => [numberIn(pull, 'number'), pull]))
+  return new Map(pulls.map((pull) => [integerIn(pull, 'number'), pull]))
 }

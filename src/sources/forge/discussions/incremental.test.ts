@@ -6,7 +6,7 @@ import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
 import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
 import { type Discussions, readingOf } from '../../discussions.ts'
-import { cursorOf } from './cursor.ts'
+import { cursorOf } from './find-changes.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.

@@ -12,7 +12,7 @@ import {
 import { freePort } from '../../../../test/support/free-port.ts'
 import { readingOf } from '../../discussions.ts'
 import { DamagedFile, ForgeError, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
-import { forgeClient } from '../client/forge-client.ts'
+import { ForgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
@@ -339,7 +339,7 @@ describe('a forge that misbehaves', () => {
 
   it('that sends a file byte by byte is given up on', async () => {
     const { forge } = await scene(1)
-    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     forge.misbehave = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
     const file = { file: 'x', source: '/attachments/1', size: 300_000 }
     const taken = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
@@ -350,7 +350,7 @@ describe('a forge that misbehaves', () => {
     const { forge, repository, ann } = await scene(1)
     const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
-    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
     const take = (most: number) =>
       Array.fromAsync(openFile(client, file, signal, { maxUnlisted: most }))

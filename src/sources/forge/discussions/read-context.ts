@@ -1,14 +1,14 @@
 import { WaitUntil } from '../../forge-errors.ts'
-import { unlessAbsent } from '../client/confirm-absence.ts'
+import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
-import type { ForgeAnswer, Query } from '../client/forge-client.ts'
-import { type Entry, type Listing, listAll, listWhole } from '../client/forge-pages.ts'
+import { type ForgeResponse, type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
+import { type Listing, listAll, listWhole } from '../client/forge-pages.ts'
+import { type JsonObject, objectOf } from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
-import { UNAVAILABLE_MS } from '../client/refusal.ts'
 import type { People } from '../facts/people-facts.ts'
 
-/** What every part of a reading needs to know. */
+/** The state of reading one repository. */
 export interface ReadContext {
   forge: KnownForge
   owner: string
@@ -23,160 +23,161 @@ export interface ReadContext {
 export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
   `/repos/${segment(owner)}/${segment(name)}`
 
-/** Asks for one part of the repository, such as `issues/12`. */
+/** Gets a path below the repository, such as `issues/12`. */
 export const getPart = (
   context: ReadContext,
   part: string,
   query: Query = {},
-): Promise<ForgeAnswer> =>
+): Promise<ForgeResponse> =>
   context.forge.client.get(`${repositoryPath(context)}/${part}`, query, context.signal)
 
-/** The same of a listing in pages, such as `issues`. */
+/** Lists a path below the repository that has pages, such as `issues`. */
 export function listPart(
   context: ReadContext,
   part: string,
-  more: Pick<Listing, 'query' | 'keyOf' | 'onMissing'> = {},
-): Promise<Entry[]> {
+  options: Pick<Listing, 'query' | 'keyOf' | 'onMissing'> = {},
+): Promise<JsonObject[]> {
   const { client, pageSize: limit } = context.forge
-  return listAll(client, { ...listingOf(context, part), limit, ...more }, context.signal)
+  return listAll(client, { ...listingOf(context, part), limit, ...options }, context.signal)
 }
 
-/** The same of one that comes in one answer. */
+/** Lists a path below the repository that has no pages. */
 export const listWholePart = (
   context: ReadContext,
   part: string,
-  keyOf?: Listing['keyOf'],
-): Promise<Entry[]> =>
-  listWhole(
-    context.forge.client,
-    { ...listingOf(context, part), ...(keyOf && { keyOf }) },
-    context.signal,
-  )
+  options: Pick<Listing, 'keyOf'> = {},
+): Promise<JsonObject[]> =>
+  listWhole(context.forge.client, { ...listingOf(context, part), ...options }, context.signal)
 
-/** Entries that the forge does not give are noted. */
+/** Returns a listing that notes entries which the forge does not send. */
 export const listingOf = (context: ReadContext, part: string): Omit<Listing, 'limit'> => ({
   path: `${repositoryPath(context)}/${part}`,
-  onMissing: (count) => context.notes.missing(part, count, context.issue),
+  onMissing: (count) => context.notes.addMissing(part, count, context.issue),
 })
 
-/** Asks for a part of the repository as `ask` does. Returns undefined if the forge itself says that it is not there. */
-export const ifExists = <T>({ forge, signal }: ReadContext, ask: () => Promise<T>) =>
-  unlessAbsent(forge.client, ask, signal)
+/** Returns the result of `request`, or undefined if the forge confirms that the object does not exist. */
+export const ifExists = <T>({ forge, signal }: ReadContext, request: () => Promise<T>) =>
+  undefinedIfAbsent(forge.client, request, signal)
 
-/** What of a repository can be turned off. The forge then answers 404 for it. */
+/** A part of a repository that can be turned off. The forge then answers 404 for it. */
 type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
 
 /**
- * Asks for a part of the repository as `ask` does. Returns undefined, and notes it, if the part is turned off. A 404 for a part
- * that is turned on, as the repository itself says, rejects with WaitUntil.
+ * Returns the result of `request`, or undefined and adds a note if the part is turned off. Rejects with ForgeUnavailable if the
+ * forge answers 404 although the repository says that the part is turned on.
  */
 export async function unlessTurnedOff<T>(
   context: ReadContext,
-  repository: Entry,
+  repository: JsonObject,
   part: Part,
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
 ): Promise<T | undefined> {
-  const found = await ifExists(context, ask)
+  const found = await ifExists(context, request)
   if (found !== undefined) return found
   const { owner, name, forge } = context
   if (isTurnedOn(repository, part))
     throw new WaitUntil(
-      forge.client.now() + UNAVAILABLE_MS,
-      'away',
+      forge.client.now() + RETRY_AFTER_MS,
+      'unreachable',
       `the forge says that ${part} of ${owner}/${name} are turned on, and does not give them`,
     )
-  context.notes.turnedOff(part)
+  context.notes.addTurnedOff(part)
   return undefined
 }
 
-/** A field that is missing, as in old versions, says neither. Gitea gives labels and milestones if it gives issues or pull requests. */
-function isTurnedOn(repository: Entry, part: Part): boolean {
+/** Old versions lack some of these fields. Gitea serves labels and milestones if it serves issues or pull requests. */
+function isTurnedOn(repository: JsonObject, part: Part): boolean {
   if (part === 'releases') return repository.has_releases === true
   const hasIssues = repository.has_issues === true && !repository.external_tracker
-  // Mirrors and empty repositories have no pull requests, whatever their settings say.
+  // Mirrors and empty repositories have no pull requests, even if they are turned on.
   const mayHavePulls = repository.mirror !== true && repository.empty !== true
   return hasIssues || (repository.has_pull_requests === true && mayHavePulls)
 }
 
-/** Whether the owner of the repository is an organization: only those have labels of their own, members and teams. */
+/** Returns undefined if the owner is a person. Only organizations have their own labels, members and teams. */
 export async function findOrganization(
   { client, persons }: KnownForge,
   login: string,
   signal: AbortSignal,
-): Promise<Entry | undefined> {
+): Promise<JsonObject | undefined> {
   if (persons.has(login)) return undefined
-  const ask = () => client.get(`/orgs/${segment(login)}`, {}, signal)
-  const found = await unlessAbsent(client, ask, signal)
+  const request = () => client.get(`/orgs/${segment(login)}`, {}, signal)
+  const found = await undefinedIfAbsent(client, request, signal)
   if (!found) persons.add(login)
-  return found && ((found.body ?? {}) as Entry)
+  return found && objectOf(found.body)
 }
 
+// Notes are stored with the cursor and recognized by these words, so changing the words would leave old notes in place for ever.
 const TURNED_OFF = ' are turned off on the forge'
 const MISSING = ' missing: the forge lists or counts them and does not give them'
-const UNTOLD =
+const NOT_REPORTED =
   'the forge does not tell of reactions, edits of comments on lines and resolved threads'
 
-/** Of a reading that took over what an earlier one had read. */
+/** Returns the note for facts that were stored by an earlier reading. */
 export const notReported = (since: number): string =>
-  `${UNTOLD}: changes after ${new Date(since).toISOString()} may be missing`
+  `${NOT_REPORTED}: changes after ${new Date(since).toISOString()} may be missing`
 
-/** What is missing of an issue holds until the issue is read again. */
-const isMissingInLook = (note: string) => note.endsWith(MISSING) && !note.startsWith('issue ')
+/** Notes about missing entries of one issue stay until that issue is read again. */
+const isMissingInRepository = (note: string) => note.endsWith(MISSING) && !note.startsWith('issue ')
 
-/** What a reading could not give, for the report: each once. */
+/** Sentences for the report about what a reading could not get. */
 export class Notes {
   readonly #sentences = new Set<string>()
 
-  /** Of an earlier reading all is taken over but what every look says anew, as long as it is so. */
+  /** Takes over the notes of an earlier reading, except those that every reading adds again while they are true. */
   constructor(earlier: readonly string[] = []) {
     for (const each of earlier)
-      if (!each.endsWith(TURNED_OFF) && !each.startsWith(UNTOLD) && !isMissingInLook(each))
+      if (
+        !each.endsWith(TURNED_OFF) &&
+        !each.startsWith(NOT_REPORTED) &&
+        !isMissingInRepository(each)
+      )
         this.#sentences.add(each)
   }
 
-  say(sentence: string): void {
+  add(sentence: string): void {
     this.#sentences.add(sentence)
   }
 
-  /** Things that an archive has no word for, or that are not for others to see. */
-  skipped(what: string): void {
-    this.say(`skipped: ${what}`)
+  /** Notes objects that archives cannot represent, or that only their author may see. */
+  addSkipped(what: string): void {
+    this.add(`skipped: ${what}`)
   }
 
-  /** They are still in the forge's database; what was kept of them stays. */
-  turnedOff(what: string): void {
-    this.say(`${what}${TURNED_OFF}`)
+  /** The objects are still in the forge's database, and the stored facts about them stay. */
+  addTurnedOff(what: string): void {
+    this.add(`${what}${TURNED_OFF}`)
   }
 
-  /** Entries of a part of the repository, or of one issue, that the forge lists or counts and does not give. */
-  missing(part: string, count: number, issue: number | undefined): void {
+  /** Notes entries, of the repository or of one issue, that the forge lists or counts but does not send. */
+  addMissing(part: string, count: number, issue: number | undefined): void {
     const entries = count === 1 ? '1 entry is' : `${count} entries are`
-    this.say(`${issue === undefined ? '' : `issue ${issue}: `}${part}: ${entries}${MISSING}`)
+    this.add(`${issue === undefined ? '' : `issue ${issue}: `}${part}: ${entries}${MISSING}`)
   }
 
-  /** Forgets what was missing of an issue: it is read anew, or gone. */
-  forgetMissing(issue: number): void {
+  /** Removes notes about missing entries of an issue, because it is read again or was deleted. */
+  removeMissing(issue: number): void {
     for (const each of this.#sentences)
       if (each.startsWith(`issue ${issue}: `) && each.endsWith(MISSING))
         this.#sentences.delete(each)
   }
 
-  noTimeline({ kind, text }: ForgeVersion): void {
-    this.say(
+  addNoTimeline({ kind, text }: ForgeVersion): void {
+    this.add(
       `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed is unknown`,
     )
   }
 
-  noIssueAssets({ kind, text }: ForgeVersion): void {
-    this.say(
+  addNoIssueAssets({ kind, text }: ForgeVersion): void {
+    this.add(
       `${kind} ${text} does not list attachments of issues: those that a text links to were read`,
     )
   }
 
-  /** Whether a reading has said the same. How old it is it says by itself. */
-  areAs(earlier: readonly string[]): boolean {
-    const said = new Set(earlier.filter((each) => !each.startsWith(UNTOLD)))
-    return this.#sentences.symmetricDifference(said).size === 0
+  /** Compares with the notes of an earlier reading. The note about unreported changes depends only on time and is ignored. */
+  areEqual(earlier: readonly string[]): boolean {
+    const compared = new Set(earlier.filter((each) => !each.startsWith(NOT_REPORTED)))
+    return this.#sentences.symmetricDifference(compared).size === 0
   }
 
   all(): string[] {

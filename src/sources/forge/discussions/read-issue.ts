@@ -1,23 +1,36 @@
 import { createHash } from 'node:crypto'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
+import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'
 import { ForgeError, ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
 import { confirmAbsence } from '../client/confirm-absence.ts'
-import { type Entry, listFiltered } from '../client/forge-pages.ts'
-import { flagIn, numberIn, textIn } from '../client/forge-values.ts'
-import { eventFacts } from '../facts/event-facts.ts'
+import { listFiltered } from '../client/forge-pages.ts'
+import {
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  objectOf,
+  stringIn,
+} from '../client/forge-values.ts'
 import {
   commentFact,
   discussedBy,
+  eventFacts,
   isPull,
   issueFact,
   reactionFacts,
   reactionKey,
 } from '../facts/issue-facts.ts'
-import { pullFact } from '../facts/pull-facts.ts'
-import { AttachedFiles } from './attached-files.ts'
-import { commentReactions, type Memory } from './comment-reactions.ts'
+import {
+  type PullAnswers,
+  pullFact,
+  type ReviewComments,
+  reviewComments,
+  reviewFact,
+  reviewState,
+} from '../facts/pull-facts.ts'
+import { AttachedFiles, type CommentCache, commentReactions } from './attachments-and-reactions.ts'
 import {
   getPart,
   ifExists,
@@ -27,88 +40,97 @@ import {
   type ReadContext,
   repositoryPath,
 } from './read-context.ts'
-import { type ReadReviews, readReviews } from './read-reviews.ts'
 
 /**
- * What a listing of issues shows of whether one has changed. The time alone does not: who deletes a comment, or gives a label or an
- * account another name, leaves it as it was.
+ * Returns what a listing shows of an issue, to detect changes. The time alone is not enough: deleting a comment, or renaming a label
+ * or an account, does not change it.
  */
-export function issueVersion(issue: Entry): string {
-  const { updatedAt, ...shown } = issueFact('', issue, [])
+export function issueVersion(issue: JsonObject): string {
+  const { updatedAt, ...fact } = issueFact('', issue, [])
   const digest = createHash('sha256')
-    .update(JSON.stringify([shown, flagIn(issue, 'is_locked')]))
+    .update(JSON.stringify([fact, booleanIn(issue, 'is_locked')]))
     .digest('hex')
-  return `${updatedAt}|${numberIn(issue, 'comments')}|${digest.slice(0, 8)}|`
+  return `${updatedAt}|${integerIn(issue, 'comments')}|${digest.slice(0, 8)}|`
 }
 
-/** How many comments were read, as a version tells it. */
+/** Returns how many comments were read, according to the version of the group. */
 export const commentsIn = (version: string): number => Number(version.split('|')[3] ?? 0) || 0
 
-export const issueKey = (issue: Entry): string => `issue/${numberIn(issue, 'number')}`
+export const issueKey = (issue: JsonObject): string => `issue/${integerIn(issue, 'number')}`
 
 /**
- * All that belongs to an issue or a pull request; undefined where it is gone by now. Reactions that `kept` has to comments that
- * did not change are not asked for again.
+ * Reads everything about an issue or pull request. Returns undefined if it was deleted meanwhile. Reactions to comments that have
+ * not changed are taken from `stored`. `pull` is the pull request if the caller has it already.
  */
 export async function readIssueGroup(
   context: ReadContext,
-  issue: Entry,
-  kept: Group | undefined,
-  pull?: Entry,
+  issue: JsonObject,
+  stored: Group | undefined,
+  pull?: JsonObject,
 ): Promise<Group | undefined> {
   const { forge, signal, notes } = context
-  const number = numberIn(issue, 'number')
+  const number = integerIn(issue, 'number')
   const read = () => {
-    notes.forgetMissing(number)
-    return readGroup({ ...context, issue: number }, issue, { kept, seen: {} }, pull)
+    notes.removeMissing(number)
+    return readGroup({ ...context, issue: number }, issue, { stored, seen: {} }, pull)
   }
   try {
     return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
-    // Some versions answer 500 for what belongs to an issue that was deleted a moment ago.
-    const mayBeGone = error instanceof ForgeNotFound || error instanceof ForgeError
-    if (mayBeGone && (await findIssue(context, number)) === undefined) return undefined
-    // The forge has the issue and not what belongs to it. Waiting does not help.
+    // Some versions answer 500 for parts of an issue that was deleted a moment ago.
+    const mayBeDeleted = error instanceof ForgeNotFound || error instanceof ForgeError
+    if (mayBeDeleted && (await findIssue(context, number)) === undefined) return undefined
+    // The forge has the issue but not a part of it, and waiting does not help.
     throw error instanceof ForgeNotFound
       ? new ForgeRefused(404, error.message, { cause: error })
       : error
   }
 }
 
-/** Undefined where the forge says that there is none of that number. */
-export async function findIssue(context: ReadContext, number: number): Promise<Entry | undefined> {
-  const answer = await ifExists(context, () => getPart(context, `issues/${number}`))
-  const issue = answer && ((answer.body ?? {}) as Entry)
-  if (issue && numberIn(issue, 'number') !== number) {
-    const where = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
-    throw new ForgeRefused(200, `${where} is something else than this issue`)
+/** Returns undefined if the forge confirms that there is no issue with that number. */
+export async function findIssue(
+  context: ReadContext,
+  number: number,
+): Promise<JsonObject | undefined> {
+  const response = await ifExists(context, () => getPart(context, `issues/${number}`))
+  const issue = response && objectOf(response.body)
+  if (issue && integerIn(issue, 'number') !== number) {
+    const url = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
+    throw new ForgeRefused(200, `${url} is something else than this issue`)
   }
   return issue
 }
 
 async function readGroup(
   context: ReadContext,
-  issue: Entry,
-  memory: Memory,
-  knownPull: Entry | undefined,
+  issue: JsonObject,
+  cache: CommentCache,
+  knownPull: JsonObject | undefined,
 ): Promise<Group> {
   const { people, notes, owner, name } = context
   const repository = `${owner}/${name}`
   const files = new AttachedFiles(context)
   const reactions = await readReactions(context, issue)
   const pull = isPull(issue)
-    ? await readReviews(context, memory, files, issue, knownPull)
+    ? await readReviews(context, cache, files, issue, knownPull)
     : undefined
-  const timeline = await readTimeline(context, issue, pull?.codeComments ?? 0)
+  const timeline = await readTimeline(context, issue, pull?.lineComments ?? 0)
   const comments = await readComments(context, issue, timeline)
-  people.meet([issue, comments, timeline])
+  people.collect([issue, comments, timeline])
   await files.add(discussedBy(issue), issue)
-  const issueComments = await commentFacts(context, memory, files, issue, comments)
-  const miss = (what: string) => notes.skipped(what)
-  const events = eventFacts({ repository, issue, pull: pull?.answers.pull, miss }, timeline)
-  if (events.some(({ actor }) => actor === 'ghost')) people.meetGhost()
+  const issueComments = await commentFacts(context, cache, files, issue, comments)
+  const onSkipped = (what: string) => notes.addSkipped(what)
+  const events = eventFacts({ repository, issue, pull: pull?.answers.pull, onSkipped }, timeline)
+  if (events.some(({ actor }) => actor === 'ghost')) people.addGhost()
   const facts: Facts = {
-    ...(pull ? pullFacts(pull, reactions) : { issues: [issueFact(repository, issue, reactions)] }),
+    ...(pull
+      ? {
+          pull_requests: [pullFact(pull.answers, reactions)],
+          pull_request_reviews: pull.reviews,
+          pull_request_review_threads: pull.threads,
+          pull_request_review_comments: pull.comments,
+        }
+      : { issues: [issueFact(repository, issue, reactions)] }),
     issue_comments: issueComments,
     issue_events: events,
     attachments: files.facts(),
@@ -119,35 +141,29 @@ async function readGroup(
     version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
     facts,
     files: files.files(),
-    seen: memory.seen,
+    seen: cache.seen,
   }
 }
 
-const pullFacts = ({ answers, reviews, talk }: ReadReviews, reactions: Reaction[]): Facts => ({
-  pull_requests: [pullFact(answers, reactions)],
-  pull_request_reviews: reviews,
-  pull_request_review_threads: talk.threads,
-  pull_request_review_comments: talk.comments,
-})
-
-async function readReactions(context: ReadContext, issue: Entry): Promise<Reaction[]> {
-  const part = `issues/${numberIn(issue, 'number')}/reactions`
+async function readReactions(context: ReadContext, issue: JsonObject): Promise<Reaction[]> {
+  const part = `issues/${integerIn(issue, 'number')}/reactions`
   const found = await listPart(context, part, { keyOf: reactionKey })
-  context.people.meet(found)
+  context.people.collect(found)
   return reactionFacts(found)
 }
 
+/** A timeline omits comments on lines; `lineComments` is how many there are. */
 async function readTimeline(
   context: ReadContext,
-  issue: Entry,
-  codeComments: number,
-): Promise<Entry[]> {
+  issue: JsonObject,
+  lineComments: number,
+): Promise<JsonObject[]> {
   const { forge, signal, notes } = context
   if (!forge.can.timeline) return []
-  const number = numberIn(issue, 'number')
+  const number = integerIn(issue, 'number')
   const listing = {
     ...listingOf(context, `issues/${number}/timeline`),
-    ...{ limit: forge.pageSize, mayHide: forge.mayHide, leftOut: codeComments },
+    ...{ limit: forge.pageSize, mayHide: forge.mayHide, omitted: lineComments },
   }
   const list = () => listFiltered(forge.client, listing, signal)
   try {
@@ -156,35 +172,100 @@ async function readTimeline(
     if (!(error instanceof ForgeNotFound)) throw error
     if ((await findIssue(context, number)) === undefined) throw error
     forge.can.timeline = false
-    notes.noTimeline(forge.version)
+    notes.addNoTimeline(forge.version)
     return []
   }
 }
 
-/** Never paged, in no version. The number that an issue says it has may be wrong: the timeline knows better. */
+/** No version has pages here. The number of comments in the issue may be wrong, so the timeline is checked too. */
 async function readComments(
   context: ReadContext,
-  issue: Entry,
-  timeline: readonly Entry[],
-): Promise<Entry[]> {
-  const hasSome = timeline.some((entry) => textIn(entry, 'type') === 'comment')
-  if (numberIn(issue, 'comments') === 0 && !hasSome) return []
-  return listWholePart(context, `issues/${numberIn(issue, 'number')}/comments`)
+  issue: JsonObject,
+  timeline: readonly JsonObject[],
+): Promise<JsonObject[]> {
+  const hasComment = timeline.some((entry) => stringIn(entry, 'type') === 'comment')
+  if (integerIn(issue, 'comments') === 0 && !hasComment) return []
+  return listWholePart(context, `issues/${integerIn(issue, 'number')}/comments`)
 }
 
 async function commentFacts(
   context: ReadContext,
-  memory: Memory,
+  cache: CommentCache,
   files: AttachedFiles,
-  issue: Entry,
-  comments: readonly Entry[],
+  issue: JsonObject,
+  comments: readonly JsonObject[],
 ): Promise<IssueComment[]> {
   const on = discussedBy(issue)
   const facts: IssueComment[] = []
   for (const comment of comments) {
-    const reactions = await commentReactions(context, memory, 'issue_comments', comment)
+    const reactions = await commentReactions(context, cache, 'issue_comments', comment)
     facts.push(commentFact(`${context.owner}/${context.name}`, on, comment, reactions))
-    await files.add({ kind: 'issue_comment', on, id: numberIn(comment, 'id') }, comment)
+    await files.add({ kind: 'issue_comment', on, id: integerIn(comment, 'id') }, comment)
   }
   return facts
+}
+
+interface ReadReviews extends ReviewComments {
+  answers: PullAnswers
+  reviews: Review[]
+  /** How many comments on lines the reviews have. */
+  lineComments: number
+}
+
+async function readReviews(
+  context: ReadContext,
+  cache: CommentCache,
+  files: AttachedFiles,
+  issue: JsonObject,
+  knownPull: JsonObject | undefined,
+): Promise<ReadReviews> {
+  const { people, owner, name } = context
+  const number = integerIn(issue, 'number')
+  const pull = knownPull ?? ((await getPart(context, `pulls/${number}`)).body as JsonObject)
+  const listed = await listPart(context, `pulls/${number}/reviews`)
+  people.collect([pull, listed])
+  const answers = { repository: `${owner}/${name}`, issue, pull, reviews: listed }
+  const read: ReadReviews = { answers, reviews: [], threads: [], comments: [], lineComments: 0 }
+  for (const review of listed) {
+    read.lineComments += integerIn(review, 'comments_count')
+    if (stringIn(review, 'state') === 'PENDING')
+      context.notes.addSkipped('reviews that are not sent yet')
+    const state = reviewState(review)
+    if (!state) continue
+    read.reviews.push(reviewFact(answers, review, state))
+    const id = integerIn(review, 'id')
+    await files.add({ kind: 'pull_request_review', pull: number, id }, review, commentIdOf(review))
+    const { threads, comments } = await readReviewComments(context, cache, files, answers, review)
+    for (const each of threads) read.threads.push(each)
+    for (const each of comments) read.comments.push(each)
+  }
+  return read
+}
+
+/** Comments are read every time, because editing one or resolving a thread does not change the review. */
+async function readReviewComments(
+  context: ReadContext,
+  cache: CommentCache,
+  files: AttachedFiles,
+  answers: PullAnswers,
+  review: JsonObject,
+): Promise<ReviewComments> {
+  if (review.comments_count === 0) return { threads: [], comments: [] }
+  const [pull, reviewId] = [integerIn(answers.issue, 'number'), integerIn(review, 'id')]
+  const comments = await listWholePart(context, `pulls/${pull}/reviews/${reviewId}/comments`)
+  context.people.collect(comments)
+  const reactions = new Map<number, readonly Reaction[]>()
+  for (const comment of comments) {
+    const id = integerIn(comment, 'id')
+    const kind = 'pull_request_review_comments'
+    reactions.set(id, await commentReactions(context, cache, kind, comment))
+    await files.add({ kind: 'pull_request_review_comment', pull, id }, comment, id)
+  }
+  return reviewComments(answers, review, comments, (id) => reactions.get(id) ?? [])
+}
+
+/** Gitea stores a comment for each review. Its id is at the end of the review's URL. */
+function commentIdOf(review: JsonObject): number | undefined {
+  const found = /#issuecomment-(\d+)$/.exec(stringIn(review, 'html_url'))
+  return found ? Number(found[1]) : undefined
 }

@@ -4,65 +4,62 @@ import { batchesOf } from '../../../lib/batches.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import type { Batch, Group, Kept } from '../../discussions.ts'
 import { WaitUntil } from '../../forge-errors.ts'
-import { type Entry, pagesOf } from '../client/forge-pages.ts'
-import { numberIn, textIn, timeIn } from '../client/forge-values.ts'
-import { cursorOf, cursorText } from './cursor.ts'
-import type { ChangesFound } from './find-changes.ts'
+import { pagesOf } from '../client/forge-pages.ts'
+import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
+import { type Changes, cursorOf, cursorText } from './find-changes.ts'
 import { notReported, type ReadContext, repositoryPath } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
-import { groupOf } from './read-sides.ts'
+import { groupOf } from './read-metadata.ts'
 
-/** How many issues are read side by side. */
-const LANES = 4
-/** Times of a forge are whole seconds: what changed in this one may change again and look the same. */
-const SETTLED_MS = 2000
-/** Beyond so many gaps in the numbers a second listing is cheaper than asking for each. */
+const CONCURRENT_ISSUES = 4
+/** Times of a forge are whole seconds. An issue that changed in this second may change again and have the same time. */
+const SETTLE_MS = 2000
+/** If more numbers are missing than this, another listing is cheaper than requesting each. */
 const MAX_GAPS = 200
-/** After so many numbers that no issue has, none is expected to have a higher one. */
-const ABSENT_IN_A_ROW = 5
+/** After this many numbers in a row without an issue, no higher number is tried. */
+const MAX_ABSENT_IN_A_ROW = 5
 const MAX_LISTINGS = 3
-/** When all of an issue was read without anything of it that was kept. */
+/** The field of a group's `seen` with the time when the issue was last read without using anything stored. */
 const WHOLE = 'whole'
 
-/** One reading of one repository, from a look at it to the last batch. */
+/** Reads one repository, from the changes that were found to the last batch. */
 export class RepositoryReading {
   readonly #context: ReadContext
-  readonly #kept: Kept
-  readonly #look: ChangesFound
-  /** Of everything kept, as this reading leaves it. */
+  readonly #stored: Kept
+  readonly #changes: Changes
+  /** The versions of all groups that are stored, including those of earlier batches of this reading. */
   #versions = new Map<string, string>()
-  /** Those of issues, and their comments: counted as they change, for there may be many. */
+  /** Kept up to date with `#versions`, because counting would take a pass over all of them. */
   readonly #counts = { issues: 0, comments: 0 }
   readonly #edited: Set<number>
   #read = 0
   #total: number
 
-  constructor(context: ReadContext, kept: Kept, look: ChangesFound) {
+  constructor(context: ReadContext, stored: Kept, changes: Changes) {
     this.#context = context
-    this.#kept = kept
-    this.#look = look
-    this.#edited = new Set(look.edited)
-    this.#total = look.issues ?? 0
+    this.#stored = stored
+    this.#changes = changes
+    this.#edited = new Set(changes.edited)
+    this.#total = changes.issues ?? 0
   }
 
   async *batches(): AsyncGenerator<Batch> {
-    const { changedSides, moved } = this.#look
+    const { changedMetadata, changedIssues } = this.#changes
     const stale = await this.#loadVersions()
-    yield this.#batch(changedSides, stale)
-    const issues = moved ? this.#readMoved(moved) : this.#readAll()
-    for await (const batch of issues) yield batch
+    yield this.#batch(changedMetadata, stale)
+    yield* changedIssues ? this.#readChanged(changedIssues) : this.#readAll()
     yield this.#batch([], [], true)
   }
 
-  /** What is kept of another repository of the same name, or by an older reader, goes; its keys are returned. */
+  /** Returns the keys of groups to remove: those of another repository of the same name, or in an older format. */
   async #loadVersions(): Promise<string[]> {
-    const cursor = cursorOf(this.#kept.cursor)
-    const isSame = cursor?.repositoryId === this.#look.repositoryId
+    const cursor = cursorOf(this.#stored.cursor)
+    const isSame = cursor?.repositoryId === this.#changes.repositoryId
     const stale: string[] = []
-    const now = new Set(this.#look.sides.map(({ key }) => key))
-    for await (const { key, version } of this.#kept.versions()) {
+    const current = new Set(this.#changes.metadata.map(({ key }) => key))
+    for await (const { key, version } of this.#stored.versions()) {
       if (isSame) this.#setVersion(key, version)
-      else if (!now.has(key)) stale.push(key)
+      else if (!current.has(key)) stale.push(key)
     }
     return stale
   }
@@ -71,15 +68,15 @@ export class RepositoryReading {
     for (const { key, version } of put) this.#setVersion(key, version)
     for (const key of remove) {
       this.#setVersion(key, undefined)
-      if (isIssue(key)) this.#context.notes.forgetMissing(Number(key.slice(6)))
+      if (isIssue(key)) this.#context.notes.removeMissing(numberOf(key))
     }
-    const { repositoryId, off } = this.#look
-    const { asOf, wholeSince } = { ...this.#look, ...off }
+    const { repositoryId, off } = this.#changes
+    const { asOf, wholeSince } = { ...this.#changes, ...off }
     const counts = this.#counts
-    const isOlder = counts.issues > 0 && wholeSince < asOf
-    const notes = [...this.#context.notes.all(), ...(isOlder ? [notReported(wholeSince)] : [])]
+    const hasOlder = counts.issues > 0 && wholeSince < asOf
+    const notes = [...this.#context.notes.all(), ...(hasOlder ? [notReported(wholeSince)] : [])]
     const stamp = isComplete ? this.#stamp() : ''
-    const since = off?.since ?? (isComplete ? asOf : this.#look.since)
+    const since = off?.since ?? (isComplete ? asOf : this.#changes.since)
     const times = { asOf, since, wholeSince }
     const cursor = cursorText({ repositoryId, ...times, isComplete, stamp, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
@@ -95,7 +92,7 @@ export class RepositoryReading {
     this.#counts.comments += commentsIn(version ?? '') - commentsIn(before ?? '')
   }
 
-  /** The same for the same facts, in whatever order they were read. */
+  /** Depends only on the facts, not on the order in which they were read. */
   #stamp(): string {
     const digest = createHash('sha256')
     for (const key of [...this.#versions.keys()].sort())
@@ -103,115 +100,103 @@ export class RepositoryReading {
     return digest.digest('hex')
   }
 
-  /** Few enough to be known one by one: no listing, and all of it is newer than the look. */
-  async *#readMoved(moved: readonly Entry[]): AsyncGenerator<Batch> {
-    this.#total = moved.length
-    for (const page of batchesOf(moved, this.#context.forge.pageSize)) yield* this.#readPage(page)
+  async *#readChanged(issues: readonly JsonObject[]): AsyncGenerator<Batch> {
+    this.#total = issues.length
+    for (const page of batchesOf(issues, this.#context.forge.pageSize)) yield* this.#readPage(page)
   }
 
-  /** All issues are listed; those that are not as they were kept are read. */
+  /** Lists all issues and reads those that differ from the stored ones. */
   async *#readAll(): AsyncGenerator<Batch> {
     for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
       const listing: IssueListing = {
-        ...{ seen: new Set(), isSteady: true, total: undefined },
-        ...{ unusable: 0, hasAskedForGaps: false },
+        ...{ seen: new Set(), hasShrunk: false, total: undefined },
+        ...{ unusable: 0, hasTriedGaps: false },
       }
       for await (const { entries, total, unusable } of this.#listIssues()) {
         listing.unusable += unusable
-        if (total !== undefined && total < (listing.total ?? 0)) listing.isSteady = false
+        if (total !== undefined && total < (listing.total ?? 0)) listing.hasShrunk = true
         listing.total = total
         this.#total = total ?? this.#total
-        for (const issue of entries) listing.seen.add(numberIn(issue, 'number'))
+        for (const issue of entries) listing.seen.add(integerIn(issue, 'number'))
         yield* this.#readPage(entries)
       }
       yield* this.#readSince(listing)
-      yield* this.#readMissed(listing)
+      yield* this.#readGaps(listing)
       const missing = missingIn(listing)
-      const isLast = listings === MAX_LISTINGS && listing.hasAskedForGaps
-      if (!listing.isSteady || (missing > 0 && !isLast)) continue
-      // Neither listed nor given by number, three times: they are named as missing.
-      if (missing > 0) this.#context.notes.missing('issues', missing, undefined)
-      return yield* this.#removeGone(listing)
+      const isLast = listings === MAX_LISTINGS && listing.hasTriedGaps
+      if (listing.hasShrunk || (missing > 0 && !isLast)) continue
+      // Three listings and requests by number did not get them, so they are reported as missing.
+      if (missing > 0) this.#context.notes.addMissing('issues', missing, undefined)
+      return yield* this.#removeDeleted(listing)
     }
-    throw this.#neverSteady()
+    const { owner, name } = this.#context
+    const message = `the issues of ${owner}/${name} change faster than they can be listed, or are not all given`
+    throw new WaitUntil(Date.now() + 60_000, 'unreachable', message)
   }
 
-  async *#listIssues() {
+  #listIssues(since?: string) {
     const { forge, signal } = this.#context
-    const path = `${repositoryPath(this.#context)}/issues`
     const listing = {
-      path,
-      query: { state: 'all' },
+      path: `${repositoryPath(this.#context)}/issues`,
+      query: { state: 'all', ...(since && { since }) },
       limit: forge.pageSize,
-      keyOf: (issue: Entry) => numberIn(issue, 'number'),
-      isUsable: (issue: Entry) => numberIn(issue, 'number') > 0,
+      keyOf: (issue: JsonObject) => integerIn(issue, 'number'),
+      isUsable: (issue: JsonObject) => integerIn(issue, 'number') > 0,
     }
-    yield* pagesOf(forge.client, listing, signal)
+    return pagesOf(forge.client, listing, signal)
   }
 
-  /** What changed while the listing was read, or came after it had begun. */
+  /** Reads issues that were changed or created since the listing began. */
   async *#readSince({ seen }: IssueListing): AsyncGenerator<Batch> {
-    const { forge, signal } = this.#context
-    const since = new Date(this.#look.asOf - SETTLED_MS).toISOString().replace(/\.\d+Z$/, 'Z')
-    const path = `${repositoryPath(this.#context)}/issues`
-    const listing = { path, query: { state: 'all', since }, limit: forge.pageSize }
-    for await (const { entries } of pagesOf(forge.client, listing, signal)) {
-      // A forge that does not know `since` begins all over: the first listing has shown those.
+    const since = new Date(this.#changes.asOf - SETTLE_MS).toISOString().replace(/\.\d+Z$/, 'Z')
+    for await (const { entries } of this.#listIssues(since)) {
+      // A forge that ignores `since` lists all issues again.
       const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
       if (fresh.length === 0) return
-      for (const issue of fresh) seen.add(numberIn(issue, 'number'))
+      for (const issue of fresh) seen.add(integerIn(issue, 'number'))
       yield* this.#readPage(fresh)
     }
   }
 
   /**
-   * Old versions put issues of the same second in any order, and thereby some on no page; any version may fail to put an entry
-   * together. Those are asked for by number.
+   * Requests issues by number that the listing did not contain. Old versions order issues of the same second randomly, so that some
+   * are on no page, and any version may fail to render an entry.
    */
-  async *#readMissed(listing: IssueListing): AsyncGenerator<Batch> {
-    const { seen, isSteady } = listing
-    const missing = missingIn(listing)
-    if (!isSteady || missing === 0) return
-    const most = [...seen].reduce((a, b) => Math.max(a, b), 0)
-    const found: Entry[] = []
-    let [gaps, absent] = [most - seen.size, 0]
-    // An entry that cannot be used may be of a number beyond those that were seen.
-    const isNear = (number: number) =>
-      number <= most || (listing.unusable > 0 && absent < ABSENT_IN_A_ROW)
-    for (let number = 1; isNear(number); number++) {
+  async *#readGaps(listing: IssueListing): AsyncGenerator<Batch> {
+    const { seen, hasShrunk } = listing
+    if (hasShrunk || missingIn(listing) === 0) return
+    const highest = [...seen].reduce((a, b) => Math.max(a, b), 0)
+    const found: JsonObject[] = []
+    let [gaps, absent] = [highest - seen.size, 0]
+    // An unusable entry may have a higher number than all others.
+    const mayExist = (number: number) =>
+      number <= highest || (listing.unusable > 0 && absent < MAX_ABSENT_IN_A_ROW)
+    for (let number = 1; mayExist(number); number++) {
       if (seen.has(number)) continue
-      if (number > most) gaps++
+      if (number > highest) gaps++
       if (gaps > MAX_GAPS) return
       const issue = await findIssue(this.#context, number)
       if (issue) found.push(issue)
-      absent = issue || number <= most ? 0 : absent + 1
+      absent = issue || number <= highest ? 0 : absent + 1
     }
-    listing.hasAskedForGaps = true
-    for (const issue of found) seen.add(numberIn(issue, 'number'))
+    listing.hasTriedGaps = true
+    for (const issue of found) seen.add(integerIn(issue, 'number'))
     listing.unusable = Math.max(0, listing.unusable - found.length)
     yield* this.#readPage(found)
   }
 
-  /** What is kept and was not listed is asked for: it is removed only where the forge says that it is gone. */
-  async *#removeGone({ seen }: IssueListing): AsyncGenerator<Batch> {
+  /** Removes stored issues that were not listed, if the forge confirms that they do not exist. */
+  async *#removeDeleted({ seen }: IssueListing): AsyncGenerator<Batch> {
     const remove: string[] = []
-    for (const key of [...this.#versions.keys()].filter(isIssue)) {
-      const number = Number(key.slice(6))
-      if (!seen.has(number) && (await findIssue(this.#context, number)) === undefined)
+    for (const key of [...this.#versions.keys()].filter(isIssue))
+      if (!seen.has(numberOf(key)) && !(await findIssue(this.#context, numberOf(key))))
         remove.push(key)
-    }
     if (remove.length > 0) yield this.#batch([], remove)
   }
 
-  #neverSteady(): WaitUntil {
-    const { owner, name } = this.#context
-    const words = `the issues of ${owner}/${name} change faster than they can be listed, or are not all given`
-    return new WaitUntil(Date.now() + 60_000, 'away', words)
-  }
-
-  /** Reads those of a page that are not as they were kept, with the people in them. */
-  async *#readPage(page: readonly Entry[]): AsyncGenerator<Batch> {
-    const changed: Entry[] = []
+  /** Reads the issues of a page that differ from the stored ones, with the people in them. */
+  async *#readPage(page: readonly JsonObject[]): AsyncGenerator<Batch> {
+    const changed: JsonObject[] = []
     for (const issue of page)
       if (this.#isChanged(issue) || (await this.#isOld(issue))) changed.push(issue)
     this.#read += page.length - changed.length
@@ -219,79 +204,78 @@ export class RepositoryReading {
     const put: Group[] = []
     const remove: string[] = []
     const { signal } = this.#context
-    await mapConcurrent(changed, { lanes: LANES, signal }, async (issue) => {
+    await mapConcurrent(changed, { lanes: CONCURRENT_ISSUES, signal }, async (issue) => {
       const group = await this.#readOne(issue)
       if (group) put.push(group)
       else if (this.#versions.has(issueKey(issue))) remove.push(issueKey(issue))
       this.#read++
     })
-    put.sort((a, b) => Number(a.key.slice(6)) - Number(b.key.slice(6)))
+    put.sort((a, b) => numberOf(a.key) - numberOf(b.key))
     yield this.#batch([...this.#newPeople(), ...put], remove)
   }
 
-  /** An edited comment leaves its issue as it was: the look has told of those, and each is read once for it. */
-  #isChanged(issue: Entry): boolean {
-    const isEdited = this.#edited.delete(numberIn(issue, 'number'))
+  /** An edited comment does not change its issue. Each issue of `#edited` is read once for that. */
+  #isChanged(issue: JsonObject): boolean {
+    const isEdited = this.#edited.delete(integerIn(issue, 'number'))
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
-  /** Whether it is to be read although the forge tells of no change. */
-  async #isOld(issue: Entry): Promise<boolean> {
-    const kept = this.#look.isRenewing ? await this.#kept.find(issueKey(issue)) : undefined
-    return kept !== undefined && !this.#isRenewed(kept)
+  /** Returns whether an issue must be read again because of changes that the forge does not report. */
+  async #isOld(issue: JsonObject): Promise<boolean> {
+    const stored = this.#changes.isRenewing ? await this.#stored.find(issueKey(issue)) : undefined
+    return stored !== undefined && !this.#isRenewed(stored)
   }
 
   #isRenewed({ seen }: Group): boolean {
-    return Number(seen?.[WHOLE] ?? 0) >= this.#look.wholeSince
+    return Number(seen?.[WHOLE] ?? 0) >= this.#changes.wholeSince
   }
 
   #newPeople(): Group[] {
     return this.#context.people
-      .take()
+      .takeNew()
       .map((user) => groupOf(`user/${user.login}`, { users: [user] }))
       .filter(({ key, version }) => this.#versions.get(key) !== version)
   }
 
-  async #readOne(listed: Entry): Promise<Group | undefined> {
+  async #readOne(listed: JsonObject): Promise<Group | undefined> {
     const issue = await this.#settled(listed)
     if (!issue) return undefined
     const found = this.#versions.has(issueKey(issue))
-      ? await this.#kept.find(issueKey(issue))
+      ? await this.#stored.find(issueKey(issue))
       : undefined
-    const kept = found && this.#isRenewed(found) ? found : undefined
-    const pull = this.#look.pulls.get(numberIn(issue, 'number'))
-    const isFresh = pull && textIn(pull, 'updated_at') === textIn(issue, 'updated_at')
-    const group = await readIssueGroup(this.#context, issue, kept, isFresh ? pull : undefined)
-    const whole = kept?.seen?.[WHOLE] ?? String(this.#look.asOf)
+    const stored = found && this.#isRenewed(found) ? found : undefined
+    const pull = this.#changes.pulls.get(integerIn(issue, 'number'))
+    const isFresh = pull && stringIn(pull, 'updated_at') === stringIn(issue, 'updated_at')
+    const group = await readIssueGroup(this.#context, issue, stored, isFresh ? pull : undefined)
+    const whole = stored?.seen?.[WHOLE] ?? String(this.#changes.asOf)
     return group && { ...group, seen: { ...group.seen, [WHOLE]: whole } }
   }
 
-  /** Waits out the second in which it was changed, and looks at it again. */
-  async #settled(issue: Entry): Promise<Entry | undefined> {
+  /** Waits until the second in which the issue was changed is over, and requests it again. */
+  async #settled(issue: JsonObject): Promise<JsonObject | undefined> {
     const { forge, signal } = this.#context
-    const age = forge.client.now() - Date.parse(textIn(issue, 'updated_at'))
-    if (!(age < SETTLED_MS) || age < -SETTLED_MS) return issue
-    await sleep(SETTLED_MS - age, undefined, { signal })
-    return findIssue(this.#context, numberIn(issue, 'number'))
+    const ageMs = forge.client.now() - Date.parse(stringIn(issue, 'updated_at'))
+    if (!(ageMs < SETTLE_MS) || ageMs < -SETTLE_MS) return issue
+    await sleep(SETTLE_MS - ageMs, undefined, { signal })
+    return findIssue(this.#context, integerIn(issue, 'number'))
   }
 }
 
-/**
- * What a listing has shown. Pages are cut anew for every request: what is deleted meanwhile pulls an issue over to the page
- * before, where nobody looks again, and the number of all goes down.
- */
 interface IssueListing {
+  /** Numbers of the issues that were listed or found otherwise. */
   seen: Set<number>
-  isSteady: boolean
+  /** Whether the total went down meanwhile. Then an issue may have moved to a page that was read before. */
+  hasShrunk: boolean
   total: number | undefined
   /** How many entries could not be used. */
   unusable: number
-  /** Whether each number that was not seen was asked for. */
-  hasAskedForGaps: boolean
+  /** Whether each number that was not seen was requested. */
+  hasTriedGaps: boolean
 }
 
-/** How many issues the forge counts or lists that were not seen. Without a count there are those that could not be used. */
+/** Returns how many issues the forge counts or lists that were not seen. */
 const missingIn = ({ seen, total, unusable }: IssueListing): number =>
   Math.max(unusable, (total ?? 0) - seen.size, 0)
 
 const isIssue = (key: string) => key.startsWith('issue/')
+const numberOf = (key: string) => Number(key.slice('issue/'.length))

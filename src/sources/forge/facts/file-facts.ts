@@ -1,20 +1,20 @@
 import { extname } from 'node:path'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
-import type { Entry } from '../client/forge-pages.ts'
 import {
   authorIn,
-  entryListIn,
-  flagIn,
-  textIn,
-  textOrNull,
+  booleanIn,
+  type JsonObject,
+  objectsIn,
+  stringIn,
+  stringOrNull,
   timeIn,
   timeOrNull,
 } from '../client/forge-values.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** A file as the forge lists it, or as a link in a text names it. */
+/** An attachment or release asset, as the forge lists it or as a link in a text names it. */
 export interface ListedFile {
   uuid: string
   name: string
@@ -22,23 +22,25 @@ export interface ListedFile {
   createdAt: string | null
 }
 
-/** The files of `assets`; `external` is told of those that are links to elsewhere and have no bytes here. */
-export function listedFiles(entry: Entry, external: () => void): ListedFile[] {
-  return entryListIn(entry, 'assets').flatMap((asset) => {
-    const uuid = textIn(asset, 'uuid').toLowerCase()
-    // Forgejo lets people name any address as an asset: it is not ours to ask.
-    if (textIn(asset, 'type') === 'external' || !UUID.test(uuid)) {
-      external()
+/** Returns the files of `assets`. Calls `onExternal` for each one that is a link to another host. */
+export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFile[] {
+  return objectsIn(entry, 'assets').flatMap((asset) => {
+    const uuid = stringIn(asset, 'uuid').toLowerCase()
+    // Forgejo accepts any URL as an asset. Fetching it could reach internal hosts.
+    if (stringIn(asset, 'type') === 'external' || !UUID.test(uuid)) {
+      onExternal()
       return []
     }
     const size = typeof asset.size === 'number' && asset.size >= 0 ? asset.size : null
-    return [{ uuid, name: textIn(asset, 'name'), size, createdAt: timeOrNull(asset, 'created_at') }]
+    return [
+      { uuid, name: stringIn(asset, 'name'), size, createdAt: timeOrNull(asset, 'created_at') },
+    ]
   })
 }
 
 const toFetch = (file: string, { uuid, size }: ListedFile): FileToFetch => ({
   file,
-  // Where a token counts in every version, for assets of releases too.
+  // In every version this path accepts a token, for release assets too.
   source: `/attachments/${uuid}`,
   size,
 })
@@ -51,7 +53,7 @@ export interface Attached {
 export function attachmentFact(
   repository: string,
   on: AttachedTo,
-  holder: Entry,
+  holder: JsonObject,
   listed: ListedFile,
 ): Attached {
   const name = fileName(listed.name)
@@ -78,13 +80,13 @@ export interface ReleaseWithFiles {
 
 export function releaseFact(
   repository: string,
-  release: Entry,
-  external: () => void,
+  release: JsonObject,
+  onExternal: () => void,
 ): ReleaseWithFiles {
-  const draft = flagIn(release, 'draft')
+  const draft = booleanIn(release, 'draft')
   const createdAt = timeIn(release, 'created_at')
   const files: FileToFetch[] = []
-  const assets = listedFiles(release, external).map((listed) => {
+  const assets = listedFiles(release, onExternal).map((listed) => {
     const name = fileName(listed.name)
     const file = `release_assets/${listed.uuid}/${name}`
     files.push(toFetch(file, listed))
@@ -92,13 +94,13 @@ export function releaseFact(
   })
   const fact: Release = {
     repository,
-    tag: textIn(release, 'tag_name'),
+    tag: stringIn(release, 'tag_name'),
     author: authorIn(release, 'author'),
-    name: textOrNull(release, 'name'),
-    body: textIn(release, 'body'),
+    name: stringOrNull(release, 'name'),
+    body: stringIn(release, 'body'),
     draft,
-    prerelease: flagIn(release, 'prerelease'),
-    target: textIn(release, 'target_commitish'),
+    prerelease: booleanIn(release, 'prerelease'),
+    target: stringIn(release, 'target_commitish'),
     assets,
     publishedAt: draft ? null : (timeOrNull(release, 'published_at') ?? createdAt),
     createdAt,
@@ -107,15 +109,14 @@ export function releaseFact(
   return { fact, files }
 }
 
-/** As people named it, but no path, nothing that a file system or a terminal would stumble over, and not too long. */
-export function fileName(said: string): string {
-  const plain = said.replace(/[\p{Cc}\p{Cf}/\\]/gu, '_').trim()
-  const short = shortened(plain, 200)
+/** Returns the name of a file without slashes and control characters, and with at most 200 bytes. */
+export function fileName(original: string): string {
+  const short = shorten(original.replace(/[\p{Cc}\p{Cf}/\\]/gu, '_').trim(), 200)
   return short === '' || short === '.' || short === '..' ? 'file' : short
 }
 
-/** Keeps the end, which tells what it is. */
-function shortened(name: string, bytes: number): string {
+/** Shortens a name and keeps its extension. */
+function shorten(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   const end = extname(name).slice(0, 20)
   let start = name.slice(0, name.length - end.length)
@@ -149,6 +150,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 }
 
-/** By its ending: a forge does not say before the bytes come. */
+/** Guesses the content type by the extension. A forge sends the type only with the bytes. */
 export const contentTypeOf = (name: string): string =>
   TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream'

@@ -13,10 +13,10 @@ import type { Reaction } from '../../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../../records/facts.ts'
 import { addressesAt, writeAnyRecord } from '../../../records/test-records.ts'
 import { writeRecord } from '../../../records/write-records.ts'
-import type { Entry } from '../client/forge-pages.ts'
+import type { JsonObject } from '../client/forge-values.ts'
 import { releaseFact } from './file-facts.ts'
 import { commentFact, issueFact, reactionFacts } from './issue-facts.ts'
-import { pullFact, reviewFact, reviewState, reviewTalk } from './pull-facts.ts'
+import { pullFact, reviewComments, reviewFact, reviewState } from './pull-facts.ts'
 import { milestoneFact, repositoryFact } from './repository-facts.ts'
 
 /**
@@ -49,30 +49,30 @@ const REPOSITORY = `${OWNER}/${NAME}`
 
 /** The few things that a forge says in other words than GitHub. */
 const asForge = {
-  milestone: (milestone: Entry): Entry => ({ ...milestone, id: milestone.number }),
-  discussed: (issue: Entry): Entry => ({
+  milestone: (milestone: JsonObject): JsonObject => ({ ...milestone, id: milestone.number }),
+  discussed: (issue: JsonObject): JsonObject => ({
     ...issue,
-    milestone: issue.milestone && asForge.milestone(issue.milestone as Entry),
+    milestone: issue.milestone && asForge.milestone(issue.milestone as JsonObject),
     merged: typeof issue.merged_at === 'string',
   }),
-  review: (review: Entry): Entry => ({
+  review: (review: JsonObject): JsonObject => ({
     ...review,
     state:
       { COMMENTED: 'COMMENT', CHANGES_REQUESTED: 'REQUEST_CHANGES' }[review.state as string] ??
       review.state,
   }),
   /** A line of the file, not of the change. */
-  reviewComment(comment: Entry): Entry {
+  reviewComment(comment: JsonObject): JsonObject {
     const { side, line } = endOfHunk(comment.diff_hunk as string)!
     return { ...comment, [side === 'right' ? 'position' : 'original_position']: line }
   },
 }
 
 function reactionsTo(what: string, perPage: number): Reaction[] {
-  const all: Entry[] = []
+  const all: JsonObject[] = []
   for (let page = 1; ; page++) {
     const query = `page=${page}&per_page=${perPage}`
-    const more = recordedAnswer<Entry[]>(`/${what}/reactions?${query}`)
+    const more = recordedAnswer<JsonObject[]>(`/${what}/reactions?${query}`)
     all.push(...more)
     if (more.length === 0) return reactionFacts(all)
   }
@@ -86,17 +86,17 @@ function discussions(): Made {
   const comments = '/issues/2/comments?direction=asc&per_page=100&sort=created'
   const releases = '/releases?page=1&per_page=100'
   return {
-    milestones: recordedAnswer<Entry[]>(milestones).map((milestone) =>
+    milestones: recordedAnswer<JsonObject[]>(milestones).map((milestone) =>
       milestoneFact(REPOSITORY, asForge.milestone(milestone)),
     ),
-    issues: recordedAnswer<Entry[]>(issues).map((issue) =>
+    issues: recordedAnswer<JsonObject[]>(issues).map((issue) =>
       issueFact(REPOSITORY, asForge.discussed(issue), reactionsTo(`issues/${issue.number}`, 2)),
     ),
-    issue_comments: recordedAnswer<Entry[]>(comments).map((comment) => {
+    issue_comments: recordedAnswer<JsonObject[]>(comments).map((comment) => {
       const reactions = reactionsTo(`issues/comments/${comment.id}`, 100)
       return commentFact(REPOSITORY, { kind: 'issue', number: 2 }, comment, reactions)
     }),
-    releases: recordedAnswer<Entry[]>(releases).map(
+    releases: recordedAnswer<JsonObject[]>(releases).map(
       (release) => releaseFact(REPOSITORY, release, () => assert.fail('no external assets')).fact,
     ),
   }
@@ -110,16 +110,16 @@ function pulls(): Made {
     pull_request_review_comments: [] as FactsByKind['pull_request_review_comments'][],
   }
   const listed = '/pulls?direction=asc&page=1&per_page=2&sort=created&state=all'
-  for (const pull of recordedAnswer<Entry[]>(listed).map(asForge.discussed)) {
+  for (const pull of recordedAnswer<JsonObject[]>(listed).map(asForge.discussed)) {
     const at = `/pulls/${pull.number}/reviews`
-    const reviews = recordedAnswer<Entry[]>(`${at}?per_page=100`).map(asForge.review)
+    const reviews = recordedAnswer<JsonObject[]>(`${at}?per_page=100`).map(asForge.review)
     const answers = { repository: REPOSITORY, issue: pull, pull, reviews }
     made.pull_requests.push(pullFact(answers, reactionsTo(`issues/${pull.number}`, 2)))
     for (const review of reviews) {
       made.pull_request_reviews.push(reviewFact(answers, review, reviewState(review)!))
-      const said = recordedAnswer<Entry[]>(`${at}/${review.id}/comments?per_page=100`)
+      const said = recordedAnswer<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
       const comments = said.map(asForge.reviewComment)
-      const talk = reviewTalk(answers, review, comments, (id) =>
+      const talk = reviewComments(answers, review, comments, (id) =>
         reactionsTo(`pulls/comments/${id}`, 100),
       )
       made.pull_request_review_threads.push(...talk.threads)
@@ -150,10 +150,10 @@ function ours(): Record<string, Json[]> {
     ],
   )
   const repository = repositoryFact({
-    repository: recordedAnswer<Entry>(''),
+    repository: recordedAnswer<JsonObject>(''),
     owner: OWNER,
     name: NAME,
-    labels: recordedAnswer<Entry[]>('/labels?page=1&per_page=100'),
+    labels: recordedAnswer<JsonObject[]>('/labels?page=1&per_page=100'),
     collaborators: [],
   })
   const { labels } = writeRecord('repositories', repository, GITHUB)

@@ -1,33 +1,37 @@
-import type { Discussed, Reaction } from '../../../records/fact.ts'
-import type { Issue, IssueComment } from '../../../records/issue.ts'
-import type { Entry } from '../client/forge-pages.ts'
+import type { Author, Discussed, Reaction } from '../../../records/fact.ts'
+import type { Issue, IssueComment, IssueEvent } from '../../../records/issue.ts'
 import {
   authorIn,
-  entryIn,
-  entryListIn,
+  booleanIn,
+  commitIn,
+  GHOST,
+  integerIn,
+  type JsonObject,
   loginOf,
-  numberIn,
-  textIn,
+  objectIn,
+  objectsIn,
+  stringIn,
   timeIn,
   timeOrNull,
 } from '../client/forge-values.ts'
+import { partyOf } from './people-facts.ts'
 
-export const isPull = (issue: Entry): boolean => entryIn(issue, 'pull_request') !== undefined
+export const isPull = (issue: JsonObject): boolean => objectIn(issue, 'pull_request') !== undefined
 
-export const discussedBy = (issue: Entry): Discussed => ({
+export const discussedBy = (issue: JsonObject): Discussed => ({
   kind: isPull(issue) ? 'pull_request' : 'issue',
-  number: numberIn(issue, 'number'),
+  number: integerIn(issue, 'number'),
 })
 
-/** What an issue and a pull request have in common. */
-export const commonFacts = (issue: Entry, reactions: readonly Reaction[]) => ({
-  number: numberIn(issue, 'number'),
+/** Returns the fields that issues and pull requests have in common. */
+export const commonFacts = (issue: JsonObject, reactions: readonly Reaction[]) => ({
+  number: integerIn(issue, 'number'),
   author: authorIn(issue, 'user'),
-  title: textIn(issue, 'title'),
-  body: textIn(issue, 'body'),
+  title: stringIn(issue, 'title'),
+  body: stringIn(issue, 'body'),
   assignees: assigneesOf(issue),
   milestone: milestoneOf(issue),
-  labels: [...new Set(entryListIn(issue, 'labels').map((label) => textIn(label, 'name')))],
+  labels: [...new Set(objectsIn(issue, 'labels').map((label) => stringIn(label, 'name')))],
   reactions,
   closedAt: closedAt(issue),
   createdAt: timeIn(issue, 'created_at'),
@@ -35,7 +39,7 @@ export const commonFacts = (issue: Entry, reactions: readonly Reaction[]) => ({
 
 export const issueFact = (
   repository: string,
-  issue: Entry,
+  issue: JsonObject,
   reactions: readonly Reaction[],
 ): Issue => ({
   repository,
@@ -43,45 +47,246 @@ export const issueFact = (
   updatedAt: timeIn(issue, 'updated_at'),
 })
 
-/** Old versions say one assignee, newer ones all of them. */
-function assigneesOf(issue: Entry): string[] {
-  const all = entryListIn(issue, 'assignees').map(loginOf)
-  const one = entryIn(issue, 'assignee')
+/** Old versions send one assignee, newer ones all of them. */
+function assigneesOf(issue: JsonObject): string[] {
+  const all = objectsIn(issue, 'assignees').map(loginOf)
+  const one = objectIn(issue, 'assignee')
   return [...new Set(all.length === 0 && one ? [loginOf(one)] : all)]
 }
 
-const milestoneOf = (issue: Entry): number | null => {
-  const milestone = entryIn(issue, 'milestone')
-  return milestone ? numberIn(milestone, 'id') || null : null
+const milestoneOf = (issue: JsonObject): number | null => {
+  const milestone = objectIn(issue, 'milestone')
+  return milestone ? integerIn(milestone, 'id') || null : null
 }
 
-/** The state decides: a reopened issue may keep the time of its last end. */
-export function closedAt(issue: Entry): string | null {
-  if (textIn(issue, 'state') !== 'closed') return null
+/** A reopened issue may still have the time when it was closed, so the state decides. */
+export function closedAt(issue: JsonObject): string | null {
+  if (stringIn(issue, 'state') !== 'closed') return null
   return timeOrNull(issue, 'closed_at') ?? timeIn(issue, 'updated_at')
 }
 
 export const commentFact = (
   repository: string,
   on: Discussed,
-  comment: Entry,
+  comment: JsonObject,
   reactions: readonly Reaction[],
 ): IssueComment => ({
   repository,
-  id: numberIn(comment, 'id'),
+  id: integerIn(comment, 'id'),
   on,
   author: authorIn(comment, 'user'),
-  body: textIn(comment, 'body'),
+  body: stringIn(comment, 'body'),
   reactions,
   createdAt: timeIn(comment, 'created_at'),
 })
 
-export const reactionFacts = (reactions: readonly Entry[]): Reaction[] =>
+export const reactionFacts = (reactions: readonly JsonObject[]): Reaction[] =>
   reactions.map((reaction) => ({
     author: authorIn(reaction, 'user'),
-    content: textIn(reaction, 'content'),
+    content: stringIn(reaction, 'content'),
     createdAt: timeIn(reaction, 'created_at'),
   }))
 
-export const reactionKey = (reaction: Entry): string =>
-  `${authorIn(reaction, 'user')} ${textIn(reaction, 'content')} ${textIn(reaction, 'created_at')}`
+export const reactionKey = (reaction: JsonObject): string =>
+  `${authorIn(reaction, 'user')} ${stringIn(reaction, 'content')} ${stringIn(reaction, 'created_at')}`
+
+export interface EventContext {
+  /** `owner/name` */
+  repository: string
+  issue: JsonObject
+  /** Undefined for an issue. */
+  pull: JsonObject | undefined
+  /** Called for entries that archives cannot represent, or whose subject was deleted. */
+  onSkipped: (what: string) => void
+}
+
+type Details = Omit<IssueEvent, 'repository' | 'id' | 'on' | 'actor' | 'createdAt'>
+
+/**
+ * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself: old versions
+ * have no timeline, and neither have issues that were imported from another host.
+ */
+export function eventFacts(context: EventContext, timeline: readonly JsonObject[]): IssueEvent[] {
+  const on = discussedBy(context.issue)
+  const events = timeline.flatMap((entry) =>
+    detailsOf(entry, context).map((details, n) => ({
+      repository: context.repository,
+      // One entry may be two events, and each needs an id.
+      id: integerIn(entry, 'id') * 10 + n,
+      on,
+      actor: authorIn(entry, 'user'),
+      createdAt: timeIn(entry, 'created_at'),
+      ...details,
+    })),
+  )
+  return [...events, ...missingEvents(context, on, events)]
+}
+
+function detailsOf(entry: JsonObject, context: EventContext): Details[] {
+  const { repository, pull, onSkipped } = context
+  const [owner = ''] = repository.split('/')
+  const subject = () =>
+    partyOf(objectIn(entry, 'assignee'), objectIn(entry, 'assignee_team'), owner)
+  const isRemoved = booleanIn(entry, 'removed_assignee')
+  const type = stringIn(entry, 'type')
+  switch (type) {
+    case 'close':
+      return [{ event: 'closed', commit: null }]
+    case 'merge_pull':
+      return mergedDetails(repository, pull)
+    case 'commit_ref':
+      return [
+        {
+          event: 'referenced',
+          commit: commitIn(entry, 'ref_commit_sha'),
+          commitRepository: repository,
+        },
+      ]
+    case 'label':
+      return labelDetails(entry, onSkipped)
+    case 'milestone':
+      return milestoneDetails(entry, onSkipped)
+    case 'assignees':
+      return [{ event: isRemoved ? 'unassigned' : 'assigned', subject: subject() }]
+    case 'review_request':
+      return [
+        { event: isRemoved ? 'review_request_removed' : 'review_requested', subject: subject() },
+      ]
+    case 'change_title':
+      return [renamed('renamed', stringIn(entry, 'old_title'), stringIn(entry, 'new_title'))]
+    case 'change_target_branch':
+      return [renamed('base_ref_changed', stringIn(entry, 'old_ref'), stringIn(entry, 'new_ref'))]
+    case 'pull_push':
+      return forcePushDetails(entry, repository, pull)
+    default:
+      if (WITHOUT_DETAILS[type]) return [{ event: WITHOUT_DETAILS[type] }]
+      if (!NOT_EVENTS.has(type)) onSkipped(`timeline entries of kind ${type || 'unknown'}`)
+      return []
+  }
+}
+
+const WITHOUT_DETAILS: Readonly<Record<string, string>> = {
+  reopen: 'reopened',
+  delete_branch: 'head_ref_deleted',
+  lock: 'locked',
+  unlock: 'unlocked',
+  pin: 'pinned',
+  unpin: 'unpinned',
+}
+
+/** Comments and reviews are separate facts. Archives have no event for a mention in another issue. */
+const NOT_EVENTS = new Set([
+  ...['comment', 'code', 'review', 'dismiss_review'],
+  ...['issue_ref', 'comment_ref', 'pull_ref'],
+])
+
+const renamed = (event: string, from: string, to: string): Details => ({
+  event,
+  renamed: { from, to },
+})
+
+/** Gitea has one entry for a merge, archives have two events. */
+const mergedDetails = (repository: string, pull: JsonObject | undefined): Details[] => [
+  {
+    event: 'merged',
+    commit: pull ? commitIn(pull, 'merge_commit_sha') : null,
+    commitRepository: repository,
+  },
+  { event: 'closed', commit: null },
+]
+
+function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
+  const label = objectIn(entry, 'label')
+  if (!label) {
+    onSkipped('events of labels that are deleted')
+    return []
+  }
+  const color = labelColor(label)
+  return [
+    {
+      event: stringIn(entry, 'body') === '1' ? 'labeled' : 'unlabeled',
+      label: { name: stringIn(label, 'name'), color, textColor: textColorOn(color) },
+    },
+  ]
+}
+
+function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
+  const before = objectIn(entry, 'old_milestone')
+  const after = objectIn(entry, 'milestone')
+  if (!before && !after) onSkipped('events of milestones that are deleted')
+  return [
+    ...(before ? [{ event: 'demilestoned', milestoneTitle: stringIn(before, 'title') }] : []),
+    ...(after ? [{ event: 'milestoned', milestoneTitle: stringIn(after, 'title') }] : []),
+  ]
+}
+
+/** Returns no event for an ordinary push, because the commits themselves show it. */
+function forcePushDetails(
+  entry: JsonObject,
+  repository: string,
+  pull: JsonObject | undefined,
+): Details[] {
+  const { is_force_push, commit_ids } = parsePushBody(stringIn(entry, 'body'))
+  const [before, after] = Array.isArray(commit_ids) ? commit_ids : []
+  if (is_force_push !== true || typeof before !== 'string' || typeof after !== 'string') return []
+  const head = pull && objectIn(pull, 'head')
+  const ref = head ? stringIn(head, 'ref') : ''
+  return [
+    {
+      event: 'head_ref_force_pushed',
+      forcePush: { ref, before, after },
+      commitRepository: repository,
+    },
+  ]
+}
+
+function parsePushBody(text: string): { is_force_push?: unknown; commit_ids?: unknown } {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** Returns the events that the timeline lacks but the state of the issue implies. The actor is known only for a merge. */
+function missingEvents(
+  { repository, issue, pull }: EventContext,
+  on: Discussed,
+  events: readonly IssueEvent[],
+): IssueEvent[] {
+  const added: IssueEvent[] = []
+  const add = (n: number, actor: Author, createdAt: string, details: Details) =>
+    added.push({
+      repository,
+      id: integerIn(issue, 'id') * 10 + n,
+      on,
+      actor,
+      createdAt,
+      ...details,
+    })
+  const last = (...names: string[]) => events.findLast(({ event }) => names.includes(event))?.event
+  const mergedAt = pull && booleanIn(pull, 'merged') ? timeOrNull(pull, 'merged_at') : null
+  const merger = mergedAt && pull ? authorIn(pull, 'merged_by') : GHOST
+  const [merged, closed] = mergedDetails(repository, pull)
+  if (mergedAt && last('merged') === undefined) add(8, merger, mergedAt, merged!)
+  const closedSince = closedAt(issue)
+  if (closedSince && last('closed', 'reopened') !== 'closed')
+    add(9, merger, mergedAt ?? closedSince, closed!)
+  if (booleanIn(issue, 'is_locked') && last('locked', 'unlocked') !== 'locked')
+    add(7, GHOST, timeIn(issue, 'updated_at'), { event: 'locked' })
+  return added
+}
+
+/** Returns six hex digits. Gitea 1.15 may send `#` before them. */
+export function labelColor(label: JsonObject): string {
+  const color = stringIn(label, 'color').replace(/^#/, '').toLowerCase()
+  return /^[0-9a-f]{6}$/.test(color) ? color : 'ededed'
+}
+
+/** Returns black for light colours and white for dark ones. */
+function textColorOn(color: string): string {
+  const [red = 0, green = 0, blue = 0] = [0, 2, 4].map((at) =>
+    Number.parseInt(color.slice(at, at + 2), 16),
+  )
+  return (red * 299 + green * 587 + blue * 114) / 1000 >= 128 ? '000000' : 'ffffff'
+}

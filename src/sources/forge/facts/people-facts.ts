@@ -1,76 +1,76 @@
 import { BEGINNING_OF_TIME, type Reviewer } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import type { Entry } from '../client/forge-pages.ts'
 import {
-  entryIn,
-  entryListIn,
   GHOST,
+  type JsonObject,
   loginOf,
-  numberIn,
+  objectIn,
+  objectsIn,
   organizationLogin,
-  textIn,
-  textOrNull,
+  stringIn,
+  stringOrNull,
   timeIn,
 } from '../client/forge-values.ts'
 
 const GHOST_USER: User = { ...unknownUser(GHOST), name: 'Deleted user' }
 
-/** An e-mail address is never among them: only a migration's owner has theirs, and that is not for the forge's reader to tell. */
-export function userFact(user: Entry): User {
+/** Leaves out the e-mail address, because an archive contains only that of the migration's owner. */
+export function userFact(user: JsonObject): User {
   if (loginOf(user) === GHOST) return GHOST_USER
   return {
     login: loginOf(user),
-    name: textOrNull(user, 'full_name'),
-    bio: textOrNull(user, 'description'),
+    name: stringOrNull(user, 'full_name'),
+    bio: stringOrNull(user, 'description'),
     company: null,
-    website: textOrNull(user, 'website'),
-    location: textOrNull(user, 'location'),
+    website: stringOrNull(user, 'website'),
+    location: stringOrNull(user, 'location'),
     emails: [],
-    avatar: textOrNull(user, 'avatar_url'),
+    avatar: stringOrNull(user, 'avatar_url'),
     createdAt: timeIn(user, 'created'),
   }
 }
 
-/** Everyone that a fact was made from: each gets a record of their own. Organizations that own a fork are no people. */
+/** Collects the users that appear in responses, because each of them needs a record. */
 export class People {
   readonly #taken = new Set<string>()
-  readonly #met = new Map<string, User>()
+  readonly #new = new Map<string, User>()
 
-  /** Everybody in a part of an answer, however deep, but for owners of repositories. */
-  meet(value: unknown): void {
-    if (Array.isArray(value)) for (const each of value) this.meet(each)
-    else if (typeof value === 'object' && value !== null) this.#meetIn(value as Entry)
+  /** Adds all users in a part of a response, at any depth, except owners of repositories. */
+  collect(value: unknown): void {
+    if (Array.isArray(value)) for (const each of value) this.collect(each)
+    else if (typeof value === 'object' && value !== null) this.#collectIn(value as JsonObject)
   }
 
-  meetGhost(): void {
+  addGhost(): void {
     this.#add(GHOST_USER)
   }
 
-  /** Those who were met since the last call, and never before. */
-  take(): User[] {
-    const users = [...this.#met.values()]
+  /** Returns the users that no earlier call has returned. */
+  takeNew(): User[] {
+    const users = [...this.#new.values()]
     for (const { login } of users) this.#taken.add(login)
-    this.#met.clear()
+    this.#new.clear()
     return users
   }
 
   #add(user: User): void {
-    if (!this.#taken.has(user.login)) this.#met.set(user.login, user)
+    if (!this.#taken.has(user.login)) this.#new.set(user.login, user)
   }
 
-  #meetIn(entry: Entry): void {
-    if (isUser(entry)) this.#add(userFact(entry))
+  #collectIn(object: JsonObject): void {
+    if (isUser(object)) this.#add(userFact(object))
     else
-      for (const [name, each] of Object.entries(entry)) {
-        if (name === 'user' && each === null) this.meetGhost()
-        if (!NOT_PEOPLE.has(name)) this.meet(each)
+      for (const [name, value] of Object.entries(object)) {
+        if (name === 'user' && value === null) this.addGhost()
+        if (!NOT_SEARCHED.has(name)) this.collect(value)
       }
   }
 }
 
-const NOT_PEOPLE = new Set(['repo', 'repository', 'organization', 'ref_issue', 'dependent_issue'])
+/** The owner of a fork may be an organization, and other issues are read by themselves. */
+const NOT_SEARCHED = new Set(['repo', 'repository', 'organization', 'ref_issue', 'dependent_issue'])
 
-const isUser = (entry: Entry) =>
+const isUser = (entry: JsonObject) =>
   typeof entry.id === 'number' && typeof entry.login === 'string' && 'avatar_url' in entry
 
 export const slugOf = (name: string): string =>
@@ -79,21 +79,26 @@ export const slugOf = (name: string): string =>
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^-+|-+$/g, '') || 'team'
 
-export function partyOf(user: Entry | undefined, team: Entry | undefined, owner: string): Reviewer {
+/** Returns a user, or a team if there is no user. */
+export function partyOf(
+  user: JsonObject | undefined,
+  team: JsonObject | undefined,
+  owner: string,
+): Reviewer {
   if (!team || user) return { kind: 'user', login: loginOf(user) }
   return {
     kind: 'team',
     organization: organizationOf(team, owner),
-    slug: slugOf(textIn(team, 'name')),
+    slug: slugOf(stringIn(team, 'name')),
   }
 }
 
-const organizationOf = (team: Entry, owner: string): string => {
-  const said = entryIn(team, 'organization')
-  return (said && organizationLogin(said)) || owner
+const organizationOf = (team: JsonObject, owner: string): string => {
+  const organization = objectIn(team, 'organization')
+  return (organization && organizationLogin(organization)) || owner
 }
 
-/** What a team's permission is called in archives. */
+/** GitHub's names for the permissions of a team. */
 const ACCESS: Readonly<Record<string, string>> = {
   read: 'pull',
   write: 'push',
@@ -102,12 +107,12 @@ const ACCESS: Readonly<Record<string, string>> = {
 }
 
 export interface OrganizationAnswers {
-  organization: Entry
-  members: readonly Entry[]
-  teams: readonly { team: Entry; members: readonly Entry[] }[]
+  organization: JsonObject
+  members: readonly JsonObject[]
+  teams: readonly { team: JsonObject; members: readonly JsonObject[] }[]
 }
 
-/** Only who is in the team of the owners owns the organization, whatever they may do with repositories. */
+/** The owners of an organization are the members of its team of owners. */
 export function organizationFact({
   organization,
   members,
@@ -116,14 +121,14 @@ export function organizationFact({
   const owners = new Set(
     teams.filter(({ team }) => isOwners(team)).flatMap(({ members }) => members.map(loginOf)),
   )
-  // Who is in a team is a member, though a list of members may leave out who hides that.
+  // Members may hide their membership from the list of members, but not from the teams.
   const logins = new Set([members, ...teams.map((each) => each.members)].flat().map(loginOf))
   return {
     login: organizationLogin(organization),
-    name: textOrNull(organization, 'full_name'),
-    description: textOrNull(organization, 'description'),
-    website: textOrNull(organization, 'website'),
-    location: textOrNull(organization, 'location'),
+    name: stringOrNull(organization, 'full_name'),
+    description: stringOrNull(organization, 'description'),
+    website: stringOrNull(organization, 'website'),
+    location: stringOrNull(organization, 'location'),
     email: null,
     members: [...logins].sort().map((login) => ({
       login,
@@ -134,15 +139,19 @@ export function organizationFact({
   }
 }
 
-export const isOwners = (team: Entry) =>
-  textIn(team, 'permission') === 'owner' || textIn(team, 'name') === 'Owners'
+export const isOwners = (team: JsonObject) =>
+  stringIn(team, 'permission') === 'owner' || stringIn(team, 'name') === 'Owners'
 
-export const teamFact = (organization: string, team: Entry, members: readonly Entry[]): Team => ({
+export const teamFact = (
+  organization: string,
+  team: JsonObject,
+  members: readonly JsonObject[],
+): Team => ({
   organization,
-  slug: slugOf(textIn(team, 'name')),
-  name: textIn(team, 'name'),
-  description: textOrNull(team, 'description'),
-  privacy: textIn(team, 'visibility') === 'private' ? 'secret' : 'closed',
+  slug: slugOf(stringIn(team, 'name')),
+  name: stringIn(team, 'name'),
+  description: stringOrNull(team, 'description'),
+  privacy: stringIn(team, 'visibility') === 'private' ? 'secret' : 'closed',
   parent: null,
   permissions: [],
   members: members.map((member) => ({
@@ -152,22 +161,20 @@ export const teamFact = (organization: string, team: Entry, members: readonly En
   createdAt: BEGINNING_OF_TIME,
 })
 
-export const teamAccess = (teams: readonly Entry[]): { slug: string; access: string }[] =>
+export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access: string }[] =>
   teams.map((team) => ({
-    slug: slugOf(textIn(team, 'name')),
+    slug: slugOf(stringIn(team, 'name')),
     access: ACCESS[accessOf(team)] ?? 'pull',
   }))
 
-/** Since 1.18 a team may have one permission for each unit, and `none` in all: what it may do with code counts then. */
-function accessOf(team: Entry): string {
-  const said = textIn(team, 'permission')
-  if (said !== 'none' && said !== '') return said
-  return textIn(entryIn(team, 'units_map') ?? {}, 'repo.code')
+/** Since 1.18 a team may have a permission for each unit, and `none` as a whole. Then its permission for code counts. */
+function accessOf(team: JsonObject): string {
+  const permission = stringIn(team, 'permission')
+  if (permission !== 'none' && permission !== '') return permission
+  return stringIn(objectIn(team, 'units_map') ?? {}, 'repo.code')
 }
 
-export const requestedReviewers = (pull: Entry, owner: string): Reviewer[] => [
-  ...entryListIn(pull, 'requested_reviewers').map((user) => partyOf(user, undefined, owner)),
-  ...entryListIn(pull, 'requested_reviewers_teams').map((team) => partyOf(undefined, team, owner)),
+export const requestedReviewers = (pull: JsonObject, owner: string): Reviewer[] => [
+  ...objectsIn(pull, 'requested_reviewers').map((user) => partyOf(user, undefined, owner)),
+  ...objectsIn(pull, 'requested_reviewers_teams').map((team) => partyOf(undefined, team, owner)),
 ]
-
-export const idOf = (entry: Entry): number => numberIn(entry, 'id')

@@ -8,16 +8,16 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import type { Entry } from '../client/forge-pages.ts'
 import {
   authorIn,
+  booleanIn,
   commitIn,
-  entryIn,
-  flagIn,
+  integerIn,
+  type JsonObject,
   loginOf,
-  numberIn,
-  textIn,
-  textOrNull,
+  objectIn,
+  stringIn,
+  stringOrNull,
   timeIn,
   timeOrNull,
 } from '../client/forge-values.ts'
@@ -29,20 +29,20 @@ const NO_COMMIT = '0'.repeat(40)
 export interface PullAnswers {
   /** `owner/name` */
   repository: string
-  issue: Entry
-  pull: Entry
-  reviews: readonly Entry[]
+  issue: JsonObject
+  pull: JsonObject
+  reviews: readonly JsonObject[]
 }
 
 export function pullFact(answers: PullAnswers, reactions: readonly Reaction[]): PullRequest {
   const { repository, issue, pull } = answers
-  const base = entryIn(pull, 'base') ?? {}
-  const isMerged = flagIn(pull, 'merged')
+  const base = objectIn(pull, 'base') ?? {}
+  const isMerged = booleanIn(pull, 'merged')
   return {
     repository,
     ...commonFacts(issue, reactions),
     base: {
-      ref: textIn(base, 'ref') || textIn(base, 'label'),
+      ref: stringIn(base, 'ref') || stringIn(base, 'label'),
       sha: commitIn(base, 'sha') ?? NO_COMMIT,
     },
     head: headOf(answers),
@@ -54,29 +54,29 @@ export function pullFact(answers: PullAnswers, reactions: readonly Reaction[]): 
   }
 }
 
-/** Once the fork is gone, `ref` is `refs/pull/N/head`, and only `label` still has the name of the branch. */
+/** If the fork was deleted, `ref` is `refs/pull/N/head`, and only `label` has the name of the branch. */
 function headOf({ issue, pull }: PullAnswers): PullRequestHead {
-  const head = entryIn(pull, 'head') ?? {}
-  const from = entryIn(head, 'repo')
-  const ref = textIn(head, 'ref')
+  const head = objectIn(pull, 'head') ?? {}
+  const from = objectIn(head, 'repo')
+  const ref = stringIn(head, 'ref')
   return {
-    ref: ref.startsWith('refs/') ? textIn(head, 'label') || ref : ref,
+    ref: ref.startsWith('refs/') ? stringIn(head, 'label') || ref : ref,
     sha: commitIn(head, 'sha') ?? NO_COMMIT,
-    owner: from ? loginOf(entryIn(from, 'owner')) : authorIn(issue, 'user'),
-    repository: from ? textOrNull(from, 'full_name') : null,
+    owner: from ? loginOf(objectIn(from, 'owner')) : authorIn(issue, 'user'),
+    repository: from ? stringOrNull(from, 'full_name') : null,
   }
 }
 
-/** Versions without `draft` go by how the title begins, as their pages do. */
-const isDraft = (pull: Entry): boolean =>
-  typeof pull.draft === 'boolean' ? pull.draft : /^\s*(wip:|\[wip\])/i.test(textIn(pull, 'title'))
+/** Versions without the field `draft` mark a draft by its title. */
+const isDraft = (pull: JsonObject): boolean =>
+  typeof pull.draft === 'boolean' ? pull.draft : /^\s*(wip:|\[wip\])/i.test(stringIn(pull, 'title'))
 
-/** Versions that do not name those who are asked have a review in the state of being asked for. */
+/** Versions without `requested_reviewers` have a review with the state REQUEST_REVIEW instead. */
 function reviewRequests({ repository, pull, reviews }: PullAnswers): ReviewRequest[] {
   const [owner = ''] = repository.split('/')
-  const asked = reviews.filter((review) => textIn(review, 'state') === 'REQUEST_REVIEW')
-  const fromReviews = asked.map((review) => ({
-    reviewer: partyOf(entryIn(review, 'user'), entryIn(review, 'team'), owner),
+  const requests = reviews.filter((review) => stringIn(review, 'state') === 'REQUEST_REVIEW')
+  const fromReviews = requests.map((review) => ({
+    reviewer: partyOf(objectIn(review, 'user'), objectIn(review, 'team'), owner),
     createdAt: timeIn(review, 'submitted_at'),
   }))
   const named = requestedReviewers(pull, owner).map((reviewer) => ({
@@ -94,10 +94,10 @@ function reviewRequests({ repository, pull, reviews }: PullAnswers): ReviewReque
   }))
 }
 
-/** Of a review that was sent. What is pending is nobody's business but its author's, and a request is no review. */
-export function reviewState(review: Entry): ReviewState | undefined {
-  const state = STATES[textIn(review, 'state')]
-  return state && flagIn(review, 'dismissed') ? 'dismissed' : state
+/** Returns undefined for a pending review, which only its author may see, and for a request for a review. */
+export function reviewState(review: JsonObject): ReviewState | undefined {
+  const state = STATES[stringIn(review, 'state')]
+  return state && booleanIn(review, 'dismissed') ? 'dismissed' : state
 }
 
 const STATES: Readonly<Record<string, ReviewState>> = {
@@ -108,16 +108,16 @@ const STATES: Readonly<Record<string, ReviewState>> = {
 
 export function reviewFact(
   { repository, issue }: PullAnswers,
-  review: Entry,
+  review: JsonObject,
   state: ReviewState,
 ): Review {
   const submittedAt = timeIn(review, 'submitted_at')
   return {
     repository,
-    id: numberIn(review, 'id'),
-    pull: numberIn(issue, 'number'),
+    id: integerIn(review, 'id'),
+    pull: integerIn(issue, 'number'),
     author: authorIn(review, 'user'),
-    body: textIn(review, 'body'),
+    body: stringIn(review, 'body'),
     headSha: commitIn(review, 'commit_id'),
     state,
     reactions: [],
@@ -126,59 +126,64 @@ export function reviewFact(
   }
 }
 
-export interface ReviewTalk {
+export interface ReviewComments {
   threads: ReviewThread[]
   comments: ReviewComment[]
 }
 
 /**
- * The comments of one review, and the threads they make: Gitea keeps an answer with the review that the first comment belongs
- * to, and shows what is about the same line together.
+ * Returns the comments of one review and their threads. Gitea has no threads: it adds a reply to the review of the first comment, and
+ * shows comments on the same line together.
  */
-export function reviewTalk(
+export function reviewComments(
   { repository, issue }: PullAnswers,
-  review: Entry,
-  comments: readonly Entry[],
+  review: JsonObject,
+  comments: readonly JsonObject[],
   reactionsOf: (id: number) => readonly Reaction[],
-): ReviewTalk {
-  const pull = numberIn(issue, 'number')
-  const talk: ReviewTalk = { threads: [], comments: [] }
-  const roots = new Map<string, Entry>()
-  for (const comment of [...comments].sort((a, b) => numberIn(a, 'id') - numberIn(b, 'id'))) {
-    const place = directoryOf(comment)
-    const key = JSON.stringify([place.path, place.side, place.line])
+): ReviewComments {
+  const pull = integerIn(issue, 'number')
+  const found: ReviewComments = { threads: [], comments: [] }
+  const roots = new Map<string, JsonObject>()
+  for (const comment of [...comments].sort((a, b) => integerIn(a, 'id') - integerIn(b, 'id'))) {
+    const { path, side, line } = lineOf(comment)
+    const key = JSON.stringify([path, side, line])
     const root = roots.get(key)
     if (!root) {
       roots.set(key, comment)
-      talk.threads.push(threadFact(repository, pull, review, comment))
+      found.threads.push(threadFact(repository, pull, review, comment))
     }
-    talk.comments.push({
+    found.comments.push({
       repository,
       ...diffPlace(comment),
-      id: numberIn(comment, 'id'),
+      id: integerIn(comment, 'id'),
       pull,
-      review: numberIn(review, 'id'),
-      thread: numberIn(root ?? comment, 'id'),
+      review: integerIn(review, 'id'),
+      thread: integerIn(root ?? comment, 'id'),
       author: authorIn(comment, 'user'),
-      body: textIn(comment, 'body'),
+      body: stringIn(comment, 'body'),
       state: 'submitted',
-      inReplyTo: root ? numberIn(root, 'id') : null,
-      reactions: reactionsOf(numberIn(comment, 'id')),
+      inReplyTo: root ? integerIn(root, 'id') : null,
+      reactions: reactionsOf(integerIn(comment, 'id')),
       createdAt: timeIn(comment, 'created_at'),
     })
   }
-  return talk
+  return found
 }
 
-function threadFact(repository: string, pull: number, review: Entry, root: Entry): ReviewThread {
-  const { line, side } = directoryOf(root)
-  const resolver = entryIn(root, 'resolver')
+function threadFact(
+  repository: string,
+  pull: number,
+  review: JsonObject,
+  root: JsonObject,
+): ReviewThread {
+  const { line, side } = lineOf(root)
+  const resolver = objectIn(root, 'resolver')
   return {
     repository,
     ...diffPlace(root),
-    id: numberIn(root, 'id'),
+    id: integerIn(root, 'id'),
     pull,
-    review: numberIn(review, 'id'),
+    review: integerIn(review, 'id'),
     line,
     side,
     startLine: null,
@@ -186,25 +191,25 @@ function threadFact(repository: string, pull: number, review: Entry, root: Entry
     originalLine: line,
     originalStartLine: null,
     createdAt: timeIn(root, 'created_at'),
-    // When it was resolved is not said; resolving is a change of the comment.
+    // Gitea does not send when it was resolved, but resolving updates the comment.
     resolvedAt: resolver ? timeIn(root, 'updated_at') : null,
     resolver: resolver ? loginOf(resolver) : null,
   }
 }
 
-/** Gitea says `position` for the line of the new file and `original_position` for that of the old one. */
-function directoryOf(comment: Entry) {
-  const [after, before] = [numberIn(comment, 'position'), numberIn(comment, 'original_position')]
+/** In Gitea `position` is the line in the new file, and `original_position` the line in the old one. */
+function lineOf(comment: JsonObject) {
+  const [after, before] = [integerIn(comment, 'position'), integerIn(comment, 'original_position')]
   const side = after > 0 ? ('right' as const) : ('left' as const)
-  return { path: textIn(comment, 'path'), side, line: after || before || 1 }
+  return { path: stringIn(comment, 'path'), side, line: after || before || 1 }
 }
 
-function diffPlace(comment: Entry) {
-  const { path, line } = directoryOf(comment)
+function diffPlace(comment: JsonObject) {
+  const { path, line } = lineOf(comment)
   const commit = commitIn(comment, 'commit_id')
-  // Gitea gives none where it could not cut one out, and importers refuse an empty one.
-  const diffHunk = textIn(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `
-  // The hunk ends with the line that was commented.
+  // Gitea sends an empty hunk if it could not compute one, and importers reject that.
+  const diffHunk = stringIn(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `
+  // The hunk ends with the line that the comment is on.
   const position = diffHunk.replace(/\n$/, '').split('\n').length - 1 || 1
   return {
     diffHunk,

@@ -1,23 +1,23 @@
 import type { Label, Milestone, ProtectedBranch, Repository } from '../../../records/repository.ts'
-import type { Entry } from '../client/forge-pages.ts'
 import {
-  flagIn,
-  numberIn,
-  textIn,
-  textOrNull,
-  textsIn,
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  stringIn,
+  stringOrNull,
+  stringsIn,
   timeIn,
   timeOrNull,
 } from '../client/forge-values.ts'
-import { labelColor } from './event-facts.ts'
+import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
 export interface RepositoryAnswers {
-  repository: Entry
+  repository: JsonObject
   owner: string
   name: string
-  /** Of the repository, and of the organization that owns it. */
-  labels: readonly Entry[]
+  /** The labels of the repository, then those of the organization that owns it. */
+  labels: readonly JsonObject[]
   collaborators: readonly { login: string; permission: string }[]
 }
 
@@ -27,47 +27,49 @@ export function repositoryFact(answers: RepositoryAnswers): Repository {
   return {
     owner,
     name,
-    description: textOrNull(repository, 'description'),
-    website: textOrNull(repository, 'website'),
-    private: flagIn(repository, 'private') || flagIn(repository, 'internal'),
-    hasIssues: flagIn(repository, 'has_issues'),
-    hasWiki: flagIn(repository, 'has_wiki'),
-    archived: flagIn(repository, 'archived'),
+    description: stringOrNull(repository, 'description'),
+    website: stringOrNull(repository, 'website'),
+    private: booleanIn(repository, 'private') || booleanIn(repository, 'internal'),
+    hasIssues: booleanIn(repository, 'has_issues'),
+    hasWiki: booleanIn(repository, 'has_wiki'),
+    archived: booleanIn(repository, 'archived'),
     labels: labelFacts(labels, createdAt),
     collaborators,
-    topics: textsIn(repository, 'topics').map((topic) => ({
+    topics: stringsIn(repository, 'topics').map((topic) => ({
       name: topic,
       creator: null,
       createdAt,
       updatedAt: createdAt,
     })),
-    defaultBranch: flagIn(repository, 'empty') ? null : textOrNull(repository, 'default_branch'),
+    defaultBranch: booleanIn(repository, 'empty')
+      ? null
+      : stringOrNull(repository, 'default_branch'),
     createdAt,
     git: `repositories/${owner}/${name}.git`,
   }
 }
 
-/** A label of the repository goes before one of the organization that has the same name: issues name labels by it. */
-function labelFacts(labels: readonly Entry[], createdAt: string): Label[] {
-  const faultByName = new Map<string, Label>()
+/** If a label of the organization has the same name as one of the repository, the latter wins. Issues refer to labels by name. */
+function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
+  const byName = new Map<string, Label>()
   for (const label of labels) {
-    const name = textIn(label, 'name')
-    if (name === '' || faultByName.has(name)) continue
-    const description = textOrNull(label, 'description')
-    faultByName.set(name, { name, color: labelColor(label), description, createdAt })
+    const name = stringIn(label, 'name')
+    if (name === '' || byName.has(name)) continue
+    const description = stringOrNull(label, 'description')
+    byName.set(name, { name, color: labelColor(label), description, createdAt })
   }
-  return [...faultByName.values()]
+  return [...byName.values()]
 }
 
-export const milestoneFact = (repository: string, milestone: Entry): Milestone => {
-  const isClosed = textIn(milestone, 'state') === 'closed'
+export const milestoneFact = (repository: string, milestone: JsonObject): Milestone => {
+  const isClosed = stringIn(milestone, 'state') === 'closed'
   const createdAt = timeIn(milestone, 'created_at')
   return {
     repository,
-    number: numberIn(milestone, 'id'),
+    number: integerIn(milestone, 'id'),
     author: null,
-    title: textIn(milestone, 'title'),
-    description: textOrNull(milestone, 'description'),
+    title: stringIn(milestone, 'title'),
+    description: stringOrNull(milestone, 'description'),
     state: isClosed ? 'closed' : 'open',
     dueOn: timeOrNull(milestone, 'due_on'),
     createdAt,
@@ -76,28 +78,29 @@ export const milestoneFact = (repository: string, milestone: Entry): Milestone =
   }
 }
 
-/** A rule of Gitea in GitHub's words. Who may merge only, and patterns of files, have none. */
-export function protectedBranchFact(repository: string, rule: Entry): ProtectedBranch {
+/** Leaves out Gitea's lists of users who may only merge and its file patterns, because archives cannot represent them. */
+export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const teams = (names: readonly string[]) =>
     names.map((name) => ({ organization, slug: slugOf(name) }))
-  const approvals = numberIn(rule, 'required_approvals')
-  const hasChecks = flagIn(rule, 'enable_status_check')
+  const approvals = integerIn(rule, 'required_approvals')
+  const hasChecks = booleanIn(rule, 'enable_status_check')
   return {
     repository,
-    name: textIn(rule, 'rule_name') || textIn(rule, 'branch_name'),
+    name: stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
     creator: null,
-    adminEnforced: flagIn(rule, 'block_admin_merge_override'),
-    allowsForcePushes: flagIn(rule, 'enable_force_push'),
+    adminEnforced: booleanIn(rule, 'block_admin_merge_override'),
+    allowsForcePushes: booleanIn(rule, 'enable_force_push'),
     allowsDeletions: false,
-    authorizedActorsOnly: !flagIn(rule, 'enable_push') || flagIn(rule, 'enable_push_whitelist'),
-    authorizedUsers: textsIn(rule, 'push_whitelist_usernames'),
-    authorizedTeams: teams(textsIn(rule, 'push_whitelist_teams')),
+    authorizedActorsOnly:
+      !booleanIn(rule, 'enable_push') || booleanIn(rule, 'enable_push_whitelist'),
+    authorizedUsers: stringsIn(rule, 'push_whitelist_usernames'),
+    authorizedTeams: teams(stringsIn(rule, 'push_whitelist_teams')),
     reviews: {
       enforcement: approvals > 0 ? 'non_admins' : 'off',
       required: approvals > 0,
       approvals,
-      dismissStaleOnPush: flagIn(rule, 'dismiss_stale_approvals'),
+      dismissStaleOnPush: booleanIn(rule, 'dismiss_stale_approvals'),
       byCodeOwners: false,
       restrictsDismissals: false,
       dismissalUsers: [],
@@ -106,10 +109,10 @@ export function protectedBranchFact(repository: string, rule: Entry): ProtectedB
     statusChecks: {
       enforcement: hasChecks ? 'non_admins' : 'off',
       required: hasChecks,
-      strict: flagIn(rule, 'block_on_outdated_branch'),
-      contexts: textsIn(rule, 'status_check_contexts'),
+      strict: booleanIn(rule, 'block_on_outdated_branch'),
+      contexts: stringsIn(rule, 'status_check_contexts'),
     },
-    requiresSignatures: flagIn(rule, 'require_signed_commits'),
+    requiresSignatures: booleanIn(rule, 'require_signed_commits'),
     requiresLinearHistory: false,
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readPeople } from './people-map.ts'
-import { accountRefusal } from './targets/gitea/refused-names.ts'
+import { readPeople } from './people.ts'
+import { accountRefusal } from './targets/gitea/choose-repositories.ts'
 
 const read = (...lines: string[]) => {
   const { people, warnings } = readPeople(lines.join('\n'), accountRefusal)

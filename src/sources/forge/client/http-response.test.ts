@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { whyUnreachable } from './unreachable.ts'
+import { explainConnectionError } from './http-response.ts'
 
 test('a forge that speaks plain HTTP where TLS is expected is told as that', async (t) => {
   const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
@@ -11,7 +11,7 @@ test('a forge that speaks plain HTTP where TLS is expected is told as that', asy
   t.after(() => server.close())
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   const error = await fetch(url).catch((refused: unknown) => refused)
-  const told = whyUnreachable(url, error)
+  const told = explainConnectionError(url, error)
   assert.ok(told.startsWith(`no TLS connection to ${url} (ERR_SSL_`), told)
   assert.ok(told.endsWith('check http or https in --forge'), told)
 })

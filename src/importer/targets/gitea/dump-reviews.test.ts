@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DiffPlace } from '../../../records/pull-request.ts'
-import { reviewPlace } from './review-place.ts'
+import { reviewPosition } from './dump-reviews.ts'
 
 const HUNK = '@@ -19,3 +21,5 @@ words\n one\n-two\n+three\n+four'
 
@@ -16,12 +16,12 @@ const place = (change: Partial<DiffPlace> = {}): DiffPlace => ({
 })
 
 test('without a thread, the last line of the hunk is meant', () => {
-  assert.deepEqual(reviewPlace(place(), undefined), {
+  assert.deepEqual(reviewPosition(place(), undefined), {
     ...{ line: 23, position: 3, diffHunk: HUNK },
     commit: 'b'.repeat(40),
   })
   const removed = '@@ -19,3 +21,5 @@\n one\n-two'
-  assert.deepEqual(reviewPlace(place({ diffHunk: removed }), undefined), {
+  assert.deepEqual(reviewPosition(place({ diffHunk: removed }), undefined), {
     // Old servers add: 21 - 41 - 1 is line 20 of the old file.
     ...{ line: -20, position: -40, diffHunk: removed },
     commit: 'b'.repeat(40),
@@ -30,19 +30,19 @@ test('without a thread, the last line of the hunk is meant', () => {
 
 test('a thread says line and side', () => {
   const left = { line: 7, originalLine: 7, side: 'left' as const }
-  assert.equal(reviewPlace(place(), left).line, -7)
-  assert.equal(reviewPlace(place(), { ...left, side: 'right' }).line, 7)
+  assert.equal(reviewPosition(place(), left).line, -7)
+  assert.equal(reviewPosition(place(), { ...left, side: 'right' }).line, 7)
 })
 
 test('what is outdated is shown where and in what it was said', () => {
   const thread = { line: null, originalLine: 9, side: 'right' as const }
-  const { line, commit } = reviewPlace(place({ position: null }), thread)
+  const { line, commit } = reviewPosition(place({ position: null }), thread)
   assert.deepEqual([line, commit], [9, 'a'.repeat(40)])
 })
 
 test('a hunk that says nothing is replaced by one that can be read', () => {
   const thread = { line: 5, originalLine: 5, side: 'right' as const }
-  const { diffHunk, position } = reviewPlace(place({ diffHunk: 'Binary files differ' }), thread)
+  const { diffHunk, position } = reviewPosition(place({ diffHunk: 'Binary files differ' }), thread)
   assert.deepEqual([diffHunk, position], ['@@ -5,1 +5,1 @@', 1])
-  assert.equal(reviewPlace(place({ diffHunk: '' }), undefined).line, 1)
+  assert.equal(reviewPosition(place({ diffHunk: '' }), undefined).line, 1)
 })

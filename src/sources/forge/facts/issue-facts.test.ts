@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Entry } from '../client/forge-pages.ts'
-import { eventFacts } from './event-facts.ts'
+import type { JsonObject } from '../client/forge-values.ts'
+import { eventFacts } from './issue-facts.ts'
 
 const ANN = { id: 1, login: 'ann', avatar_url: '' }
 const BOB = { id: 2, login: 'bob', avatar_url: '' }
 const AT = '2024-05-01T12:00:00Z'
 const SHA = 'a'.repeat(40)
 
-function eventsOf(entries: Entry[], { issue = {}, pull }: { issue?: Entry; pull?: Entry } = {}) {
+function eventsOf(
+  entries: JsonObject[],
+  { issue = {}, pull }: { issue?: JsonObject; pull?: JsonObject } = {},
+) {
   const missed: string[] = []
   const plain = { id: 7, number: 3, state: 'open', updated_at: AT, is_locked: false }
   const rows = entries.map((entry, n) => ({
@@ -23,7 +26,7 @@ function eventsOf(entries: Entry[], { issue = {}, pull }: { issue?: Entry; pull?
       repository: 'octo/widgets',
       issue: { ...plain, ...(pull ? { pull_request: {} } : {}), ...issue },
       pull,
-      miss: (what) => missed.push(what),
+      onSkipped: (what) => missed.push(what),
     },
     rows,
   )

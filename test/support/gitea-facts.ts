@@ -1,6 +1,6 @@
-import type { ReadDump } from '../../../test/support/gitea-dump-reader.ts'
-import type { Author, Reaction } from '../../records/fact.ts'
-import type { Facts } from './gitea-test-archive.ts'
+import type { Author, Reaction } from '../../src/records/fact.ts'
+import type { Facts } from './gitea-archive.ts'
+import type { ReadDump } from './gitea-dump-reader.ts'
 
 /** What an archive and its dump must agree in, in words of neither. */
 

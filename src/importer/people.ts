@@ -1,0 +1,167 @@
+import { textOf } from '../archive/read-entries.ts'
+import type { Folder } from '../archive/read-folder.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
+import type { Author, Reaction } from '../records/fact.ts'
+import type { FactKind } from '../records/facts.ts'
+import { isFactKind, readFacts } from '../records/read-records.ts'
+import { kindOfFile } from '../records/record-file.ts'
+import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
+
+const COLUMNS = [
+  'issues',
+  'pull_requests',
+  'comments',
+  'reviews',
+  'commit_comments',
+  'releases',
+  'reactions',
+] as const
+
+type Column = (typeof COLUMNS)[number]
+
+/** The column that counts each kind of record for its author. */
+const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
+  issues: 'issues',
+  pull_requests: 'pull_requests',
+  issue_comments: 'comments',
+  pull_request_reviews: 'reviews',
+  pull_request_review_comments: 'comments',
+  commit_comments: 'commit_comments',
+  releases: 'releases',
+}
+
+export interface PeopleList {
+  titles: readonly string[]
+  /** Sorted by how much they wrote, the most first. */
+  people: { login: string; wrote: readonly number[] }[]
+  /** About records that could not be read. */
+  warnings: string[]
+}
+
+/** Lists everyone who wrote something in the archive or owns one of its repositories. Holds one file of records in memory. */
+export async function listPeople(
+  archive: Bytes | Folder,
+  signal: AbortSignal,
+): Promise<PeopleList> {
+  const people = new Map<string, { login: string; wrote: number[] }>()
+  const warnings: string[] = []
+  const limited = new LimitedLines(({ text }) => warnings.push(text))
+  const countsOf = (author: Author) => {
+    const login = author ?? 'ghost'
+    const known = people.get(login.toLowerCase())
+    if (known) return known.wrote
+    const wrote = COLUMNS.map(() => 0)
+    people.set(login.toLowerCase(), { login, wrote })
+    return wrote
+  }
+  const count = (author: Author, column: Column) => countsOf(author)[COLUMNS.indexOf(column)]!++
+  for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
+    const kind = kindOfFile(entry.path)
+    if (kind === undefined || !isFactKind(kind)) continue
+    const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
+    const column = COLUMN_OF_KIND[kind]
+    for (const { value } of readFacts(kind, await textOf(entry), warn).records) {
+      if (kind === 'repositories' && 'owner' in value) countsOf(value.owner)
+      if (!column) continue
+      if ('author' in value) count(value.author, column)
+      const reactions = 'reactions' in value ? value.reactions : undefined
+      for (const { author } of (reactions ?? []) as readonly Reaction[]) count(author, 'reactions')
+    }
+  }
+  limited.end()
+  return { titles: COLUMNS, people: mostFirst([...people.values()]), warnings }
+}
+
+function mostFirst(people: PeopleList['people']): PeopleList['people'] {
+  const total = ({ wrote }: PeopleList['people'][number]) => wrote.reduce((a, b) => a + b, 0)
+  return people.sort((a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1))
+}
+
+export interface MappedPerson {
+  login: string
+  /** The id of the account on the target, if the file has it. */
+  id: number | undefined
+}
+
+/** By the old login in lower case. */
+export type PeopleMap = ReadonlyMap<string, MappedPerson>
+
+export interface ReadPeople {
+  people: PeopleMap
+  warnings: string[]
+}
+
+const HEADER = 'old-login'
+
+/**
+ * Reads a CSV file with `old-login,new-login` on each line. The first line may name the columns, as `godwit show --people` writes
+ * them. Then the column `account-id` is read too, and others are ignored. A line without a new login maps nobody.
+ */
+export function readPeople(
+  csv: string,
+  refusal: (login: string) => string | undefined,
+): ReadPeople {
+  const people = new Map<string, MappedPerson>()
+  const warnings: string[] = []
+  const limited = new LimitedLines(({ text }) => warnings.push(text))
+  let idColumn = -1
+  const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue
+    // An apostrophe keeps a spreadsheet from taking a login for a formula.
+    const cells = parseCells(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
+    if (index === 0 && cells?.[0]?.toLowerCase() === HEADER) {
+      idColumn = cells.indexOf('account-id')
+      continue
+    }
+    const read = cells ? parsePerson(cells, idColumn, refusal) : 'its quotes do not match'
+    const warn = (why: string) =>
+      limited.add('lines', `line ${index + 1}: ${why}; the line is ignored`)
+    if (typeof read === 'string') warn(read)
+    else if (read && people.has(read.old)) warn(`${read.old} is mapped by an earlier line`)
+    else if (read) people.set(read.old, read.person)
+  }
+  limited.end()
+  return { people, warnings }
+}
+
+/** Returns undefined if the line maps nobody, and a message if it is invalid. */
+function parsePerson(
+  [old = '', login, ...others]: string[],
+  idColumn: number,
+  refusal: (login: string) => string | undefined,
+): { old: string; person: MappedPerson } | string | undefined {
+  if (login === undefined) return 'it has no comma'
+  if (old === '') return 'the old login is missing'
+  if (login === '') return undefined
+  const why = refusal(login)
+  if (why) return `${login}: ${why}`
+  const id = (idColumn < 2 ? '' : others[idColumn - 2]) ?? ''
+  if (id !== '' && !/^[1-9]\d{0,14}$/.test(id)) return `${id} is no number of an account`
+  return { old: old.toLowerCase(), person: { login, id: id === '' ? undefined : Number(id) } }
+}
+
+/** Returns undefined if a quote is not closed. */
+function parseCells(line: string): string[] | undefined {
+  if (!line.includes('"')) return line.split(',').map((cell) => cell.trim())
+  const cells: string[] = []
+  let rest = line
+  for (;;) {
+    const [all, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
+    if (all === undefined) return undefined
+    cells.push(quoted === undefined ? (plain ?? '').trim() : quoted.replaceAll('""', '"'))
+    if (all.length === rest.length) return cells
+    rest = rest.slice(all.length + 1)
+  }
+}
+
+/** Returns one line of CSV (RFC 4180). An apostrophe marks text that a spreadsheet would take for a formula. */
+export function csvLine(cells: readonly (string | number)[]): string {
+  return `${cells.map(csvCell).join(',')}\n`
+}
+
+function csvCell(value: string | number): string {
+  const text = typeof value === 'string' && /^[=+@\t\r-]/.test(value) ? `'${value}` : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

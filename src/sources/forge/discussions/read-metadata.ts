@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import type { Facts, FileToFetch, Group } from '../../discussions.ts'
+import { ForgeRefused } from '../../forge-errors.ts'
+import { segment } from '../client/forge-address.ts'
+import { listAll } from '../client/forge-pages.ts'
+import { type JsonObject, loginOf, objectOf, stringIn } from '../client/forge-values.ts'
+import { releaseFact } from '../facts/file-facts.ts'
+import { teamAccess } from '../facts/people-facts.ts'
+import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
+import {
+  findOrganization,
+  getPart,
+  ifExists,
+  listingOf,
+  listPart,
+  listWholePart,
+  type ReadContext,
+  unlessTurnedOff,
+} from './read-context.ts'
+
+/** Permissions take one request each. Every reading requests this many, and those of further collaborators once. */
+const MAX_PERMISSION_REQUESTS = 15
+
+/**
+ * Reads everything of a repository except issues, in groups that are small enough to be read every time. If the forge has turned off
+ * milestones or releases, the group that `findStored` returns stays.
+ */
+export async function readMetadata(
+  context: ReadContext,
+  repository: JsonObject,
+  findStored: (key: string) => Promise<Group | undefined>,
+): Promise<Group[]> {
+  const fullName = `${context.owner}/${context.name}`
+  const milestones = await listUnlessOff(context, repository, 'milestones', { state: 'all' })
+  const releases = await listUnlessOff(context, repository, 'releases')
+  const rules = await listIfAllowed(context, 'protected branches', () =>
+    listWholePart(context, 'branch_protections'),
+  )
+  return [
+    await readRepositoryGroup(context, repository, await findStored('repository')),
+    milestones
+      ? groupOf('milestones', {
+          milestones: milestones.map((each) => milestoneFact(fullName, each)),
+        })
+      : ((await findStored('milestones')) ?? groupOf('milestones', { milestones: [] })),
+    releases
+      ? releasesGroup(context, releases)
+      : ((await findStored('releases')) ?? releasesGroup(context, [])),
+    groupOf('protected_branches', {
+      protected_branches: rules.map((rule) => protectedBranchFact(fullName, rule)),
+    }),
+  ]
+}
+
+function releasesGroup({ people, notes, owner, name }: ReadContext, listed: JsonObject[]): Group {
+  const onExternal = () => notes.addSkipped('assets of releases that are links to elsewhere')
+  const releases = listed.map((release) => {
+    people.collect(release.author)
+    return releaseFact(`${owner}/${name}`, release, onExternal)
+  })
+  return groupOf(
+    'releases',
+    { releases: releases.map(({ fact }) => fact) },
+    { files: releases.flatMap(({ files }) => files) },
+  )
+}
+
+export function groupOf(
+  key: string,
+  facts: Facts,
+  more: { files?: FileToFetch[]; teams?: NonNullable<Group['teams']> } = {},
+): Group {
+  const group = { key, facts, files: [], ...more }
+  const version = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 32)
+  return { ...group, version }
+}
+
+async function readRepositoryGroup(
+  context: ReadContext,
+  repository: JsonObject,
+  stored: Group | undefined,
+): Promise<Group> {
+  const { owner, name, forge, signal } = context
+  const isOrganization = (await findOrganization(forge, owner, signal)) !== undefined
+  const labels = await listUnlessOff(context, repository, 'labels')
+  const organizationLabels = isOrganization ? await readOrganizationLabels(context) : []
+  const collaborators = await readCollaborators(context, stored)
+  const teams = isOrganization
+    ? await listIfAllowed(context, 'what teams may do with the repository', () =>
+        listWholePart(context, 'teams'),
+      )
+    : []
+  const topics = 'topics' in repository ? repository.topics : await readTopics(context)
+  const fact = repositoryFact({
+    ...{ repository: { ...repository, topics }, owner, name, collaborators },
+    labels: [...(labels ?? []), ...organizationLabels],
+  })
+  const before = labels ? undefined : stored?.facts.repositories?.[0]
+  return groupOf(
+    'repository',
+    { repositories: [before ? { ...fact, labels: before.labels } : fact] },
+    { teams: teamAccess(teams) },
+  )
+}
+
+async function readOrganizationLabels(context: ReadContext): Promise<JsonObject[]> {
+  const { forge, owner, signal } = context
+  const listing = {
+    ...listingOf(context, 'labels of the organization'),
+    path: `/orgs/${segment(owner)}/labels`,
+    limit: forge.pageSize,
+  }
+  return (await ifExists(context, () => listAll(forge.client, listing, signal))) ?? []
+}
+
+/** Old versions have a separate endpoint for topics. */
+async function readTopics(context: ReadContext): Promise<unknown> {
+  const query = { limit: context.forge.pageSize }
+  const response = await ifExists(context, () => getPart(context, 'topics', query))
+  return objectOf(response?.body).topics
+}
+
+/** Returns undefined if the part is turned off. Its entries still exist, but the forge does not show them. */
+async function listUnlessOff(
+  context: ReadContext,
+  repository: JsonObject,
+  part: 'labels' | 'milestones' | 'releases',
+  query: Record<string, string> = {},
+): Promise<JsonObject[] | undefined> {
+  return unlessTurnedOff(context, repository, part, () => listPart(context, part, { query }))
+}
+
+/** Returns an empty list and adds a note if the forge refuses to list or has no such endpoint. */
+async function listIfAllowed(
+  context: ReadContext,
+  what: string,
+  list: () => Promise<JsonObject[]>,
+): Promise<JsonObject[]> {
+  const found = await ifExists(context, list).catch(ignoreForbidden)
+  if (!found) context.notes.add(`the forge does not give ${what}`)
+  return found ?? []
+}
+
+function ignoreForbidden(error: unknown): undefined {
+  if (!(error instanceof ForgeRefused) || error.status !== 403) throw error
+}
+
+async function readCollaborators(context: ReadContext, stored: Group | undefined) {
+  const list = () => listPart(context, 'collaborators')
+  const users = await listIfAllowed(context, 'collaborators', list)
+  context.people.collect(users)
+  const known = new Map(
+    stored?.facts.repositories?.[0]?.collaborators.map((each) => [each.login, each.permission]),
+  )
+  const found: { login: string; permission: string }[] = []
+  for (const [index, user] of users.entries()) {
+    const login = loginOf(user)
+    const before = index < MAX_PERMISSION_REQUESTS ? undefined : known.get(login)
+    found.push({ login, permission: before ?? (await readPermission(context, login)) })
+  }
+  return found
+}
+
+/** Returns what Gitea gives a new collaborator if this version cannot be asked. */
+async function readPermission(context: ReadContext, login: string): Promise<string> {
+  const part = `collaborators/${segment(login)}/permission`
+  const response = context.forge.can.permissions
+    ? await ifExists(context, () => getPart(context, part)).catch(ignoreForbidden)
+    : undefined
+  if (!response) {
+    context.notes.add('the forge does not tell permissions of collaborators: `write` is assumed')
+    return 'write'
+  }
+  const permission = stringIn(objectOf(response.body), 'permission')
+  if (permission === 'owner') return 'admin'
+  return permission === 'none' ? 'read' : permission || 'write'
+}

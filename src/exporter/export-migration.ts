@@ -47,11 +47,11 @@ import type { Source } from '../sources/source.ts'
 import { Busy, Unreadable } from '../sources/unreadable.ts'
 import type { ReuseParts } from './check-segments.ts'
 import { findUnchanged, type PlacedRepository } from './find-unchanged.ts'
+import type { SegmentMaker, SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { nameRecords, recordsForTask } from './records/export-records.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import type { Inspection, SegmentMaker } from './segment-maker.ts'
 
 export interface ExportParts extends SealParts, ReuseParts {
   db: Db
@@ -215,6 +215,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     const outcome = { ...NO_GIT_DATA, reused: false, startedAt }
     return run.finish((tx) => endRepository(parts, tx, task, outcome))
   }
+  const progress = progressRecorder(parts, task, startedAt)
   try {
     await obtainSegment<void>(
       parts,
@@ -225,39 +226,42 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
           const reused = isWhollyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
-        onMake: (look) => progressNotes(parts, task, { ...look, startedAt }),
+        onProgress: progress.record,
       },
       run.signal,
     )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    // Whoever shows the reason shows the repository's name beside it.
+    // Later, the fingerprint would no longer be stored: a retry compares it.
+    await progress.lastWrite()
+    // The reason is shown beside the repository's name.
     const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
     await endWithReason(parts, task, run, reason)
   }
 }
 
-const NOTED_EVERY_MS = 500
+const PROGRESS_INTERVAL_MS = 500
 
-/** Notes the expected bytes at once and those done now and then; what comes while a note is written is left out. */
-async function progressNotes(
-  { db }: ExportParts,
-  task: ExportTask,
-  { bytes, fingerprint, startedAt }: Inspection & { startedAt: number },
-) {
-  const note = (bytesDone: number) =>
-    recordProgress(db, task, { startedAt, fingerprint, bytesExpected: bytes, bytesDone })
-  await note(0)
-  let nextAt = performance.now() + NOTED_EVERY_MS
-  return (written: number): void => {
-    if (performance.now() < nextAt) return
-    nextAt = Number.POSITIVE_INFINITY
-    // Only a note: what the export itself needs of the database, it asks for and fails on.
-    note(Math.min(written, bytes))
-      .catch(() => {})
-      .finally(() => {
-        nextAt = performance.now() + NOTED_EVERY_MS
+/** Writes progress to the database, one write at a time and not too often. A failed write does not fail the export. */
+function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
+  let lastWrite: Promise<void> = Promise.resolve()
+  let nextAt = 0
+  return {
+    record({ fingerprint, bytes, bytesDone }: SegmentProgress): void {
+      if (performance.now() < nextAt) return
+      nextAt = Number.POSITIVE_INFINITY
+      lastWrite = recordProgress(db, task, {
+        startedAt,
+        fingerprint,
+        bytesExpected: bytes,
+        bytesDone: Math.min(bytesDone, bytes),
       })
+        .catch(() => {})
+        .finally(() => {
+          nextAt = performance.now() + PROGRESS_INTERVAL_MS
+        })
+    },
+    lastWrite: () => lastWrite,
   }
 }
 

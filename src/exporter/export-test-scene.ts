@@ -27,9 +27,8 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
 import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
+import type { SegmentContents, SegmentMaker } from './make-segment.ts'
 import { readDigest } from './read-digest.ts'
-import type { SegmentContents } from './segment-contents.ts'
-import type { SegmentMaker } from './segment-maker.ts'
 
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
@@ -92,26 +91,29 @@ export class FakeHost {
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
-      look: async (repository) => {
+      inspect: async (repository) => {
         this.looks.push(fullNameOf(repository))
         await this.onLook(fullNameOf(repository))
         return this.read(fullNameOf(repository))
       },
-      make: async ({ repository, key }, signal, { isNeeded, onBytes }) => {
+      make: async ({ repository, key, storedFingerprints }, signal, onProgress) => {
         const fullName = fullNameOf(repository)
         this.makes.push(fullName)
         await this.onLook(fullName)
         const { fingerprint, bytes, content } = this.read(fullName)
-        if (!(await isNeeded({ fingerprint, bytes }))) return undefined
+        if (storedFingerprints.includes(fingerprint))
+          return { fingerprint, bytes, segment: undefined }
+        onProgress({ fingerprint, bytes, bytesDone: 0 })
         await this.onMake(fullName, signal)
         signal.throwIfAborted()
         const entries = [file(`repositories/${fullName}.git/HEAD`, Buffer.from(content))]
         const segment = await writeSegment(entries, (deflated) =>
           blobs.put(key, deflated, { signal }),
         )
-        onBytes(bytes)
-        const said = JSON.stringify(contentsOf(fullName, bytes))
-        return { key, ...segment, fingerprint, contents: said, verified: content, warning: null }
+        onProgress({ fingerprint, bytes, bytesDone: bytes })
+        const contents = JSON.stringify(contentsOf(fullName, bytes))
+        const made = { key, ...segment, fingerprint, contents, verified: content, warning: null }
+        return { fingerprint, bytes, segment: made }
       },
     }
   }

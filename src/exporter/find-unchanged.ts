@@ -3,8 +3,8 @@ import type { Exported } from '../migrations/outcome-store.ts'
 import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
+import type { Inspection, SegmentMaker } from './make-segment.ts'
 import { storedLength } from './read-digest.ts'
-import type { Inspection, SegmentMaker } from './segment-maker.ts'
 
 export interface LookParts extends ReuseParts {
   segments: SegmentMaker
@@ -40,7 +40,7 @@ export async function findUnchanged(
       const startedAt = now()
       const name = { owner: facts.owner.login, name: facts.name }
       // What cannot be looked at now gets a job like any other, which tells why.
-      const look = await segments.look(name, stop).catch(() => undefined)
+      const look = await segments.inspect(name, stop).catch(() => undefined)
       if (look) looks.push({ ...look, position, startedAt })
     },
   )

@@ -1,6 +1,6 @@
 import { exportHandlers } from '../exporter/export-migration.ts'
+import { createSegmentThreads } from '../exporter/obtain-segment.ts'
 import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
-import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { RetryLater } from '../queue/queue.ts'

@@ -146,6 +146,7 @@ export async function exportScene(
     log,
     scratch: await temporaryFolder(t),
     forge: undefined,
+    rights: undefined,
     now: () => clock.now++,
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',

@@ -121,7 +121,7 @@ export class FakeHost {
 
 function contentsOf(full_name: string, size: number): SegmentContents {
   const git = { object_format: 'sha1', head: 'refs/heads/main', refs: [], symrefs: [] } as const
-  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [] }
+  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [], files: [] }
 }
 
 const BASE = 'http://localhost'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import {
+  MANIFEST_FORMAT,
   MANIFEST_PATH,
   type Manifest,
   type ManifestFile,
@@ -119,14 +120,13 @@ function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[
 /** The lists that may be long come item by item. */
 type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
   repositories: MeasuredList
-  stored_files?: MeasuredList
+  stored_files: MeasuredList
 }
 
 function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedManifest {
   const { migration, repositories, generator, createdAt, survey } = parts
-  const hasFiles = survey.storedFiles.bytes > 0
   return {
-    format: hasFiles ? 4 : 3,
+    format: MANIFEST_FORMAT,
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
@@ -135,7 +135,7 @@ function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedM
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
     metadata,
-    ...(hasFiles && { stored_files: survey.storedFiles }),
+    stored_files: survey.storedFiles,
   }
 }
 

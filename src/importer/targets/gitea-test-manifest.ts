@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import type {
   Manifest,
@@ -9,6 +9,7 @@ import type {
   ManifestGit,
   ManifestSegment,
 } from '../../archive/manifest.ts'
+import { IS_OBJECT } from '../safe-entries.ts'
 
 /** Of an unpacked archive nobody can say what its segments were. */
 const SEGMENT: ManifestSegment = { sha256: '0'.repeat(64), length: 1, plain_length: 1, crc32: 0 }
@@ -31,10 +32,20 @@ export async function addManifest(
     },
     stored_files: [{ full_name: repositories[0]!, segment: SEGMENT, files: await named(stored) }],
   }
+  async function plainFiles(folder: string): Promise<string[]> {
+    const below = join('repositories', folder)
+    const found = await readdir(join(archive, below), { recursive: true, withFileTypes: true })
+    return found
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => relative(archive, join(entry.parentPath, entry.name)))
+      .filter((path) => !IS_OBJECT.test(path))
+  }
   for (const full_name of repositories) {
     const dir = join(archive, 'repositories', full_name)
     const wiki = existsSync(`${dir}.wiki.git`) ? await gitAt(host, `${dir}.wiki.git`) : null
-    const said = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [] }
+    const folders = [`${full_name}.git`, ...(wiki ? [`${full_name}.wiki.git`] : [])]
+    const files = await named((await Promise.all(folders.map(plainFiles))).flat())
+    const said = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [], files }
     manifest.repositories.push({ ...said, ...(await gitAt(host, `${dir}.git`)) })
   }
   change(manifest)

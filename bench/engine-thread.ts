@@ -1,8 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createSegmentMaker } from '../src/exporter/make-segment.ts'
-import { serveRequests } from '../src/exporter/segment-messages.ts'
+import { createSegmentMaker, serveSegmentRequests } from '../src/exporter/make-segment.ts'
 import { type DataPaths, openBlobs, openSource } from '../src/service/data-paths.ts'
 import type { Snapshot, SnapshotEntry } from '../src/sources/snapshot.ts'
 
@@ -17,7 +16,7 @@ const maker = createSegmentMaker({
   blobs: await openBlobs(places),
   scratchDirectory: places.scratch,
 })
-serveRequests(parentPort!, maker)
+serveSegmentRequests(parentPort!, maker)
 
 /** Its objects as they lie there: no checksum of git's is computed. */
 function believed(snapshot: Snapshot): Snapshot {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
+import { createSegmentThreads } from '../src/exporter/obtain-segment.ts'
 import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import type { DataPaths } from '../src/service/data-paths.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
@@ -31,10 +31,11 @@ export async function makeSegments(
   const { signal } = new AbortController()
   await mapConcurrent(repositories, { lanes: count, signal }, (repository, stop) =>
     threads
-      .make({ repository, key: randomUUID(), lastVerified: undefined }, stop, {
-        isNeeded: async () => true,
-        onBytes() {},
-      })
+      .make(
+        { repository, key: randomUUID(), lastVerified: undefined, storedFingerprints: [] },
+        stop,
+        () => {},
+      )
       .then(() => undefined),
   )
   await threads.stop()

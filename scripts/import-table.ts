@@ -66,13 +66,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         'export-migration.ts',
         'make-segment.ts',
       ],
-      ...[
-        'scratch.ts',
-        'segment-maker.ts',
-        'segment-messages.ts',
-        'segment-threads.ts',
-        'sweep.ts',
-      ],
+      ...['obtain-segment.ts', 'scratch.ts', 'sweep.ts'],
     ],
   },
   'src/importer': {

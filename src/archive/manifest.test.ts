@@ -7,7 +7,7 @@ const SHA256 = 'b'.repeat(64)
 
 function sample() {
   return {
-    format: 3,
+    format: 4,
     generator: 'godwit 0.1.0',
     migration_guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
     created_at: '2024-02-29T12:34:56Z',
@@ -22,6 +22,7 @@ function sample() {
         segment: { sha256: SHA256, length: 10_000, plain_length: 13_312, crc32: 4_294_967_295 },
         wiki: { object_format: 'sha256', head: SHA256, refs: [], symrefs: [] },
         lfs: [{ oid: SHA256, size: 0 }],
+        files: [{ path: 'repositories/octocat/Hello-World.git/HEAD', size: 23, sha256: SHA256 }],
       },
     ],
     skipped: [{ full_name: 'octocat/broken', reason: 'objects are missing' }],
@@ -29,12 +30,19 @@ function sample() {
       segment: { sha256: SHA256, length: 900, plain_length: 2048, crc32: 0 },
       files: [{ path: 'schema.json', size: 26, sha256: SHA256 }],
     },
+    stored_files: [
+      {
+        full_name: 'octocat/Hello-World',
+        segment: { sha256: SHA256, length: 90, plain_length: 1024, crc32: 1 },
+        files: [{ path: 'attachments/1/a.png', size: 9, sha256: SHA256 }],
+      },
+    ],
   } satisfies Manifest
 }
 
-test('a manifest is read back as it was written', () => {
+test('a manifest is read back unchanged', () => {
   assert.deepEqual(parseManifest(JSON.stringify(sample(), null, 2)), sample())
-  const bare = { ...sample(), repositories: [], skipped: [] }
+  const bare = { ...sample(), repositories: [], skipped: [], stored_files: [] }
   assert.deepEqual(parseManifest(JSON.stringify(bare)), bare)
   const withoutWiki = sample().repositories.map((repository) => ({ ...repository, wiki: null }))
   const manifest = { ...sample(), repositories: withoutWiki }
@@ -43,22 +51,9 @@ test('a manifest is read back as it was written', () => {
   const lacking = sample().repositories.map((repository) => ({ ...repository, lfs_missing }))
   const incomplete = { ...sample(), repositories: lacking }
   assert.deepEqual(parseManifest(JSON.stringify(incomplete)), incomplete)
-  const files = [{ path: 'repositories/octocat/Hello-World.git/HEAD', size: 23, sha256: SHA256 }]
-  const withFiles = sample().repositories.map((repository) => ({ ...repository, files }))
-  const comparable = { ...sample(), repositories: withFiles }
-  assert.deepEqual(parseManifest(JSON.stringify(comparable)), comparable)
 })
 
-test('manifests of older formats are read, with what they say was omitted as skipped', () => {
-  const { skipped, ...rest } = sample()
-  const second = { ...rest, format: 2, omitted: skipped }
-  assert.deepEqual(parseManifest(JSON.stringify(second)), { ...rest, format: 2, skipped })
-  const { metadata: _, ...first } = { ...second, format: 1 }
-  const { metadata: __, ...read } = { ...rest, format: 1, skipped }
-  assert.deepEqual(parseManifest(JSON.stringify(first)), read)
-})
-
-describe('refused, with where and why', () => {
+describe('an invalid manifest is refused with the field and the reason', () => {
   /** Sets the value at a dotted path; undefined removes it. */
   function changed(path: string, value: unknown): string {
     const manifest = sample()
@@ -71,9 +66,16 @@ describe('refused, with where and why', () => {
   }
 
   for (const [path, value, message] of [
-    ['format', 5, 'format is not 1 or 2 or 3 or 4: 5'],
-    ['format', 2, 'omitted is not a list: undefined'],
+    ['format', 5, 'format 5 is not supported: this version of Godwit reads format 4'],
+    ['format', 3, 'format 3 is not supported: this version of Godwit reads format 4'],
+    [
+      'format',
+      undefined,
+      'format undefined is not supported: this version of Godwit reads format 4',
+    ],
     ['omitted', [], 'omitted is not a known field: []'],
+    ['stored_files', undefined, 'stored_files is not a list: undefined'],
+    ['repositories.0.files', undefined, 'repositories[0].files is not a list: undefined'],
     ['metadata', undefined, 'metadata is not an object: undefined'],
     ['metadata.files.0.path', '../x', "metadata.files[0].path is not a path: '../x'"],
     [

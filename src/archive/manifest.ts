@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import {
   count,
   distinct,
@@ -13,19 +14,21 @@ import {
 import { isFullName } from '../lib/names.ts'
 import { unsafePath } from './tar-header.ts'
 
-/** The entry of an archive that says what is in it. It is the last. */
+/** The last entry of an archive. It lists the contents of the archive. */
 export const MANIFEST_PATH = 'godwit-manifest.json'
 
-/** Of the files that records name. */
+/** The folders of the files that records refer to. */
 export const STORED_FOLDERS = ['attachments', 'release_assets', 'repository_files']
 
 export const isStoredFile = (path: string): boolean =>
   STORED_FOLDERS.some((folder) => path.startsWith(`${folder}/`))
 
+/** Formats 1 to 3 were never released. */
+export const MANIFEST_FORMAT = 4
+
 /** The keys are those of the file. */
 export interface Manifest {
-  /** 1 has no `metadata`; 1 and 2 say `omitted` for `skipped`; 4 has `stored_files`. */
-  format: 1 | 2 | 3 | 4
+  format: typeof MANIFEST_FORMAT
   /** The program that wrote it and its version, such as `godwit 0.1.0`. */
   generator: string
   migration_guid: string
@@ -33,11 +36,11 @@ export interface Manifest {
   created_at: string
   repositories: ManifestRepository[]
   skipped: ManifestSkipped[]
-  metadata?: ManifestMetadata
-  stored_files?: ManifestStoredFiles[]
+  metadata: ManifestMetadata
+  stored_files: ManifestStoredFiles[]
 }
 
-/** Attachments of a repository's discussions, or assets of its releases: a segment of its own. */
+/** The segment with the attachments of a repository's issues and pull requests, or with the assets of its releases. */
 export interface ManifestStoredFiles {
   full_name: string
   segment: ManifestSegment
@@ -49,7 +52,7 @@ export interface ManifestSkipped {
   reason: string
 }
 
-/** What is in no repository, but for the manifest itself. */
+/** Everything outside repositories, except the manifest itself. */
 export interface ManifestMetadata {
   segment: ManifestSegment
   files: ManifestFile[]
@@ -70,32 +73,32 @@ export interface ManifestSegment {
 
 export interface ManifestRepository extends ManifestGit {
   full_name: string
-  /** The bytes of its files. */
+  /** Total bytes of its files. */
   size: number
   segment: ManifestSegment
   wiki: ManifestGit | null
   lfs: { oid: string; size: number }[]
-  /** Named by pointers of the repository or its wiki, and not on the host when it was exported; absent where there are none. */
+  /** Objects that LFS pointers of the repository or its wiki name and that the host did not have. Absent if there are none. */
   lfs_missing?: { oid: string; size: number }[]
-  /** Every file that does not prove itself as objects do; absent where the segment was made before this was noted. */
-  files?: ManifestFile[]
+  /** All files except objects of git and LFS, which can be verified by their names. */
+  files: ManifestFile[]
 }
 
 export interface ManifestGit {
   object_format: 'sha1' | 'sha256'
-  /** What HEAD says: the name of a ref, or an oid when it is detached. */
+  /** The name of a ref, or an oid if HEAD is detached. */
   head: string
-  /** HEAD is not among these. */
+  /** Without HEAD. */
   refs: { name: string; oid: string }[]
   symrefs: { name: string; target: string }[]
 }
 
-/** The manifest is not one that this version reads; the message says where and why. */
+/** The manifest is malformed or has another format. The message names the field and the reason. */
 export class ManifestInvalid extends Error {
   override name = 'ManifestInvalid'
 }
 
-/** Strict: every field, no other field, and nothing that a restore could stumble over. */
+/** Requires every field and allows no others. Refuses names and paths that would be unsafe to restore. */
 export function parseManifest(json: string): Manifest {
   try {
     return manifest(parseJson(json), '')
@@ -106,7 +109,7 @@ export function parseManifest(json: string): Manifest {
 
 const OID = { sha1: /^[0-9a-f]{40}$/, sha256: /^[0-9a-f]{64}$/ }
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
-/** Not all of git's rules for names, but those that keep one inside `refs/`. */
+/** Not all of git's rules for ref names, but those that keep a name inside `refs/`. */
 const REF = /^refs(\/(?!\.)[^\p{Cc} ~^:?*[\\/]+)+$/u
 
 const words = text('a text', (value) => value.trim() !== '')
@@ -115,28 +118,28 @@ const fullName = text('OWNER/NAME', isFullName)
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
 
-const faultByName = ({ name }: { name: string }) => name
+const byName = ({ name }: { name: string }) => name
 
-/** The oids of a repository are all of its one object format. */
+/** All oids of a repository have its object format. */
 function gitFields(format: ManifestGit['object_format']) {
   const isOid = (value: string) => OID[format].test(value)
   const oid = text(`an oid of ${format}`, isOid)
   return {
     object_format: oneOf('sha1', 'sha256'),
     head: text(`the name of a ref or an oid of ${format}`, (v) => REF.test(v) || isOid(v)),
-    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), faultByName),
+    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), byName),
     symrefs: distinct(
       list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
-      faultByName,
+      byName,
     ),
   }
 }
 
 function byFormat<T extends ManifestGit>(
-  commandShape: (format: ManifestGit['object_format']) => Shape<T>,
+  shapeFor: (format: ManifestGit['object_format']) => Shape<T>,
 ): Shape<T> {
-  const ofSha1 = commandShape('sha1')
-  const ofSha256 = commandShape('sha256')
+  const ofSha1 = shapeFor('sha1')
+  const ofSha256 = shapeFor('sha256')
   return (value, at) => {
     const format = (value as Partial<T> | null)?.object_format
     return (format === 'sha256' ? ofSha256 : ofSha1)(value, at)
@@ -157,14 +160,6 @@ const lfsObjects = distinct(
   ({ oid }) => oid,
 )
 
-const repositoryFields = {
-  full_name: fullName,
-  size: count(),
-  segment,
-  wiki: orNull(wiki),
-  lfs: lfsObjects,
-}
-
 const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
 
 const files = distinct(
@@ -174,45 +169,33 @@ const files = distinct(
 
 const repository = byFormat<ManifestRepository>((format) =>
   objectWith<ManifestRepository>(
-    { ...repositoryFields, ...gitFields(format) },
-    { lfs_missing: lfsObjects, files },
+    {
+      full_name: fullName,
+      size: count(),
+      segment,
+      wiki: orNull(wiki),
+      lfs: lfsObjects,
+      files,
+      ...gitFields(format),
+    },
+    { lfs_missing: lfsObjects },
   ),
 )
 
-const metadata = object<ManifestMetadata>({ segment, files })
+const format: Shape<Manifest['format']> = (value) => {
+  if (value === MANIFEST_FORMAT) return value
+  throw new Error(
+    `format ${inspect(value)} is not supported: this version of Godwit reads format ${MANIFEST_FORMAT}`,
+  )
+}
 
-const manifestFields = {
-  format: oneOf(1, 2, 3, 4),
+const manifest = object<Manifest>({
+  format,
   generator: words,
   migration_guid: words,
   created_at: time,
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
-}
-
-const skipped = list(object<ManifestSkipped>({ full_name: fullName, reason: words }))
-
-/** As it was written before `skipped` had its name. */
-type OlderManifest = Omit<Manifest, 'skipped' | 'stored_files'> & { omitted: ManifestSkipped[] }
-
-const ofFormat1 = object<Omit<OlderManifest, 'metadata'>>({ ...manifestFields, omitted: skipped })
-const ofFormat2 = object<Required<OlderManifest>>({ ...manifestFields, omitted: skipped, metadata })
-const ofFormat3 = object<Required<Omit<Manifest, 'stored_files'>>>({
-  ...manifestFields,
-  skipped,
-  metadata,
+  skipped: list(object<ManifestSkipped>({ full_name: fullName, reason: words })),
+  metadata: object<ManifestMetadata>({ segment, files }),
+  stored_files: list(object<ManifestStoredFiles>({ full_name: fullName, segment, files })),
 })
-const storedFiles = list(object<ManifestStoredFiles>({ full_name: fullName, segment, files }))
-const ofFormat4 = object<Required<Manifest>>({
-  ...manifestFields,
-  skipped,
-  metadata,
-  stored_files: storedFiles,
-})
-
-const manifest: Shape<Manifest> = (value, at) => {
-  const format = (value as Partial<Manifest> | null)?.format
-  if (format === 4) return ofFormat4(value, at)
-  if (format !== 1 && format !== 2) return ofFormat3(value, at)
-  const { omitted, ...rest } = (format === 1 ? ofFormat1 : ofFormat2)(value, at)
-  return { ...rest, skipped: omitted }
-}

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
 import { BlobExists, BlobNotFound, type BlobStore, type StoredBlob } from './blob-store.ts'
 
-/** What every store must do. `make` gives an empty one, and cleans up after the test. */
+/** Tests that every store must pass. `make` returns an empty store and removes it after the test. */
 export function blobStoreContract(
   name: string,
   make: (t: TestContext) => Promise<BlobStore>,
@@ -36,7 +36,7 @@ async function listed(blobs: BlobStore): Promise<StoredBlob[]> {
 
 function puttingAndOpening(check: Check): void {
   for (const size of [0, 1, 65_536, 6_000_001]) {
-    check(`${size} bytes come back as they were`, async (blobs) => {
+    check(`${size} bytes are read back unchanged`, async (blobs) => {
       const bytes = randomBytes(size)
       await blobs.put('a-key', chunks(bytes))
       assert.ok((await read(blobs, 'a-key')).equals(bytes))
@@ -44,7 +44,7 @@ function puttingAndOpening(check: Check): void {
     })
   }
 
-  check('an iterable that is not asynchronous will do', async (blobs) => {
+  check('a synchronous iterable is accepted', async (blobs) => {
     await blobs.put('a', [Buffer.from('one '), Buffer.from('two')])
     assert.equal(await text(await blobs.open('a')), 'one two')
   })
@@ -59,14 +59,14 @@ function puttingAndOpening(check: Check): void {
     assert.equal(letters.toString(), 'abcde')
   })
 
-  check('every kind of key', async (blobs) => {
+  check('all valid keys are accepted', async (blobs) => {
     const keys = ['0', 'ab', 'a-', randomUUID(), 'z'.repeat(128)]
     for (const key of keys) await blobs.put(key, [Buffer.from(key)])
     for (const key of keys) assert.equal((await read(blobs, key)).toString(), key)
   })
 
   for (const key of ['', '-a', 'A', 'a/b', '../a', 'a.b', 'é', 'a\n', 'z'.repeat(129)]) {
-    check(`${JSON.stringify(key)} is no key`, async (blobs) => {
+    check(`${JSON.stringify(key)} is not a valid key`, async (blobs) => {
       await assert.rejects(blobs.put(key, []), TypeError)
       await assert.rejects(blobs.open(key), TypeError)
       await assert.rejects(blobs.size(key), TypeError)
@@ -74,7 +74,7 @@ function puttingAndOpening(check: Check): void {
     })
   }
 
-  check('what is missing is said to be missing', async (blobs) => {
+  check('a missing blob is BlobNotFound', async (blobs) => {
     const missing = (error: unknown) => error instanceof BlobNotFound && error.key === 'nothing'
     await assert.rejects(blobs.open('nothing'), missing)
     await assert.rejects(blobs.size('nothing'), missing)
@@ -110,7 +110,7 @@ function ranges(check: Check): void {
     }
   })
 
-  check('a range that the blob does not have', async (blobs) => {
+  check('a range outside the blob is a RangeError', async (blobs) => {
     await blobs.put('a', [Buffer.from('bytes')])
     for (const [start, end] of [
       [0, 6],
@@ -122,7 +122,7 @@ function ranges(check: Check): void {
     }
   })
 
-  check('the signal ends a stream', async (blobs) => {
+  check('the signal destroys the stream', async (blobs) => {
     await blobs.put('a', chunks(randomBytes(6_000_000)))
     const stop = new AbortController()
     const stream = await blobs.open('a', undefined, { signal: stop.signal })
@@ -142,7 +142,7 @@ function failingPuts(check: Check): void {
     assert.equal((await read(blobs, key)).toString(), 'again')
   }
 
-  check('bytes that fail leave nothing, and their error comes through', async (blobs) => {
+  check('failing bytes leave nothing, and their error is thrown', async (blobs) => {
     const unplugged = new Error('unplugged')
     async function* failing() {
       yield randomBytes(3_000_000)
@@ -170,7 +170,7 @@ function failingPuts(check: Check): void {
     await gone(blobs, 'a')
   })
 
-  check('nothing shows before the end', async (blobs) => {
+  check('the blob is invisible until it is complete', async (blobs) => {
     async function* watching() {
       yield randomBytes(100_000)
       await assert.rejects(blobs.size('a'), BlobNotFound)
@@ -183,7 +183,7 @@ function failingPuts(check: Check): void {
 }
 
 function deletingAndListing(check: Check): void {
-  check('deleting can be repeated, and frees the key', async (blobs) => {
+  check('delete can be repeated and frees the key', async (blobs) => {
     await blobs.put('a', [Buffer.from('first')])
     await blobs.delete('a')
     await blobs.delete('a')
@@ -206,7 +206,7 @@ function deletingAndListing(check: Check): void {
     }
   })
 
-  check('sweeping takes nothing that is finished or under way', async (blobs) => {
+  check('sweeping removes no finished or running put', async (blobs) => {
     await blobs.put('done', [Buffer.from('done')])
     async function* sweepingMeanwhile() {
       yield Buffer.from('one ')

@@ -20,11 +20,10 @@ export interface Abortable {
 }
 
 export interface PutOptions extends Abortable {
-  /** The bytes come from another host, which may let us wait. */
+  /** Set if the bytes come from another host, which may be slow. Such puts delay only each other. */
   isSlow?: boolean
 }
 
-/** There is no blob under that key. */
 export class BlobNotFound extends Error {
   override name = 'BlobNotFound'
   readonly key: string
@@ -35,7 +34,7 @@ export class BlobNotFound extends Error {
   }
 }
 
-/** The key is taken, and what it holds stays as it is. */
+/** A blob with this key exists. It is not changed. */
 export class BlobExists extends Error {
   override name = 'BlobExists'
   readonly key: string
@@ -46,41 +45,40 @@ export class BlobExists extends Error {
   }
 }
 
-/** The store does not answer, or has too much to do: the same may well succeed later. */
+/** The store does not answer or is overloaded. A later attempt may succeed. */
 export class BlobsUnavailable extends Error {
   override name = 'BlobsUnavailable'
 }
 
 /**
- * Immutable bytes under keys that are used once: two writers of one key are a mistake, and taking the second's bytes for
- * the first's would go unnoticed, so the second is refused. Names of one attempt each make good keys; shards go by the
- * first two characters, so let those be random.
+ * Stores immutable bytes under keys that are used once. Two writers with the same key are a mistake that could go unnoticed, so
+ * the second is refused. Use a new random key for each attempt: the first two characters choose the shard.
  */
 export interface BlobStore {
   /**
-   * Whole or absent at any moment, and durable once it resolves. Rejects with BlobExists when the key is taken, with
-   * whatever the bytes threw, or when the signal aborts. A put that failed at its last step may have left the whole blob.
-   * A chunk of the bytes need only be good until the next is asked for.
+   * Stores a blob. At any moment it is complete or absent, and it is durable once the promise resolves. Rejects with BlobExists,
+   * with the error that `bytes` threw, or when the signal aborts. A put that failed in its last step may have left the complete
+   * blob. A chunk may be overwritten when the next one is requested.
    */
   put(key: string, bytes: Bytes, options?: PutOptions): Promise<void>
   /**
-   * Rejects with BlobNotFound, or with RangeError when the blob does not have all of the range. The stream must be read
-   * to its end or destroyed; the signal destroys it.
+   * Rejects with BlobNotFound, or with RangeError if the blob does not contain the whole range. The stream must be read to its
+   * end or destroyed. The signal destroys it.
    */
   open(key: string, range?: ByteRange, options?: Abortable): Promise<Readable>
   /** Rejects with BlobNotFound. */
   size(key: string): Promise<number>
-  /** Resolves as well when there is no such blob. */
+  /** Resolves also if there is no such blob. */
   delete(key: string): Promise<void>
-  /** Finished blobs in no particular order. One that comes or goes meanwhile may or may not be among them. */
+  /** Lists finished blobs in any order. Blobs that are added or deleted meanwhile may be missing. */
   list(): AsyncIterable<StoredBlob>
-  /** Removes what puts left behind that died at least so long ago; resolves with how many there were. */
+  /** Removes what is left of puts that stopped at least so long ago, and resolves with their number. */
   sweepUnfinished(olderThanMs: number): Promise<number>
   /** Resolves when the store answers. */
   probe(options?: Abortable): Promise<void>
 }
 
-/** A run of bytes: these, or all of a blob's. */
+/** Some bytes, or a whole blob. */
 export type BlobPart = { bytes: Uint8Array; length: number } | { key: string; length: number }
 
 interface Presented {
@@ -89,21 +87,21 @@ interface Presented {
   expiresInSeconds: number
 }
 
-/** What a store can do besides when its blobs live on a server that clients can reach. */
+/** Implemented by stores on a server that clients can reach. */
 export interface Composing {
-  /** A blob of these parts in order, made where they are; whole or absent, and refused, as with `put`. */
+  /** Concatenates parts to a new blob without downloading large ones. Complete or absent, and rejects, as `put` does. */
   compose(key: string, parts: readonly BlobPart[], options?: Abortable): Promise<void>
-  /** An address that gives the blob to whoever has it, by GET alone: a credential. It does not look for the blob. */
+  /** Returns a URL that allows anyone to GET the blob, so it is a credential. Does not check that the blob exists. */
   presign(key: string, as: Presented): Promise<string>
 }
 
-/** What a store can do besides when its blobs are files of this machine. */
+/** Implemented by stores whose blobs are local files. */
 export interface OnDisk {
   openFile(key: string): Promise<BlobFile>
 }
 
 export interface BlobFile extends AsyncDisposable {
-  /** Into memory of the reader's own; resolves to how many bytes there were, none at the end. */
+  /** Reads into the given memory and resolves with the number of bytes: 0 at the end. */
   read(into: Uint8Array, at: number): Promise<number>
 }
 
@@ -115,7 +113,7 @@ const KEY = /^[a-z0-9][a-z0-9-]{0,127}$/
 
 export const isBlobKey = (name: string): boolean => KEY.test(name)
 
-/** Keys become file names and URLs: anything else in one is a programming error. */
+/** Keys become file names and URLs, so an invalid key is a programming error. */
 export function assertBlobKey(key: string): void {
   if (!isBlobKey(key)) throw new TypeError(`not a key for a blob: ${JSON.stringify(key)}`)
 }

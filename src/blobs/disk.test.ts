@@ -18,7 +18,7 @@ async function temporaryRoot(t: TestContext): Promise<string> {
 
 blobStoreContract('disk', async (t) => createDiskBlobStore(await temporaryRoot(t)))
 
-test('blobs lie in shards, for their owner only, and nothing else is left', async (t) => {
+test('blobs are stored in shards with private modes, and nothing else is left', async (t) => {
   const root = await temporaryRoot(t)
   await createDiskBlobStore(root).put('abc', [Buffer.from('x')])
   const names = await readdir(root, { recursive: true })
@@ -27,7 +27,7 @@ test('blobs lie in shards, for their owner only, and nothing else is left', asyn
   assert.equal((await stat(root)).mode & 0o777, 0o700)
 })
 
-test('what is beside the shards is not looked at', async (t) => {
+test('folders beside the shards are ignored', async (t) => {
   const root = await temporaryRoot(t)
   const store = createDiskBlobStore(root)
   await store.put('abc', [Buffer.from('x')])
@@ -37,7 +37,7 @@ test('what is beside the shards is not looked at', async (t) => {
   assert.deepEqual(keys, ['abc'])
 })
 
-test('of two puts at once one is refused, and the blob is the whole of the other', async (t) => {
+test('one of two concurrent puts is refused, and the blob is the other one', async (t) => {
   const root = await temporaryRoot(t)
   const stores = [createDiskBlobStore(root), createDiskBlobStore(root)]
   const both = Promise.withResolvers<void>()
@@ -61,7 +61,7 @@ test('of two puts at once one is refused, and the blob is the whole of the other
   assert.deepEqual(await readdir(join(root, 'tmp')), [])
 })
 
-test('a put killed in the middle leaves no blob, and its remains are swept once old', async (t) => {
+test('a killed put leaves no blob, and its temporary file is swept once it is old', async (t) => {
   const root = await temporaryRoot(t)
   const program = `
     const { createDiskBlobStore } = await import(process.argv[1])
@@ -91,7 +91,7 @@ test('a put killed in the middle leaves no blob, and its remains are swept once 
   assert.deepEqual(await readdir(join(root, 'tmp')), [])
 })
 
-test('files that are no blobs are not listed', async (t) => {
+test('files that are not blobs are not listed', async (t) => {
   const root = await temporaryRoot(t)
   const blobs = createDiskBlobStore(root)
   await blobs.put('abc', [])

@@ -18,14 +18,14 @@ import {
   type StoredBlob,
 } from './blob-store.ts'
 
-const FLUSH_EVERY = 8 * 1024 * 1024
-const READ_AHEAD = 256 * 1024
-/** Of a key: so many of its characters name the folder that it is in. */
+const FLUSH_INTERVAL_BYTES = 8 * 1024 * 1024
+const READ_BYTES = 256 * 1024
+/** The first characters of a key name its folder. */
 const SHARD_LENGTH = 2
 
 /**
- * Blobs as files: `ROOT/ab/abc…` by the first two characters of the key, and `ROOT/tmp/…` while they are written. The
- * folder that holds ROOT must exist. Any number of processes may share a root.
+ * Stores blobs as files: `ROOT/ab/abc…`, where `ab` are the first two characters of the key, and `ROOT/tmp/…` while they are
+ * written. The parent of ROOT must exist. Any number of processes may share a root.
  */
 export function createDiskBlobStore(root: string): BlobStore & OnDisk {
   const unfinished = join(root, 'tmp')
@@ -36,14 +36,14 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
     return join(root, key.slice(0, SHARD_LENGTH), key)
   }
 
-  /** Shards whose own place in the root is on disk for certain. */
-  const settled = new Set<string>()
+  /** Shards whose directory entry in the root is durable. */
+  const durableShards = new Set<string>()
 
-  async function settle(shard: string): Promise<void> {
+  async function syncShard(shard: string): Promise<void> {
     await syncFolder(shard)
-    if (settled.has(shard)) return
+    if (durableShards.has(shard)) return
     for (const folder of [root, dirname(root)]) await syncFolder(folder)
-    settled.add(shard)
+    durableShards.add(shard)
   }
 
   return {
@@ -58,11 +58,11 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
       } finally {
         await rm(temporary, { force: true })
       }
-      await settle(dirname(file))
+      await syncShard(dirname(file))
     },
 
     async open(key, range, { signal } = {}) {
-      const handle = await open(fileOf(key)).catch(asMissing(key))
+      const handle = await open(fileOf(key)).catch(asBlobNotFound(key))
       const stream = await streamOf(handle, key, range, signal).catch(async (error: unknown) => {
         await handle.close()
         throw error
@@ -71,20 +71,20 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
     },
 
     async openFile(key) {
-      const handle = await open(fileOf(key)).catch(asMissing(key))
+      const handle = await open(fileOf(key)).catch(asBlobNotFound(key))
       return {
         read: async (into, at) => (await handle.read(into, 0, into.length, at)).bytesRead,
         [Symbol.asyncDispose]: () => handle.close(),
       }
     },
 
-    size: async (key) => (await stat(fileOf(key)).catch(asMissing(key))).size,
+    size: async (key) => (await stat(fileOf(key)).catch(asBlobNotFound(key))).size,
 
     delete: async (key) => rm(fileOf(key), { force: true }),
 
-    list: () => finishedBlobs(root),
+    list: () => listBlobs(root),
 
-    // Older than nothing are all, even those that a clock which has been put back since says are yet to come.
+    // With 0 all are removed, even files from the future after the clock was set back.
     sweepUnfinished: (olderThanMs) =>
       removeOlder(unfinished, olderThanMs > 0 ? Date.now() - olderThanMs : Infinity),
 
@@ -94,7 +94,7 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
   }
 }
 
-/** Begins to flush long before the end, beside the writing, so that the last flush has little left to wait for. */
+/** Flushes while it writes, so that the last flush has little left to do. */
 async function writeDurably(
   file: string,
   bytes: Bytes,
@@ -108,10 +108,10 @@ async function writeDurably(
       signal?.throwIfAborted()
       await writeWhole(handle, chunk)
       unflushed += chunk.length
-      if (unflushed < FLUSH_EVERY) continue
+      if (unflushed < FLUSH_INTERVAL_BYTES) continue
       await flushing
       flushing = handle.datasync()
-      // A failure is told by whoever waits for it, and not before.
+      // The failure is thrown where `flushing` is awaited.
       flushing.catch(() => {})
       unflushed = 0
     }
@@ -126,7 +126,7 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
   for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
 }
 
-/** Unlike a rename, a link never replaces what another put was quicker to finish. */
+/** Unlike a rename, a link never replaces a blob that another put has finished. */
 async function linkOnce(temporary: string, file: string, key: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await link(temporary, file).catch((error: unknown) => {
@@ -144,16 +144,16 @@ async function streamOf(
   const { start, end } = range ?? { start: 0, end: size }
   assertRange(key, size, { start, end })
   signal?.throwIfAborted()
-  // A read stream takes the last byte, so it has no way to say "none".
+  // A read stream takes the last byte, so it cannot express an empty range.
   if (start < end)
-    return handle.createReadStream({ start, end: end - 1, highWaterMark: READ_AHEAD })
+    return handle.createReadStream({ start, end: end - 1, highWaterMark: READ_BYTES })
   await handle.close()
   return Readable.from([])
 }
 
-async function* finishedBlobs(root: string): AsyncGenerator<StoredBlob> {
+async function* listBlobs(root: string): AsyncGenerator<StoredBlob> {
   for await (const shard of await opendir(root)) {
-    // What else is there is not ours, such as the `lost+found` of a disk, which only root may read.
+    // Skips other folders, such as `lost+found`, which only root may read.
     if (!shard.isDirectory() || shard.name.length > SHARD_LENGTH) continue
     const folder = join(root, shard.name)
     for await (const { name } of await opendir(folder)) {
@@ -167,7 +167,7 @@ async function removeOlder(folder: string, before: number): Promise<number> {
   let removed = 0
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
-    // A put that is alive goes on writing, so its file is never old.
+    // A running put keeps writing, so its file is recent.
     const found = await ifExists(stat(file), 'ENOENT')
     if (found === undefined || found.mtimeMs > before) continue
     await rm(file, { force: true })
@@ -181,7 +181,7 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-function asMissing(key: string): (error: unknown) => never {
+function asBlobNotFound(key: string): (error: unknown) => never {
   return (error) => {
     throw hasCode(error, 'ENOENT') ? new BlobNotFound(key, { cause: error }) : error
   }

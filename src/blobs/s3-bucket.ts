@@ -1,8 +1,9 @@
+import { addAbortSignal, Readable } from 'node:stream'
 import { S3 } from '@aws-sdk/client-s3'
 import { codeOf } from '../lib/errno.ts'
-import { BlobNotFound, BlobsUnavailable } from './blob-store.ts'
+import { assertRange, BlobNotFound, BlobsUnavailable, type ByteRange } from './blob-store.ts'
 
-/** A place for blobs: the objects of a bucket whose names begin with the prefix. */
+/** Blobs are the objects of a bucket whose names begin with the prefix. */
 export interface Bucket {
   s3: S3
   name: string
@@ -10,23 +11,23 @@ export interface Bucket {
   prefix: string
 }
 
-/** A copy of a gigabyte is silent until it is done; a server that is silent for longer is gone. */
-const SILENCE_MS = 5 * 60_000
-const CONNECT_MS = 10_000
-/** Downloads that nobody reads on with must not starve exports. */
-const SOCKETS = 512
+/** The server sends nothing while it copies a gigabyte. After five minutes of silence it is considered unavailable. */
+const SOCKET_TIMEOUT_MS = 5 * 60_000
+const CONNECT_TIMEOUT_MS = 10_000
+/** Enough for exports even while many downloads are stalled by their clients. */
+const MAX_SOCKETS = 512
 
-/** Region, credentials and all else come from where the SDK looks for them: environment, profile, machine. */
+/** Region and credentials come from where the SDK looks for them: environment, profile, instance metadata. */
 export function connectS3(endpoint: string | undefined): S3 {
-  const agent = { keepAlive: true, maxSockets: SOCKETS }
+  const agent = { keepAlive: true, maxSockets: MAX_SOCKETS }
   const s3 = new S3({
     ...(endpoint && { endpoint, forcePathStyle: true }),
-    // Otherwise streams are sent in a coding of its own that many servers do not know.
+    // By default the SDK sends streams in an encoding (aws-chunked) that many servers do not support.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MS,
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SOCKET_TIMEOUT_MS,
       httpAgent: agent,
       httpsAgent: agent,
     },
@@ -35,44 +36,96 @@ export function connectS3(endpoint: string | undefined): S3 {
     (next, { commandName }) =>
       async (args) =>
         next(args).catch((error: unknown) => {
-          throw explained(error, commandName)
+          throw explainError(error, commandName)
         }),
-    { step: 'initialize', name: 'explainRefusals' },
+    { step: 'initialize', name: 'explainErrors' },
   )
   return s3
 }
 
-/** Many servers give a refusal a name and no message; and one that cannot answer gives no refusal at all. */
-function explained(error: unknown, commandName: string | undefined): unknown {
+/** Adds the command and the status to the message, which many servers leave empty, and marks outages as BlobsUnavailable. */
+function explainError(error: unknown, commandName: string | undefined): unknown {
   if (!(error instanceof Error)) return error
-  const { httpStatusCode: status } = statusOf(error)
+  const status = statusOf(error)
   if (error.message === '' || error.message === 'UnknownError') error.message = error.name
   if (status) error.message = `${commandName}: ${error.message} (${status})`
-  if (!isAway(error, status)) return error
+  if (!isOutage(error, status)) return error
   return new BlobsUnavailable(status ? error.message : `${commandName}: ${error.message}`, {
     cause: error,
   })
 }
 
-const statusOf = (error: Error): { httpStatusCode?: number } =>
-  '$metadata' in error ? (error.$metadata as { httpStatusCode?: number }) : {}
+const statusOf = (error: Error): number | undefined =>
+  '$metadata' in error ? (error.$metadata as { httpStatusCode?: number }).httpStatusCode : undefined
 
-/** On the way there, by Node's own codes and the SDK's name for its timeouts. */
-const BROKEN_WAY = /^(ECONN|EPIPE$|ENOTFOUND$|EAI_AGAIN$|E(NET|HOST)(UNREACH|DOWN)$|ETIMEDOUT$)/
+/** Node's error codes of a connection that failed. */
+const CONNECTION_ERROR =
+  /^(ECONN|EPIPE$|ENOTFOUND$|EAI_AGAIN$|E(NET|HOST)(UNREACH|DOWN)$|ETIMEDOUT$)/
 const TOO_MANY_REQUESTS = 429
 
-function isAway(error: Error, status: number | undefined): boolean {
+function isOutage(error: Error, status: number | undefined): boolean {
   if (status) return status >= 500 || status === TOO_MANY_REQUESTS
-  return error.name === 'TimeoutError' || BROKEN_WAY.test(codeOf(error) ?? '')
+  return error.name === 'TimeoutError' || CONNECTION_ERROR.test(codeOf(error) ?? '')
 }
 
-export const isClientError = (error: unknown, ...names: string[]): boolean =>
+export const isS3Error = (error: unknown, ...names: string[]): boolean =>
   error instanceof Error && names.includes(error.name)
 
-export function asMissing(key: string): (error: unknown) => never {
+/** Translates the S3 error of a missing object to BlobNotFound. */
+export function asBlobNotFound(key: string): (error: unknown) => never {
   return (error) => {
-    throw isClientError(error, 'NoSuchKey', 'NotFound')
+    throw isS3Error(error, 'NoSuchKey', 'NotFound')
       ? new BlobNotFound(key, { cause: error })
       : error
   }
 }
+
+export const abortOptions = (abortSignal: AbortSignal | undefined) =>
+  abortSignal ? { abortSignal } : {}
+
+export async function objectSize({ s3, name, prefix }: Bucket, key: string): Promise<number> {
+  const found = await s3.headObject({ Bucket: name, Key: prefix + key }).catch(asBlobNotFound(key))
+  return found.ContentLength!
+}
+
+export async function openObject(
+  bucket: Bucket,
+  key: string,
+  range: ByteRange | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Readable> {
+  // A Range header names the last byte, so it cannot express an empty range.
+  if (range && !(range.start >= 0 && range.start < range.end)) {
+    assertRange(key, await objectSize(bucket, key), range)
+    return Readable.from([])
+  }
+  const { s3, name, prefix } = bucket
+  const object = { Bucket: name, Key: prefix + key }
+  const request = range ? { ...object, Range: `bytes=${range.start}-${range.end - 1}` } : object
+  const { Body, ContentRange } = await s3
+    .getObject(request, abortOptions(signal))
+    .catch(asRangeError(key, range))
+    .catch(asBlobNotFound(key))
+  const stream = Body as Readable
+  try {
+    // A server answers a range that ends beyond the object with the bytes that exist.
+    if (range) assertRange(key, totalOf(ContentRange), range)
+  } catch (error) {
+    stream.destroy()
+    throw error
+  }
+  return signal ? addAbortSignal(signal, stream) : stream
+}
+
+function asRangeError(key: string, range: ByteRange | undefined): (error: unknown) => never {
+  return (error) => {
+    if (!range || !isS3Error(error, 'InvalidRange')) throw error
+    throw new RangeError(`blob ${key} has no range ${range.start} to ${range.end}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Returns 11 for `bytes 0-4/11`, and NaN for a server that ignored the range and sends everything. */
+const totalOf = (contentRange: string | undefined): number =>
+  Number(/\/(\d+)$/.exec(contentRange ?? '')?.[1])

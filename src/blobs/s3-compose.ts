@@ -1,29 +1,49 @@
+import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import type { BlobPart } from './blob-store.ts'
-import { asMissing, type Bucket } from './s3-bucket.ts'
-import {
-  groupParts,
-  lengthOf,
-  type PartLimits,
-  type PlannedPart,
-  planParts,
-} from './s3-compose-plan.ts'
-import { abortedBy, assemble, type Upload } from './s3-multipart.ts'
-import { PART_BUFFER } from './s3-part-buffer.ts'
-import { putWhole } from './s3-put.ts'
-import { openObject } from './s3-read.ts'
-import { pieceKey } from './s3-unfinished.ts'
+import type { BlobPart, ByteRange } from './blob-store.ts'
+import { abortOptions, asBlobNotFound, type Bucket, openObject } from './s3-bucket.ts'
+import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'
 
-type UploadedPart = Extract<PlannedPart, { kind: 'uploaded' }>
-type Copied = Extract<PlannedPart, { kind: 'copied' }>
+/** What a server accepts in one multipart upload. The last part may be smaller than the minimum. */
+export interface PartLimits {
+  minBytes: number
+  maxBytes: number
+  maxParts: number
+}
 
-/** Parts on their way at once: an uploaded one takes the smallest part's room in memory, a copied one none. */
-const LANES = 4
-/** Many an uploaded part is a thousand small blobs. */
-const READING_LANES = 16
+/** S3 copies up to 5 GiB per request. With 1 GiB no request is silent for long, and several run at once. */
+export const S3_LIMITS: PartLimits = {
+  minBytes: 5 * 1024 ** 2,
+  maxBytes: 1024 ** 3,
+  maxParts: 10_000,
+}
 
-/** The server copies what is large; what is too small for that is read and sent. */
-export async function composeParts(
+type Piece = { bytes: Uint8Array } | { key: string; range: ByteRange }
+
+/** A part that the server copies from another object, or one that this process uploads. */
+export type PlannedPart = CopiedPart | UploadedPart
+
+interface CopiedPart {
+  kind: 'copied'
+  key: string
+  range: ByteRange
+  isWholeObject: boolean
+  length: number
+}
+
+interface UploadedPart {
+  kind: 'uploaded'
+  pieces: Piece[]
+  length: number
+}
+
+/** Parts in flight. An uploaded part takes `minBytes` of memory, a copied part none. */
+const PART_CONCURRENCY = 4
+/** An uploaded part may consist of a thousand small blobs. */
+const READ_CONCURRENCY = 16
+
+/** Creates an object from the sources. The server copies large ones; small ones are read and uploaded. */
+export async function composeObject(
   bucket: Bucket,
   key: string,
   sources: readonly BlobPart[],
@@ -33,62 +53,147 @@ export async function composeParts(
   const parts = planParts(sources, limits)
   const [first, ...more] = parts
   if (more.length === 0 && first?.kind !== 'copied') {
-    return putWhole(bucket, key, first ? await read(bucket, first, signal) : Buffer.of(), signal)
+    const bytes = first ? await readPart(bucket, first, signal) : Buffer.of()
+    return putObject(bucket, key, bytes, signal)
   }
-  if (parts.length <= limits.maxParts) return assembleParts(bucket, key, parts, signal)
-  await composeRuns(bucket, key, groupParts(parts, limits), limits, signal)
+  if (parts.length <= limits.maxParts) return sendParts(bucket, key, parts, signal)
+  await composeInGroups(bucket, key, groupParts(parts, limits), limits, signal)
 }
 
 /**
- * Too many parts for one upload: each run of them becomes an object on the side, which is copied as soon as it is there.
- * The upload of the whole begins first, so that whoever sweeps sees that the runs are somebody's.
+ * Plans the parts of an upload that is the concatenation of the sources. A source that is too small for a part is uploaded,
+ * together with as much of the next sources as makes a part of `minBytes`.
  */
-async function composeRuns(
+export function planParts(
+  sources: readonly BlobPart[],
+  { minBytes, maxBytes }: Omit<PartLimits, 'maxParts'>,
+): PlannedPart[] {
+  const parts: PlannedPart[] = []
+  let pieces: Piece[] = []
+  let uploaded = 0
+
+  function flush(): void {
+    if (uploaded > 0) parts.push({ kind: 'uploaded', pieces, length: uploaded })
+    pieces = []
+    uploaded = 0
+  }
+
+  /** Fills the uploaded part up to `minBytes` and returns the offset where the source continues. */
+  function addToUpload(source: BlobPart, start: number): number {
+    const end = Math.min(source.length, start + minBytes - uploaded)
+    if (end > start) pieces.push(pieceOf(source, { start, end }))
+    uploaded += end - start
+    if (uploaded === minBytes) flush()
+    return end
+  }
+
+  for (const source of sources) {
+    let at = 0
+    while (at < source.length) {
+      const canBeCopied = 'key' in source && uploaded === 0 && source.length - at >= minBytes
+      if (!canBeCopied) {
+        at = addToUpload(source, at)
+        continue
+      }
+      parts.push(...planCopies(source, at, maxBytes))
+      at = source.length
+    }
+  }
+  flush()
+  return parts
+}
+
+function pieceOf(source: BlobPart, range: ByteRange): Piece {
+  return 'bytes' in source
+    ? { bytes: source.bytes.subarray(range.start, range.end) }
+    : { key: source.key, range }
+}
+
+/** The copies have about the same length, so that none is too small. */
+function* planCopies(
+  { key, length }: { key: string; length: number },
+  from: number,
+  maxBytes: number,
+): Generator<CopiedPart> {
+  const count = Math.ceil((length - from) / maxBytes)
+  const least = Math.floor((length - from) / count)
+  const longer = (length - from) % count
+  const cut = (n: number) => from + n * least + Math.min(n, longer)
+  for (let n = 0; n < count; n += 1) {
+    const range = { start: cut(n), end: cut(n + 1) }
+    const isWholeObject = from === 0 && count === 1
+    yield { kind: 'copied', key, range, isWholeObject, length: range.end - range.start }
+  }
+}
+
+export const groupParts = (
+  parts: readonly PlannedPart[],
+  { maxParts }: PartLimits,
+): PlannedPart[][] => [...batchesOf(parts, maxParts)]
+
+export const lengthOf = (parts: readonly { length: number }[]): number =>
+  parts.reduce((sum, { length }) => sum + length, 0)
+
+/** The folder of the groups of blobs that are being composed. It is not a valid key, so they are not listed as blobs. */
+export const GROUPS_FOLDER = 'unfinished/'
+
+const groupKey = (key: string, n: number): string => `${GROUPS_FOLDER}${key}/${n}`
+
+/**
+ * Composes an archive with too many parts for one upload, such as more than 10,000 repositories of 5 MiB: each group of parts
+ * becomes a temporary object, and the server copies those. The upload of the result begins first, so that the sweep does not
+ * take the groups for leftovers.
+ */
+async function composeInGroups(
   bucket: Bucket,
   key: string,
-  runs: PlannedPart[][],
+  groups: PlannedPart[][],
   limits: PartLimits,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const copies = runs.map((run, n) =>
-    planParts([{ key: pieceKey(key, n), length: lengthOf(run) }], limits),
+  const copies = groups.map((group, n) =>
+    planParts([{ key: groupKey(key, n), length: lengthOf(group) }], limits),
   )
   const count = copies.flat().length
   if (count > limits.maxParts) throw new RangeError(`blob ${key} would have ${count} parts`)
-
-  async function* copiedRuns(): AsyncGenerator<PlannedPart> {
-    for (const [n, run] of runs.entries()) {
-      await assembleParts(bucket, pieceKey(key, n), run, signal)
+  async function* copiedGroups(): AsyncGenerator<PlannedPart> {
+    for (const [n, group] of groups.entries()) {
+      await sendParts(bucket, groupKey(key, n), group, signal)
       yield* copies[n]!
     }
   }
   try {
-    await assembleParts(bucket, key, copiedRuns(), signal)
+    await sendParts(bucket, key, copiedGroups(), signal)
   } finally {
-    for (const n of runs.keys()) await removePiece(bucket, pieceKey(key, n))
+    const { s3, name, prefix } = bucket
+    // If this fails, the sweep removes the group.
+    for (const n of groups.keys())
+      await s3.deleteObject({ Bucket: name, Key: prefix + groupKey(key, n) }).catch(() => {})
   }
 }
 
-async function assembleParts(
+async function sendParts(
   bucket: Bucket,
   key: string,
   parts: Iterable<PlannedPart> | AsyncIterable<PlannedPart>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await assemble(bucket, key, {
+  await uploadParts(bucket, key, {
     parts,
     send: (part, to, stop) =>
-      part.kind === 'copied' ? copy(bucket, part, to, stop) : upload(bucket, part, to, stop),
-    lanes: LANES,
+      part.kind === 'copied'
+        ? copyPart(bucket, part, to, stop)
+        : uploadPart(bucket, part, to, stop),
+    concurrency: PART_CONCURRENCY,
     signal,
   })
 }
 
 type Destination = Upload & { PartNumber: number }
 
-async function copy(
+async function copyPart(
   { s3, name, prefix }: Bucket,
-  { key, range, isWhole }: Copied,
+  { key, range, isWholeObject }: CopiedPart,
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
@@ -97,59 +202,55 @@ async function copy(
       {
         ...to,
         CopySource: [name, ...(prefix + key).split('/')].map(encodeURIComponent).join('/'),
-        // S3 takes ranges only of objects above the smallest part's size.
-        ...(!isWhole && { CopySourceRange: `bytes=${range.start}-${range.end - 1}` }),
+        // S3 accepts ranges only of objects that are larger than 5 MiB.
+        ...(!isWholeObject && { CopySourceRange: `bytes=${range.start}-${range.end - 1}` }),
       },
-      abortedBy(signal),
+      abortOptions(signal),
     )
-    .catch(asMissing(key))
+    .catch(asBlobNotFound(key))
   return CopyPartResult!.ETag!
 }
 
-async function upload(
+async function uploadPart(
   bucket: Bucket,
   part: UploadedPart,
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = await PART_BUFFER.take(part.length, signal)
+  const buffer = await PART_POOL.acquire(part.length, signal)
   try {
-    const Body = await read(bucket, part, signal, room)
-    const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortedBy(signal))
+    const Body = await readPart(bucket, part, signal, buffer)
+    const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortOptions(signal))
     return ETag!
   } finally {
-    PART_BUFFER.giveBack(room)
+    PART_POOL.release(buffer)
   }
 }
 
-async function read(
+async function readPart(
   bucket: Bucket,
   { pieces, length }: UploadedPart,
   signal: AbortSignal | undefined,
-  whole: Buffer = Buffer.allocUnsafe(length),
+  buffer: Buffer = Buffer.allocUnsafe(length),
 ): Promise<Buffer> {
   let end = 0
-  const places = pieces.map((piece) => {
+  const targets = pieces.map((piece) => {
     const start = end
     end += 'bytes' in piece ? piece.bytes.length : piece.range.end - piece.range.start
-    return { piece, place: whole.subarray(start, end) }
+    return { piece, into: buffer.subarray(start, end) }
   })
-  await mapConcurrent(places, { lanes: READING_LANES, signal }, async ({ piece, place }, stop) => {
-    if ('bytes' in piece) return place.set(piece.bytes)
+  const lanes = { lanes: READ_CONCURRENCY, signal }
+  await mapConcurrent(targets, lanes, async ({ piece, into }, stop) => {
+    if ('bytes' in piece) return into.set(piece.bytes)
     let filled = 0
     for await (const chunk of await openObject(bucket, piece.key, piece.range, stop)) {
-      // What does not fit is refused here: a blob that gives more than it was asked for.
-      place.set(chunk, filled)
+      // Throws a RangeError if the server sends more than the range.
+      into.set(chunk, filled)
       filled += chunk.length
     }
-    if (filled !== place.length) {
-      throw new Error(`blob ${piece.key} gave ${filled} of ${place.length} bytes`)
+    if (filled !== into.length) {
+      throw new Error(`blob ${piece.key} gave ${filled} of ${into.length} bytes`)
     }
   })
-  return whole
-}
-
-async function removePiece({ s3, name, prefix }: Bucket, key: string): Promise<void> {
-  // Where this fails, the sweep comes by.
-  await s3.deleteObject({ Bucket: name, Key: prefix + key }).catch(() => {})
+  return buffer
 }

@@ -15,11 +15,11 @@ import { inTime, until } from '../../test/support/wait-until.ts'
 import { blobStoreContract } from './blob-store.contract.ts'
 import { BlobExists, BlobNotFound, type BlobStore } from './blob-store.ts'
 import { createS3BlobStore } from './s3.ts'
-import { partSize } from './s3-put.ts'
+import { partSize } from './s3-upload.ts'
 
 const MEGABYTE = 1_000_000
 
-/** So many megabytes in chunks of one, which is written over each time. */
+/** Yields megabytes in one chunk that is overwritten each time. */
 async function* megabytes(count: number, meanwhile?: (sent: number) => unknown) {
   const chunk = Buffer.alloc(MEGABYTE)
   for (let sent = 0; sent < count; sent += 1) {
@@ -39,7 +39,7 @@ async function emptyStore(): Promise<TestBucket & { blobs: BlobStore }> {
 
 const EMPTY = { objects: [], uploads: [] }
 
-test('ten thousand parts reach 5 TiB, and the first hundred gigabytes take little memory', () => {
+test('10,000 parts reach 5 TiB, and parts of the first 100 GB are small', () => {
   const sizes = Array.from({ length: 10_000 }, (_, index) => partSize(index + 1))
   assert.ok(sizes.reduce((sum, size) => sum + size) >= 5 * 1024 ** 4)
   assert.ok(Math.min(...sizes) >= 5 * 1024 ** 2)
@@ -55,12 +55,12 @@ test('ten thousand parts reach 5 TiB, and the first hundred gigabytes take littl
 describe('on a real server', needsObjectStore, () => {
   blobStoreContract('s3', async () => (await emptyStore()).blobs)
   describe('in parts', inParts)
-  describe('what is unfinished', unfinished)
-  describe('a server that is stopped and comes back', outages)
+  describe('unfinished blobs', unfinished)
+  describe('a server that stops and comes back', outages)
 })
 
 function inParts(): void {
-  test('a blob of several parts comes back as it was', async () => {
+  test('a blob of several parts is read back unchanged', async () => {
     const { blobs } = await emptyStore()
     await blobs.put('large', megabytes(17))
     assert.equal(await blobs.size('large'), 17 * MEGABYTE)
@@ -72,7 +72,7 @@ function inParts(): void {
     assert.ok((await collect(await blobs.open('large', range))).equals(slice))
   })
 
-  test('a key that is taken', async () => {
+  test('an existing key is refused', async () => {
     const { blobs, ...place } = await emptyStore()
     await blobs.put('a', [Buffer.from('first')])
     await assert.rejects(blobs.put('a', megabytes(11)), BlobExists)
@@ -80,7 +80,7 @@ function inParts(): void {
     assert.deepEqual((await contentsOf(place)).uploads, [])
   })
 
-  test('bytes that fail, or an abort, after the first part leave nothing', async () => {
+  test('failing bytes or an abort after the first part leave nothing', async () => {
     const { blobs, ...place } = await emptyStore()
     const unplugged = new Error('unplugged')
     const failing = megabytes(17, (sent) => {
@@ -98,7 +98,7 @@ function inParts(): void {
 }
 
 function unfinished(): void {
-  test('a put killed in the middle leaves no blob, and its remains are swept once old', async () => {
+  test('a killed put leaves no blob, and its upload is swept once it is old', async () => {
     const { blobs, ...place } = await emptyStore()
     const program = `
       const { createS3BlobStore } = await import(process.argv[1])
@@ -129,7 +129,7 @@ function unfinished(): void {
     })
   })
 
-  test('one that was begun long ago and is still sent to is alive', async (t) => {
+  test('an old upload that still receives parts is not swept', async (t) => {
     const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
     const Key = 'a place/for blobs/slow'
     const upload = await s3.createMultipartUpload({ Bucket, Key })
@@ -143,7 +143,7 @@ function unfinished(): void {
     assert.deepEqual((await contentsOf({ ...place, s3, bucket: Bucket })).uploads, [Key])
   })
 
-  test('pieces of a blob that is being composed live and die with its upload', async (t) => {
+  test('the temporary objects of a composed blob are swept with its upload', async (t) => {
     const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
     const contents = () => contentsOf({ ...place, s3, bucket: Bucket })
     const [Key, piece] = ['whole', 'unfinished/whole/0'].map((name) => `a place/for blobs/${name}`)
@@ -159,7 +159,7 @@ function unfinished(): void {
     assert.deepEqual(await contents(), EMPTY)
   })
 
-  test("other people's uploads and objects stay", async () => {
+  test('uploads and objects that are not blobs stay', async () => {
     const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
     const names = ['elsewhere', 'a place/for blobs/NOT A KEY', 'a place/for blobs/deeper/thing']
     for (const Key of names) {
@@ -175,7 +175,7 @@ function unfinished(): void {
 }
 
 function outages(): void {
-  test('everything fails with an error that says so, and then works again', async (t) => {
+  test('operations fail with BlobsUnavailable, and work again afterwards', async (t) => {
     const { bucket } = await emptyBucket()
     const gateway = await ownGateway(t)
     const blobs = createS3BlobStore({ bucket, endpoint: gateway.endpoint })
@@ -197,14 +197,14 @@ function outages(): void {
     await blobs.put('during', [Buffer.from('after')])
   })
 
-  test('a bucket that is not there is refused by name, not taken for an outage', async () => {
+  test('a missing bucket is not mistaken for an outage', async () => {
     const { endpoint } = await emptyBucket()
     const blobs = createS3BlobStore({ bucket: 'nobody-made-this', endpoint })
     await assert.rejects(blobs.probe(), { name: 'NoSuchBucket' })
     await assert.rejects(blobs.put('a', [Buffer.from('a')]), { name: 'NoSuchBucket' })
   })
 
-  test('a put and a download that it cut off fail, and what is left of the put is swept', async (t) => {
+  test('interrupted puts and downloads fail, and the rest of the put is swept', async (t) => {
     const place = await emptyBucket()
     const gateway = await ownGateway(t)
     const blobs = createS3BlobStore({ ...place, endpoint: gateway.endpoint })

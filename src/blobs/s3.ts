@@ -1,4 +1,9 @@
-import { GetObjectCommand, paginateListObjectsV2 } from '@aws-sdk/client-s3'
+import {
+  GetObjectCommand,
+  type MultipartUpload,
+  type Part,
+  paginateListObjectsV2,
+} from '@aws-sdk/client-s3'
 import {
   assertBlobKey,
   type BlobStore,
@@ -6,50 +11,53 @@ import {
   isBlobKey,
   type StoredBlob,
 } from './blob-store.ts'
-import { type Bucket, connectS3 } from './s3-bucket.ts'
-import { composeParts } from './s3-compose.ts'
-import { type PartLimits, S3_LIMITS } from './s3-compose-plan.ts'
-import { abortedBy } from './s3-multipart.ts'
-import { putStreamed } from './s3-put.ts'
-import { openObject, sizeOf } from './s3-read.ts'
-import { sweepUnfinishedUploads } from './s3-unfinished.ts'
+import {
+  abortOptions,
+  type Bucket,
+  connectS3,
+  isS3Error,
+  objectSize,
+  openObject,
+} from './s3-bucket.ts'
+import { composeObject, GROUPS_FOLDER, type PartLimits, S3_LIMITS } from './s3-compose.ts'
+import { putStream, type Upload } from './s3-upload.ts'
 
-/** Plain values, so that a thread can be given them. */
+/** Plain values, so that they can be passed to a thread. */
 export interface S3Options {
   bucket: string
-  /** What the names of the objects begin with; nobody else's may. */
+  /** The names of all objects begin with it. Nothing else may use it. */
   prefix?: string | undefined
-  /** A server other than Amazon's; its buckets are paths, not hosts. */
+  /** A server other than Amazon's. Its buckets are paths, not hosts. */
   endpoint?: string | undefined
-  /** Where clients reach the same server, if they know it by another address. */
+  /** The address under which clients reach the server, if it differs. */
   publicEndpoint?: string | undefined
   limits?: PartLimits
 }
 
 /**
- * Blobs as objects `PREFIX/KEY`, and `PREFIX/unfinished/…` for pieces of what is being composed. Loading this module
- * loads the SDK: import it only where it is wanted.
+ * Stores blobs as objects `PREFIX/KEY`, with `PREFIX/unfinished/…` for blobs that are being composed. Loading this module loads
+ * the SDK, so import it only if a bucket is used.
  */
 export function createS3BlobStore(options: S3Options): BlobStore & Composing {
   const { bucket: name, endpoint, publicEndpoint = endpoint, limits = S3_LIMITS } = options
   const prefix = options.prefix ? `${options.prefix.replace(/\/+$/, '')}/` : ''
   const bucket: Bucket = { s3: connectS3(endpoint), name, prefix }
-  const outside = publicEndpoint === endpoint ? bucket.s3 : connectS3(publicEndpoint)
+  const publicS3 = publicEndpoint === endpoint ? bucket.s3 : connectS3(publicEndpoint)
 
   return {
     async put(key, bytes, options = {}) {
       assertBlobKey(key)
-      await toldBy(options.signal, putStreamed(bucket, key, bytes, options))
+      await withAbortReason(options.signal, putStream(bucket, key, bytes, options))
     },
 
     async open(key, range, { signal } = {}) {
       assertBlobKey(key)
-      return toldBy(signal, openObject(bucket, key, range, signal))
+      return withAbortReason(signal, openObject(bucket, key, range, signal))
     },
 
     async size(key) {
       assertBlobKey(key)
-      return sizeOf(bucket, key)
+      return objectSize(bucket, key)
     },
 
     async delete(key) {
@@ -57,40 +65,40 @@ export function createS3BlobStore(options: S3Options): BlobStore & Composing {
       await bucket.s3.deleteObject({ Bucket: name, Key: prefix + key })
     },
 
-    list: () => finishedBlobs(bucket),
+    list: () => listBlobs(bucket),
 
-    sweepUnfinished: (olderThanMs) => sweepUnfinishedUploads(bucket, Date.now() - olderThanMs),
+    sweepUnfinished: (olderThanMs) => sweepUnfinished(bucket, Date.now() - olderThanMs),
 
     async probe({ signal } = {}) {
-      const asked = { Bucket: name, Prefix: prefix, MaxKeys: 1 }
-      await toldBy(signal, bucket.s3.listObjectsV2(asked, abortedBy(signal)))
+      const request = { Bucket: name, Prefix: prefix, MaxKeys: 1 }
+      await withAbortReason(signal, bucket.s3.listObjectsV2(request, abortOptions(signal)))
     },
 
     async compose(key, parts, { signal } = {}) {
       assertBlobKey(key)
       for (const part of parts) if ('key' in part) assertBlobKey(part.key)
-      await toldBy(signal, composeParts(bucket, key, parts, limits, signal))
+      await withAbortReason(signal, composeObject(bucket, key, parts, limits, signal))
     },
 
     async presign(key, { filename, contentType, expiresInSeconds }) {
       assertBlobKey(key)
-      // Anything else would have to be quoted, and clients differ in how they read that.
+      // Other characters would need quoting, which clients read differently.
       if (!/^[\w.-]+$/.test(filename)) throw new TypeError(`not a plain file name: ${filename}`)
-      const asked = new GetObjectCommand({
+      const request = new GetObjectCommand({
         Bucket: name,
         Key: prefix + key,
         ResponseContentDisposition: `attachment; filename=${filename}`,
         ResponseContentType: contentType,
       })
-      // Loaded only here: threads that write segments sign no addresses.
+      // Loaded here because the threads that write segments do not need it.
       const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
-      return getSignedUrl(outside, asked, { expiresIn: expiresInSeconds })
+      return getSignedUrl(publicS3, request, { expiresIn: expiresInSeconds })
     },
   }
 }
 
-/** An abort is told in the words of whoever aborted, not in the SDK's. */
-async function toldBy<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+/** Rejects with the reason of the abort instead of the SDK's AbortError. */
+async function withAbortReason<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
@@ -99,13 +107,103 @@ async function toldBy<T>(signal: AbortSignal | undefined, work: Promise<T>): Pro
   }
 }
 
-async function* finishedBlobs({ s3, name, prefix }: Bucket): AsyncGenerator<StoredBlob> {
-  // The delimiter leaves out the pieces of what is not finished, and whatever else lies deeper.
-  const asked = { Bucket: name, Prefix: prefix, Delimiter: '/' }
-  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, asked)) {
+async function* listBlobs({ s3, name, prefix }: Bucket): AsyncGenerator<StoredBlob> {
+  // The delimiter excludes unfinished blobs and all other objects in folders.
+  const request = { Bucket: name, Prefix: prefix, Delimiter: '/' }
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, request)) {
     for (const { Key, Size, LastModified } of Contents) {
       const key = Key!.slice(prefix.length)
       if (isBlobKey(key)) yield { key, size: Size!, modifiedAt: LastModified!.getTime() }
     }
   }
+}
+
+/** The uploads and temporary objects of a blob that is not finished. */
+interface Unfinished {
+  uploads: (Upload & { startedAt: number })[]
+  groups: { name: string; createdAt: number }[]
+}
+
+/** Removes unfinished blobs to which nothing was added since `before`, and returns their number. */
+async function sweepUnfinished(bucket: Bucket, before: number): Promise<number> {
+  let swept = 0
+  for (const unfinished of (await listUnfinished(bucket)).values()) {
+    if ((await lastChange(bucket, unfinished)) > before) continue
+    for (const { Bucket, Key, UploadId } of unfinished.uploads) {
+      await bucket.s3.abortMultipartUpload({ Bucket, Key, UploadId }).catch(ignoreNoSuchUpload)
+    }
+    for (const { name: Key } of unfinished.groups) {
+      await bucket.s3.deleteObject({ Bucket: bucket.name, Key })
+    }
+    swept += 1
+  }
+  return swept
+}
+
+async function listUnfinished(bucket: Bucket): Promise<Map<string, Unfinished>> {
+  const found = new Map<string, Unfinished>()
+  function unfinishedOf(name: string): Unfinished | undefined {
+    const key = blobKeyOf(name.slice(bucket.prefix.length))
+    if (!isBlobKey(key)) return undefined
+    const unfinished = found.get(key) ?? { uploads: [], groups: [] }
+    found.set(key, unfinished)
+    return unfinished
+  }
+  for await (const { Key, UploadId, Initiated } of listUploads(bucket)) {
+    const upload = { Bucket: bucket.name, Key: Key!, UploadId: UploadId! }
+    unfinishedOf(Key!)?.uploads.push({ ...upload, startedAt: Initiated!.getTime() })
+  }
+  const request = { Bucket: bucket.name, Prefix: bucket.prefix + GROUPS_FOLDER }
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: bucket.s3 }, request)) {
+    for (const { Key, LastModified } of Contents) {
+      unfinishedOf(Key!)?.groups.push({ name: Key!, createdAt: LastModified!.getTime() })
+    }
+  }
+  return found
+}
+
+/** Returns the key of the blob that an object belongs to: its own name, or `KEY` of `unfinished/KEY/0`. */
+const blobKeyOf = (name: string): string =>
+  name.startsWith(GROUPS_FOLDER) ? name.slice(GROUPS_FOLDER.length).replace(/\/\d+$/, '') : name
+
+/** A running put keeps sending parts, so its newest part is recent even if the upload began long ago. */
+async function lastChange(bucket: Bucket, { uploads, groups }: Unfinished): Promise<number> {
+  const times = [
+    ...uploads.map(({ startedAt }) => startedAt),
+    ...groups.map(({ createdAt }) => createdAt),
+  ]
+  for (const { Bucket, Key, UploadId } of uploads) {
+    try {
+      for await (const { LastModified } of listParts(bucket, { Bucket, Key, UploadId }))
+        times.push(LastModified!.getTime())
+    } catch (error) {
+      ignoreNoSuchUpload(error)
+    }
+  }
+  return times.reduce((newest, at) => Math.max(newest, at), Number.NEGATIVE_INFINITY)
+}
+
+async function* listUploads({ s3, name, prefix }: Bucket): AsyncGenerator<MultipartUpload> {
+  const request = { Bucket: name, Prefix: prefix }
+  let page = await s3.listMultipartUploads(request)
+  yield* page.Uploads ?? []
+  while (page.IsTruncated) {
+    const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page
+    page = await s3.listMultipartUploads({ ...request, KeyMarker, UploadIdMarker })
+    yield* page.Uploads ?? []
+  }
+}
+
+/** The SDK's paginator follows the next marker, which some servers send with the last page as well. */
+async function* listParts({ s3 }: Bucket, upload: Upload): AsyncGenerator<Part> {
+  let page = await s3.listParts(upload)
+  yield* page.Parts ?? []
+  while (page.IsTruncated) {
+    page = await s3.listParts({ ...upload, PartNumberMarker: page.NextPartNumberMarker })
+    yield* page.Parts ?? []
+  }
+}
+
+function ignoreNoSuchUpload(error: unknown): void {
+  if (!isS3Error(error, 'NoSuchUpload')) throw error
 }

@@ -11,15 +11,15 @@ async function watchedDisk(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-watched-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const root = join(folder, 'blobs')
-  const told: string[] = []
-  const blobs = watchErrors(createDiskBlobStore(root), (operation) => told.push(operation))
-  return { blobs, told, root }
+  const reported: string[] = []
+  const blobs = watchErrors(createDiskBlobStore(root), (operation) => reported.push(operation))
+  return { blobs, reported, root }
 }
 
 blobStoreContract('watched', async (t) => (await watchedDisk(t)).blobs)
 
-test('what fails at the store is told, by what was asked of it', async (t) => {
-  const { blobs, told, root } = await watchedDisk(t)
+test('failures of the store are reported by operation', async (t) => {
+  const { blobs, reported, root } = await watchedDisk(t)
   await assert.rejects(blobs.size('missing'))
   await assert.rejects(blobs.open('missing'))
   await rm(root, { recursive: true })
@@ -27,11 +27,11 @@ test('what fails at the store is told, by what was asked of it', async (t) => {
   await assert.rejects(blobs.probe())
   await assert.rejects(blobs.sweepUnfinished(0))
   await assert.rejects(Array.fromAsync(blobs.list()))
-  assert.deepEqual(told, ['size', 'open', 'put', 'probe', 'sweep', 'list'])
+  assert.deepEqual(reported, ['size', 'open', 'put', 'probe', 'sweep', 'list'])
 })
 
-test('what the caller called off, or the bytes threw, is no failure of the store', async (t) => {
-  const { blobs, told } = await watchedDisk(t)
+test('aborts and errors of the given bytes are not reported', async (t) => {
+  const { blobs, reported } = await watchedDisk(t)
   const stopping = new AbortController()
   async function* stopped() {
     yield Buffer.from('a')
@@ -44,14 +44,14 @@ test('what the caller called off, or the bytes threw, is no failure of the store
     throw new Error('the pack is damaged')
   }
   await assert.rejects(blobs.put('b', broken()), /the pack is damaged/)
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
 })
 
-test('a blob that breaks while it is read is told', async (t) => {
-  const { blobs, told } = await watchedDisk(t)
+test('a failure while a blob is read is reported', async (t) => {
+  const { blobs, reported } = await watchedDisk(t)
   await blobs.put('a', [Buffer.alloc(1_000_000)])
   const stream = await blobs.open('a')
   stream.once('data', () => stream.destroy(new Error('the disk gave up')))
   await assert.rejects(Array.fromAsync(stream), /the disk gave up/)
-  assert.deepEqual(told, ['read'])
+  assert.deepEqual(reported, ['read'])
 })

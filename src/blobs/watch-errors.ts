@@ -8,7 +8,7 @@ import {
   type OnDisk,
 } from './blob-store.ts'
 
-/** What can go wrong at a store; a blob that was opened may still break while it is read. */
+/** The operation that failed. `read` fails after a successful `open`. */
 export type BlobOperation =
   | 'put'
   | 'open'
@@ -23,12 +23,12 @@ export type BlobOperation =
 type OnError = (operation: BlobOperation) => void
 
 /**
- * The same store, with every failure of its own told: not what its caller called off, nor what the bytes that it was to
- * store threw.
+ * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors of the
+ * bytes that the caller passed, do not count.
  */
 export function watchErrors(blobs: BlobStore, onError: OnError): BlobStore {
   const watched = watchStore(blobs, onError)
-  if (isOnDisk(blobs)) return Object.assign(watched, watchFiles(blobs, onError))
+  if (isOnDisk(blobs)) return Object.assign(watched, watchOpenFile(blobs, onError))
   if (isComposing(blobs)) return Object.assign(watched, watchComposing(blobs, onError))
   return watched
 }
@@ -38,12 +38,12 @@ async function watch<T>(
   operation: BlobOperation,
   work: Promise<T>,
   { signal }: Abortable = {},
-  isCallers = () => false,
+  hasCallerFailed = () => false,
 ): Promise<T> {
   try {
     return await work
   } catch (error) {
-    if (!signal?.aborted && !isCallers()) onError(operation)
+    if (!signal?.aborted && !hasCallerFailed()) onError(operation)
     throw error
   }
 }
@@ -72,12 +72,12 @@ function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
       }
     },
     sweepUnfinished: (olderThanMs) => watch(onError, 'sweep', blobs.sweepUnfinished(olderThanMs)),
-    // Who calls this off has waited for too long.
+    // An aborted probe counts as an error: the caller has waited too long.
     probe: (options) => watch(onError, 'probe', blobs.probe(options)),
   }
 }
 
-function watchFiles(blobs: OnDisk, onError: OnError): OnDisk {
+function watchOpenFile(blobs: OnDisk, onError: OnError): OnDisk {
   return {
     async openFile(key) {
       const file = await watch(onError, 'open', blobs.openFile(key))

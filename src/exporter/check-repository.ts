@@ -9,19 +9,19 @@ export interface CheckParts {
 
 export interface Checked {
   bytes: number
-  /** What would be told of it though it can be exported. */
+  /** A problem that does not prevent an export. */
   warning: string | null
 }
 
-/** Takes every byte and keeps none: what an export would find is found, and nothing is written. */
-const NOWHERE = {
+/** Reads and discards the bytes of the segment. */
+const DISCARDING_STORE = {
   async put(_key, bytes) {
     for await (const _ of bytes);
   },
   delete: async () => {},
 } satisfies Partial<BlobStore>
 
-/** Proves a repository as an export does, all of it anew. Rejects with Unreadable where an export would. */
+/** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail. */
 export async function checkRepository(
   { source, scratchDirectory }: CheckParts,
   repository: RepositoryName,
@@ -29,16 +29,10 @@ export async function checkRepository(
 ): Promise<Checked> {
   const maker = createSegmentMaker({
     source,
-    blobs: NOWHERE as unknown as BlobStore,
+    blobs: DISCARDING_STORE as unknown as BlobStore,
     scratchDirectory,
   })
-  let bytes = 0
-  const made = await maker.make({ repository, key: 'check', lastVerified: undefined }, signal, {
-    async isNeeded(look) {
-      bytes = look.bytes
-      return true
-    },
-    onBytes() {},
-  })
-  return { bytes, warning: made?.warning ?? null }
+  const order = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }
+  const { bytes, segment } = await maker.make(order, signal, () => {})
+  return { bytes, warning: segment!.warning }
 }

@@ -19,8 +19,8 @@ import {
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
 import { isClaimed } from './claim-blob-store.ts'
-import { type Reading, readDigest, storedLength } from './read-digest.ts'
-import type { SegmentMaker, StoredDigest } from './segment-maker.ts'
+import type { SegmentMaker } from './make-segment.ts'
+import { type Reading, readDigest, type StoredDigest, storedLength } from './read-digest.ts'
 
 interface CheckParts {
   db: Db

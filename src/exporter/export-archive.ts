@@ -14,6 +14,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import type { ReuseParts } from './check-segments.ts'
+import type { SegmentMaker } from './make-segment.ts'
 import { coveredOrganizations } from './metadata/covered-organizations.ts'
 import {
   contentsOfAll,
@@ -23,7 +24,6 @@ import {
 import { obtainSegment } from './obtain-segment.ts'
 import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
-import type { SegmentMaker } from './segment-maker.ts'
 
 export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   segments: SegmentMaker

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
@@ -179,14 +180,15 @@ test('a store that is away is waited for, however often', async (t) => {
   assert.equal(host.makes.length, 9)
 })
 
-test('progress is told while a segment is made', async (t) => {
+test('progress is recorded while a segment is made', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
-  const noted: unknown[] = []
+  const rows = db.selectFrom('repository_exports').where('migration_id', '=', id)
+  const progress = rows.select(['bytes_expected', 'bytes_done'])
+  let recorded = {}
   host.onMake = async () => {
-    const rows = db.selectFrom('repository_exports').where('migration_id', '=', id)
-    noted.push({ ...(await rows.select(['bytes_expected', 'bytes_done']).executeTakeFirst()) })
+    recorded = await until('progress is recorded', () => progress.executeTakeFirst())
   }
   await work()
-  assert.deepEqual(noted, [{ bytes_expected: 'one'.length, bytes_done: 0 }])
+  assert.deepEqual({ ...recorded }, { bytes_expected: 'one'.length, bytes_done: 0 })
 })

@@ -46,6 +46,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     generator: 'godwit test',
     scratch: folder,
     forge: undefined,
+    rights: undefined,
     archiveTtlMs: 60_000,
     segmentCheckAgeMs: 60_000,
     isComposed: false,

@@ -1,10 +1,10 @@
 import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
-import { migrationToExport, moveMigration, repositoryToExport } from '../migrations/export-store.ts'
+import { migrationToExport, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
-import { logNotExported, logOutcome, type OutcomeLog } from '../migrations/log-outcome.ts'
+import { settleLock, settleLocks } from '../migrations/locks.ts'
+import { logNotExported, logOutcome } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
   batchOf,
@@ -12,7 +12,6 @@ import {
   EXPORT_REPOSITORY,
   type ExportTask,
   type LockJob,
-  type Migration,
   type MigrationJob,
   SEAL_ARCHIVE,
   SETTLE_LOCK,
@@ -25,52 +24,38 @@ import {
   type Outcome,
   recordOutcome,
   recordProgress,
-  recordReused,
 } from '../migrations/outcome-store.ts'
-import { outcomesOf } from '../migrations/outcomes.ts'
-import { isWhollyReused, recordsOf, storeRecords } from '../migrations/record-store.ts'
-import { noteDamaged } from '../migrations/segment-check-store.ts'
-import { nameSegments } from '../migrations/segment-store.ts'
-import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import {
-  type Handler,
-  type Handlers,
-  PermanentError,
-  type Queue,
-  RetryLater,
-  type Run,
-} from '../queue/queue.ts'
+  isWhollyReused,
+  recordRecordsWaiting,
+  recordsOf,
+  storeRecords,
+} from '../migrations/record-store.ts'
+import { noteDamaged } from '../migrations/segment-check-store.ts'
+import { type Handler, type Handlers, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { readableAmong } from '../repositories/readable-repositories.ts'
 import { ForgeRefused } from '../sources/forge-errors.ts'
-import type { Source } from '../sources/source.ts'
-import { Busy, Unreadable } from '../sources/unreadable.ts'
-import type { ReuseParts } from './check-segments.ts'
-import { findUnchanged, type PlacedRepository } from './find-unchanged.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { type BeginParts, beginExport } from './begin-export.ts'
+import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { nameRecords, recordsForTask } from './records/export-records.ts'
-import type { RecordsParts } from './records/obtain-records.ts'
+import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import type { Inspection, SegmentMaker } from './segment-maker.ts'
 
-export interface ExportParts extends SealParts, ReuseParts {
+export interface ExportParts extends BeginParts, SealParts {
   db: Db
   queue: Queue
-  source: Source
   blobs: BlobStore
-  segments: SegmentMaker
-  /** Where what does not fit into memory is kept for a while. */
-  scratch: string
-  /** Where what people said is read, if anywhere. */
-  forge: RecordsParts['forge'] | undefined
-  log: OutcomeLog
   now: () => number
+  /** A directory for data that does not fit into memory. */
+  scratch: string
 }
 
-/** From pending to exported: begin, for each repository its records if there is a forge and its git data, and seal. */
+/** The jobs that take a migration from pending to exported: begin, then records and git data of each repository, then seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
   const ofMigration: Omit<Handler, 'run'> = {
-    // Its locks are let go of by housekeeping: this is still within a transaction.
+    // Housekeeping releases the locks at the source: this runs in a transaction.
     gaveUp: async (tx, job, reason) => {
       await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
     },
@@ -87,15 +72,15 @@ export function exportHandlers(parts: ExportParts): Handlers {
       ...ofMigration,
     },
     [EXPORT_RECORDS]: {
-      run: waitForBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
+      run: retryWithoutBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [EXPORT_REPOSITORY]: {
-      run: waitForBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
+      run: retryWithoutBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [SEAL_ARCHIVE]: {
-      run: waitForBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
+      run: retryWithoutBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
       ...ofMigration,
     },
     [SETTLE_LOCK]: {
@@ -103,14 +88,14 @@ export function exportHandlers(parts: ExportParts): Handlers {
         await settleLock(parts, (job.payload as LockJob).repositoryId)
         await run.finish(async () => {})
       },
-      // Housekeeping settles whatever is left, again and again.
+      // Housekeeping settles the locks that are left.
       gaveUp: async () => {},
     },
   }
 }
 
-/** While the store is away its jobs wait: an outage, however long, fails no migration. */
-function waitForBlobs(run: Handler['run']): Handler['run'] {
+/** An outage of the blob store delays jobs and fails none, however long it lasts. */
+function retryWithoutBlobs(run: Handler['run']): Handler['run'] {
   return async (job, at) => {
     try {
       await run(job, at)
@@ -122,63 +107,21 @@ function waitForBlobs(run: Handler['run']): Handler['run'] {
   }
 }
 
-async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, run: Run) {
-  const { db, queue, now } = parts
-  const migration = await migrationToExport(db, migrationId)
-  await settleLocksOf(parts, migrationId).catch((error: unknown) => {
-    if (!(error instanceof Unreadable)) throw error
-    // Whoever is at work on the config may be done when it is tried again.
-    const Failure = error instanceof Busy ? Error : PermanentError
-    throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
-  })
-  const { excludeGitData } = migration.options
-  const hasRecords = areRecordsWanted(parts, migration)
-  const all = await repositoriesOf(db, migration)
-  // What a retry begins without has ended already.
-  const skipped = await outcomesOf(db, migration)
-  const repositories = all
-    .map((facts, position) => ({ facts, position }))
-    .filter(({ position }) => !skipped.has(position))
-  // With a forge, each is asked about in its job.
-  const mayBeReused =
-    parts.forge || excludeGitData ? [] : await readableOf(db, migration, repositories)
-  const unchanged = await findUnchanged(parts, mayBeReused, run.signal)
-  await run.finish(async (tx) => {
-    await moveMigration(tx, migrationId, 'exporting', { now: now() })
-    // The sweep may have been here since.
-    const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
-    const named = await nameSegments(tx, keys, now())
-    for (const [position, { segmentKey }] of unchanged) {
-      if (!named.has(segmentKey)) unchanged.delete(position)
-    }
-    await recordReused(tx, migrationId, unchanged, now())
-    const changed = repositories.filter(({ position }) => !unchanged.has(position))
-    const batch = batchOf(migrationId)
-    if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
-    // The largest first: begun last, it would be waited for when all others are done.
-    const tasks = changed
-      .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
-      .map(({ position }): ExportTask => ({ migrationId, position }))
-    // Records come first: whatever commit they name is then among the git data.
-    return queue.enqueue(tx, hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY, tasks, batch)
-  })
-  for (const [position, { reason }] of skipped)
-    await logNotExported(parts, { migrationId, position }, reason ?? '')
-}
-
-/** What may not be read any more gets a job like any other, which tells so. */
-async function readableOf(db: Db, { owner }: Migration, repositories: readonly PlacedRepository[]) {
-  const ids = repositories.map(({ facts }) => facts.id)
-  const readable = await readableAmong(db, owner.id, ids)
-  return repositories.filter(({ facts }) => readable.has(facts.id))
-}
-
-const areRecordsWanted = (
-  { forge }: ExportParts,
-  { options: { excludeMetadata, orgMetadataOnly } }: Pick<Migration, 'options'>,
-): boolean => forge !== undefined && !excludeMetadata && !orgMetadataOnly
-
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
+  try {
+    await refreshExportRights(parts, task)
+    await readRecords(parts, task, run)
+  } catch (error) {
+    if (error instanceof RetryLater && error.dueAt !== undefined) {
+      const waiting = { until: error.dueAt, reason: error.message, now: parts.now() }
+      await recordRecordsWaiting(parts.db, task, waiting)
+    }
+    throw error
+  }
+}
+
+/** Reads the records of a repository from the forge, then enqueues the export of its git data. */
+async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { db, queue, now } = parts
   const { facts, options, refusal } = await repositoryToExport(db, task)
   if (refusal !== undefined) return endWithReason(parts, task, run, refusal)
@@ -208,6 +151,7 @@ async function endWithReason(parts: ExportParts, task: ExportTask, run: Run, rea
 const NO_GIT_DATA = { segmentKey: null, bytes: 0 }
 
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
+  await refreshExportRights(parts, task)
   const { facts, options, refusal } = await repositoryToExport(parts.db, task)
   if (refusal !== undefined) return endWithReason(parts, task, run, refusal)
   const startedAt = parts.now()
@@ -215,6 +159,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     const outcome = { ...NO_GIT_DATA, reused: false, startedAt }
     return run.finish((tx) => endRepository(parts, tx, task, outcome))
   }
+  const progress = progressRecorder(parts, task, startedAt)
   try {
     await obtainSegment<void>(
       parts,
@@ -225,39 +170,42 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
           const reused = isWhollyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
-        onMake: (look) => progressNotes(parts, task, { ...look, startedAt }),
+        onProgress: progress.record,
       },
       run.signal,
     )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    // Whoever shows the reason shows the repository's name beside it.
+    // The forecast of a retry needs the fingerprint, which is not written after the outcome.
+    await progress.lastWrite()
+    // The reason is shown beside the repository's name.
     const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
     await endWithReason(parts, task, run, reason)
   }
 }
 
-const NOTED_EVERY_MS = 500
+const PROGRESS_INTERVAL_MS = 500
 
-/** Notes the expected bytes at once and those done now and then; what comes while a note is written is left out. */
-async function progressNotes(
-  { db }: ExportParts,
-  task: ExportTask,
-  { bytes, fingerprint, startedAt }: Inspection & { startedAt: number },
-) {
-  const note = (bytesDone: number) =>
-    recordProgress(db, task, { startedAt, fingerprint, bytesExpected: bytes, bytesDone })
-  await note(0)
-  let nextAt = performance.now() + NOTED_EVERY_MS
-  return (written: number): void => {
-    if (performance.now() < nextAt) return
-    nextAt = Number.POSITIVE_INFINITY
-    // Only a note: what the export itself needs of the database, it asks for and fails on.
-    note(Math.min(written, bytes))
-      .catch(() => {})
-      .finally(() => {
-        nextAt = performance.now() + NOTED_EVERY_MS
+/** Writes progress to the database, one write at a time and not too often. A failed write does not fail the export. */
+function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
+  let lastWrite: Promise<void> = Promise.resolve()
+  let nextAt = 0
+  return {
+    record({ fingerprint, bytes, bytesDone }: SegmentProgress): void {
+      if (performance.now() < nextAt) return
+      nextAt = Number.POSITIVE_INFINITY
+      lastWrite = recordProgress(db, task, {
+        startedAt,
+        fingerprint,
+        bytesExpected: bytes,
+        bytesDone: Math.min(bytesDone, bytes),
       })
+        .catch(() => {})
+        .finally(() => {
+          nextAt = performance.now() + PROGRESS_INTERVAL_MS
+        })
+    },
+    lastWrite: () => lastWrite,
   }
 }
 
@@ -281,7 +229,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   )
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    await noteFailed(parts, tx, migrationId, sealed.lost)
+    await recordFailures(parts, tx, migrationId, sealed.lost)
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
   parts.queue.wake()
@@ -289,8 +237,8 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   await settleLocks(parts, released)
 }
 
-/** Which repositories it was that made the migration fail. */
-async function noteFailed(
+/** Records which repositories made the migration fail. */
+async function recordFailures(
   { now }: ExportParts,
   tx: Db,
   migrationId: number,
@@ -312,7 +260,7 @@ async function endAsFailed(
   reason: string,
 ): Promise<number[]> {
   const { state } = await migrationToExport(tx, migrationId)
-  // Ended meanwhile, by a cancel: there is nothing left to end.
+  // The migration was cancelled meanwhile.
   if (!unfinishedStates.includes(state)) return []
   await endMigration(parts, tx, migrationId, 'failed', { reason })
   return releaseLocks(tx, migrationId, parts.now())

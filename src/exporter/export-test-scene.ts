@@ -27,9 +27,8 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
 import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
+import type { SegmentContents, SegmentMaker } from './make-segment.ts'
 import { readDigest } from './read-digest.ts'
-import type { SegmentContents } from './segment-contents.ts'
-import type { SegmentMaker } from './segment-maker.ts'
 
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
@@ -92,26 +91,29 @@ export class FakeHost {
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
-      look: async (repository) => {
+      inspect: async (repository) => {
         this.looks.push(fullNameOf(repository))
         await this.onLook(fullNameOf(repository))
         return this.read(fullNameOf(repository))
       },
-      make: async ({ repository, key }, signal, { isNeeded, onBytes }) => {
+      make: async ({ repository, key, storedFingerprints }, signal, onProgress) => {
         const fullName = fullNameOf(repository)
         this.makes.push(fullName)
         await this.onLook(fullName)
         const { fingerprint, bytes, content } = this.read(fullName)
-        if (!(await isNeeded({ fingerprint, bytes }))) return undefined
+        if (storedFingerprints.includes(fingerprint))
+          return { fingerprint, bytes, segment: undefined }
+        onProgress({ fingerprint, bytes, bytesDone: 0 })
         await this.onMake(fullName, signal)
         signal.throwIfAborted()
         const entries = [file(`repositories/${fullName}.git/HEAD`, Buffer.from(content))]
         const segment = await writeSegment(entries, (deflated) =>
           blobs.put(key, deflated, { signal }),
         )
-        onBytes(bytes)
-        const said = JSON.stringify(contentsOf(fullName, bytes))
-        return { key, ...segment, fingerprint, contents: said, verified: content, warning: null }
+        onProgress({ fingerprint, bytes, bytesDone: bytes })
+        const contents = JSON.stringify(contentsOf(fullName, bytes))
+        const made = { key, ...segment, fingerprint, contents, verified: content, warning: null }
+        return { fingerprint, bytes, segment: made }
       },
     }
   }
@@ -119,7 +121,7 @@ export class FakeHost {
 
 function contentsOf(full_name: string, size: number): SegmentContents {
   const git = { object_format: 'sha1', head: 'refs/heads/main', refs: [], symrefs: [] } as const
-  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [] }
+  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [], files: [] }
 }
 
 const BASE = 'http://localhost'
@@ -144,6 +146,7 @@ export async function exportScene(
     log,
     scratch: await temporaryFolder(t),
     forge: undefined,
+    rights: undefined,
     now: () => clock.now++,
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',

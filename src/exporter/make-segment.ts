@@ -1,90 +1,267 @@
-import type { ManifestFile } from '../archive/manifest.ts'
+import { createHash } from 'node:crypto'
+import type { MessagePort } from 'node:worker_threads'
+import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailable, type Bytes } from '../blobs/blob-store.ts'
+import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { onChunk } from '../lib/on-chunk.ts'
-import type { Verified } from '../sources/snapshot.ts'
-import type { Source } from '../sources/source.ts'
-import { readDigest } from './read-digest.ts'
-import { contentsOf, recordFileDigests } from './segment-contents.ts'
-import type { SegmentMaker } from './segment-maker.ts'
+import type { SegmentRecord } from '../migrations/segment-store.ts'
+import { statedRefs } from '../sources/refs.ts'
+import type { Examination, Found, Verified } from '../sources/snapshot.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { readDigest, type StoredDigest } from './read-digest.ts'
+
+/** Reads repositories and writes segments. Every method rejects with Unreadable if the repository cannot be exported. */
+export interface SegmentMaker {
+  /** Reads refs and file names, but no objects, and writes nothing. */
+  inspect(repository: RepositoryName, signal: AbortSignal): Promise<Inspection>
+  /** Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. */
+  make(
+    order: SegmentOrder,
+    signal: AbortSignal,
+    onProgress: (progress: SegmentProgress) => void,
+  ): Promise<MakeResult>
+  /** Reads a stored segment. Returns undefined if it is missing or cannot be read. */
+  digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
+}
+
+/** What a segment of the repository would contain now. */
+export interface Inspection {
+  fingerprint: string
+  bytes: number
+}
+
+export interface SegmentOrder {
+  repository: RepositoryName
+  /** The key of the new blob. Each attempt needs a new key. */
+  key: string
+  /** What was verified for the previous segment of this repository, as JSON. */
+  lastVerified: string | undefined
+  /** Nothing is written if the repository has one of these fingerprints. */
+  storedFingerprints: readonly string[]
+}
+
+export interface MakeResult extends Inspection {
+  /** Undefined if the fingerprint is one of `storedFingerprints`. */
+  segment: MadeSegment | undefined
+}
+
+/** A new segment, durable and verified. Contents and verification are JSON, as the database stores them. */
+export interface MadeSegment extends SegmentRecord {
+  /** Differs from the inspection's if the repository changed before its snapshot was taken. */
+  fingerprint: string
+  contents: string
+  verified: string
+  warning: string | null
+}
+
+/** Reported once before the first byte, then every few megabytes. */
+export interface SegmentProgress extends Inspection {
+  bytesDone: number
+}
 
 export interface MakerParts {
   source: Source
   blobs: BlobStore
-  /** Snapshots live here while they are read; best on the filesystem of the repositories, where links cost nothing. */
+  /** Snapshots are kept here while they are read. On the filesystem of the repositories they need no copies, only links. */
   scratchDirectory: string
 }
 
-export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerParts): SegmentMaker {
+export function createSegmentMaker(parts: MakerParts): SegmentMaker {
+  const { source, blobs } = parts
   return {
-    async look(repository, signal) {
+    async inspect(repository, signal) {
       const { fingerprint, bytes } = await source.examine(repository, signal)
       return { fingerprint, bytes }
     },
 
     digest: (key, signal) => readDigest(blobs, key, { signal }),
 
-    async make({ repository, key, lastVerified }, signal, { isNeeded, onBytes }) {
-      const examination = await source.examine(repository, signal)
+    async make(order, signal, onProgress) {
+      const examination = await source.examine(order.repository, signal)
       const { fingerprint, bytes } = examination
-      if (!(await isNeeded({ fingerprint, bytes }))) return undefined
-      const snapshot = await source.snapshot(examination, scratchDirectory, signal)
-      await using _ = { [Symbol.asyncDispose]: snapshot.remove }
-      // Proving and writing go side by side, on a core each; the first to fail stops the other.
-      const failed = new AbortController()
-      const either = AbortSignal.any([signal, failed.signal])
-      const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
-      const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
-      const files: ManifestFile[] = []
-      try {
-        const [verified, segment] = await bothOrNeither(failed, [
-          snapshot.verify(last, either),
-          writeSegment(recordFileDigests(entries, files), (bytes) =>
-            blobs.put(key, counted(bytes, onBytes), { signal: either }),
-          ),
-        ])
-        const { missingLfs, warning } = await snapshot.report()
-        const taken = snapshot.examination
-        return {
-          key,
-          ...segment,
-          fingerprint: taken.fingerprint,
-          contents: JSON.stringify(contentsOf(taken, missingLfs, files)),
-          verified: JSON.stringify(verified),
-          warning,
-        }
-      } catch (error) {
-        // Where this fails as well, the sweep comes by.
-        await blobs.delete(key).catch(() => {})
-        throw error
-      }
+      if (order.storedFingerprints.includes(fingerprint))
+        return { fingerprint, bytes, segment: undefined }
+      const report = (bytesDone: number) => onProgress({ fingerprint, bytes, bytesDone })
+      report(0)
+      const segment = await writeRepository(parts, order, examination, report, signal)
+      return { fingerprint, bytes, segment }
     },
   }
 }
 
-const TOLD_EVERY_BYTES = 4 * 1024 * 1024
+async function writeRepository(
+  { source, blobs, scratchDirectory }: MakerParts,
+  { key, lastVerified }: SegmentOrder,
+  examination: Examination,
+  onBytes: (written: number) => void,
+  signal: AbortSignal,
+): Promise<MadeSegment> {
+  const snapshot = await source.snapshot(examination, scratchDirectory, signal)
+  await using _ = { [Symbol.asyncDispose]: snapshot.remove }
+  // Verifying and writing run side by side, each on its own core. The first to fail aborts the other.
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
+  const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
+  const files: ManifestFile[] = []
+  try {
+    const [verified, segment] = await bothOrNeither(failed, [
+      snapshot.verify(last, either),
+      writeSegment(recordFileDigests(entries, files), (bytes) =>
+        blobs.put(key, countBytes(bytes, onBytes), { signal: either }),
+      ),
+    ])
+    const { missingLfs, warning } = await snapshot.report()
+    const taken = snapshot.examination
+    return {
+      key,
+      ...segment,
+      fingerprint: taken.fingerprint,
+      contents: JSON.stringify(contentsOf(taken, missingLfs, files)),
+      verified: JSON.stringify(verified),
+      warning,
+    }
+  } catch (error) {
+    // If this fails too, the sweep removes the blob.
+    await blobs.delete(key).catch(() => {})
+    throw error
+  }
+}
 
-function counted(bytes: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
-  let written = 0
-  let told = 0
+const REPORT_INTERVAL_BYTES = 4 * 1024 * 1024
+
+function countBytes(bytes: AsyncIterable<Uint8Array>, onBytes: (written: number) => void) {
+  let [written, reported] = [0, 0]
   return onChunk(bytes, ({ length }) => {
     written += length
-    if (written - told < TOLD_EVERY_BYTES) return
-    told = written
+    if (written - reported < REPORT_INTERVAL_BYTES) return
+    reported = written
     onBytes(written)
   })
 }
 
-/** Waits for both even when one fails, so that nothing still writes when the caller cleans up. */
+/** Waits for both even if one fails, so that nothing is still writing when the caller cleans up. */
 async function bothOrNeither<A, B>(
   failed: AbortController,
   [a, b]: [Promise<A>, Promise<B>],
 ): Promise<[A, B]> {
-  const stopTheOther = (error: unknown) => {
+  const abortOther = (error: unknown) => {
     failed.abort(error)
     throw error
   }
-  const [first, second] = await Promise.allSettled([a.catch(stopTheOther), b.catch(stopTheOther)])
+  const [first, second] = await Promise.allSettled([a.catch(abortOther), b.catch(abortOther)])
   if (failed.signal.aborted) throw failed.signal.reason
   return [(first as PromiseFulfilledResult<A>).value, (second as PromiseFulfilledResult<B>).value]
+}
+
+/** What the manifest says about a repository, without its segment. */
+export type SegmentContents = Omit<ManifestRepository, 'segment'>
+
+function contentsOf(
+  { place, repository, wiki, bytes }: Examination,
+  missingLfs: readonly { oid: string; size: number }[],
+  files: ManifestFile[],
+): SegmentContents {
+  return {
+    full_name: place.fullName,
+    size: bytes,
+    ...gitOf(repository),
+    wiki: wiki && gitOf(wiki),
+    lfs: repository.lfsObjects.map(({ path, size }) => ({ oid: path.split('/').at(-1)!, size })),
+    ...(missingLfs.length > 0 && { lfs_missing: [...missingLfs] }),
+    files,
+  }
+}
+
+const gitOf = (found: Found): ManifestGit => ({
+  object_format: found.objectFormat,
+  ...statedRefs(found),
+})
+
+/** Adds each file that is not an object of git or LFS to `files`, with its digest, once the file was read. */
+async function* recordFileDigests(
+  entries: AsyncIterable<SegmentEntry>,
+  files: ManifestFile[],
+): AsyncGenerator<SegmentEntry> {
+  for await (const entry of entries) {
+    if (entry.kind === 'directory' || entry.packed) yield entry
+    else {
+      const { path, size, open } = entry
+      const record = (sha256: string) => files.push({ path, size, sha256 })
+      yield { ...entry, open: () => hashWhileReading(open(), record) }
+    }
+  }
+}
+
+/** Passes the bytes through and calls `onEnd` with their SHA-256 after the last one. */
+export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
+  const sha256 = createHash('sha256')
+  return onChunk(
+    bytes,
+    (piece) => sha256.update(piece),
+    () => onEnd(sha256.digest('hex')),
+  )
+}
+
+/** A message to a segment thread. */
+export type SegmentRequest =
+  | { id: number; call: 'inspect'; argument: RepositoryName }
+  | { id: number; call: 'make'; argument: SegmentOrder }
+  | { id: number; call: 'digest'; argument: string }
+  | { id: number; call: 'abort' }
+
+/** A message from a segment thread. All but `progress` and `blobError` end the request. */
+export type SegmentReply =
+  | { id: number; progress: SegmentProgress }
+  | { id: number; value: unknown }
+  | SegmentFailure
+  | { blobError: BlobOperation }
+
+/** Errors lose their class between threads, so the classes that callers distinguish have their own replies. */
+export type SegmentFailure =
+  | { id: number; unreadable: string }
+  | { id: number; blobsUnavailable: string }
+  | { id: number; error: PlainError }
+
+/** An error's message, stack and every other field that is a string or a number, such as its code. */
+type PlainError = Record<string, string | number> & { message: string }
+
+/** Runs in a segment thread: does what the messages at `port` ask for. */
+export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): void {
+  const running = new Map<number, AbortController>()
+  const reply = (message: SegmentReply) => port.postMessage(message)
+  port.on('message', async (request: SegmentRequest) => {
+    const { id } = request
+    if (request.call === 'abort') return running.get(id)?.abort()
+    const aborter = new AbortController()
+    running.set(id, aborter)
+    try {
+      reply({ id, value: await run(maker, request, aborter.signal, reply) })
+    } catch (error) {
+      reply(failureOf(id, error as Error))
+    }
+    running.delete(id)
+  })
+}
+
+function run(
+  maker: SegmentMaker,
+  request: Exclude<SegmentRequest, { call: 'abort' }>,
+  signal: AbortSignal,
+  reply: (message: SegmentReply) => void,
+): Promise<unknown> {
+  const { id, call, argument } = request
+  if (call === 'inspect') return maker.inspect(argument, signal)
+  if (call === 'digest') return maker.digest(argument, signal)
+  return maker.make(argument, signal, (progress) => reply({ id, progress }))
+}
+
+function failureOf(id: number, error: Error): SegmentFailure {
+  if (error instanceof Unreadable) return { id, unreadable: error.message }
+  if (error instanceof BlobsUnavailable) return { id, blobsUnavailable: error.message }
+  const { name, message, stack = '' } = error
+  const plain = Object.entries(error).filter(([, value]) => /string|number/.test(typeof value))
+  return { id, error: { ...Object.fromEntries(plain), name, message, stack } }
 }

@@ -5,149 +5,155 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import { findSegment, lastVerified } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import type { SegmentMaker } from './make-segment.ts'
 import { type Obtained, obtainSegment } from './obtain-segment.ts'
-import type { SegmentMaker } from './segment-maker.ts'
 
 const FACTS = { id: 7, name: 'site', owner: { login: 'alice' } } as RepositoryFacts
 
-/** What a maker of segments says without reading or writing anything: the fingerprint is whatever the test says it is. */
+/** A maker that reads and writes nothing: the test sets the fingerprint of the repository. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
-  const told = {
+  const state = {
     now: 1000,
     fingerprint: 'first',
-    /** While the repository is read. */
-    meanwhile: async () => {},
-    looks: 0,
-    proofs: [] as (string | undefined)[],
+    /** Called after the repository was inspected. */
+    onInspected: async () => {},
+    /** Called while the segment is made. */
+    onMake: async () => {},
+    /** Called before the result is recorded. */
+    onTransaction: async () => {},
+    inspections: 0,
+    lastVerified: [] as (string | undefined)[],
     deleted: [] as string[],
-    written: [] as number[],
+    progress: [] as number[],
   }
   const segments: Pick<SegmentMaker, 'make'> = {
-    async make({ key, lastVerified }, signal, { isNeeded, onBytes }) {
-      told.looks += 1
-      const { fingerprint } = told
-      if (!(await isNeeded({ fingerprint, bytes: 100 }))) return undefined
-      told.proofs.push(lastVerified)
-      onBytes(50)
-      await told.meanwhile()
+    async make({ key, lastVerified, storedFingerprints }, signal, onProgress) {
+      state.inspections += 1
+      const { fingerprint } = state
+      const inspection = { fingerprint, bytes: 100 }
+      await state.onInspected()
+      if (storedFingerprints.includes(fingerprint)) return { ...inspection, segment: undefined }
+      state.lastVerified.push(lastVerified)
+      onProgress({ ...inspection, bytesDone: 50 })
+      await state.onMake()
       signal.throwIfAborted()
-      const record = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
-      return { ...record, fingerprint, contents: '{}', verified: fingerprint, warning: 'beware' }
+      const stored = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
+      const about = { contents: '{}', verified: fingerprint, warning: 'beware' }
+      return { ...inspection, segment: { ...stored, fingerprint, ...about } }
     },
   }
   const blobs = {
-    delete: async (key: string) => void told.deleted.push(key),
+    delete: async (key: string) => void state.deleted.push(key),
     size: async () => 1,
   }
   const parts = {
     db,
     blobs: blobs as Partial<BlobStore> as BlobStore,
     segments: segments as SegmentMaker,
-    now: () => told.now,
+    now: () => state.now,
     segmentCheckAgeMs: 1_000_000,
   }
-  const stopping = new AbortController()
+  const aborter = new AbortController()
   const obtain = (onEnd = async (obtained: Obtained) => obtained) =>
     obtainSegment<Obtained>(
       parts,
       {
         facts: FACTS,
-        transact: (work) => db.transaction().execute(work),
-        onEnd: (_tx, obtained) => onEnd(obtained),
-        onMake: async ({ bytes }) => {
-          told.written.push(bytes)
-          return (written) => void told.written.push(written)
+        transact: async (work) => {
+          await state.onTransaction()
+          return db.transaction().execute(work)
         },
+        onEnd: (_tx, obtained) => onEnd(obtained),
+        onProgress: ({ bytesDone }) => void state.progress.push(bytesDone),
       },
-      stopping.signal,
+      aborter.signal,
     )
-  return { db, told, obtain, stopping }
+  return { db, state, obtain, aborter }
 }
 
 onEachEngine('the segment of a repository', (engine) => {
-  test('is made once, and found again while nothing changes', async (t) => {
-    const { db, told, obtain } = await scene(t, engine)
+  test('is made once, and reused while nothing changes', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
     const made = await obtain()
     assert.deepEqual({ ...made, segmentKey: '' }, { segmentKey: '', reused: false, bytes: 100 })
     assert.equal(await findSegment(db, 'first'), made.segmentKey)
-    assert.deepEqual(told.written, [100, 50])
+    assert.deepEqual(state.progress, [50])
     assert.deepEqual(await obtain(), { ...made, reused: true })
-    assert.deepEqual([told.looks, told.written.length], [2, 2])
+    assert.deepEqual([state.inspections, state.progress.length], [2, 1])
   })
 
-  test('is made anew of what has changed, from what was proven before', async (t) => {
-    const { db, told, obtain } = await scene(t, engine)
+  test('is made again after a change, with what was verified before', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
     const first = await obtain()
-    told.fingerprint = 'second'
+    state.fingerprint = 'second'
     const second = await obtain()
     assert.notEqual(second.segmentKey, first.segmentKey)
-    assert.deepEqual(told.proofs, [undefined, 'first'])
+    assert.deepEqual(state.lastVerified, [undefined, 'first'])
     assert.match(String(await lastVerified(db, 7)), /first|second/)
   })
 
-  test('is that of whoever was quicker with the same content', async (t) => {
-    const { db, told, obtain } = await scene(t, engine)
-    let quicker: Obtained | undefined
-    told.meanwhile = async () => {
-      told.meanwhile = async () => {}
-      quicker = await obtain()
-      told.now = 9000
+  test('is reused when the repository returns to an earlier state', async (t) => {
+    const { state, obtain } = await scene(t, engine)
+    const first = await obtain()
+    state.fingerprint = 'second'
+    await obtain()
+    state.fingerprint = 'first'
+    assert.deepEqual(await obtain(), { ...first, reused: true })
+  })
+
+  test('is the one that was recorded first if two exports make the same', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
+    let first: Obtained | undefined
+    state.onMake = async () => {
+      state.onMake = async () => {}
+      first = await obtain()
+      state.now = 9000
     }
-    const slower = await obtain()
-    assert.equal(slower.segmentKey, quicker?.segmentKey)
-    assert.equal(told.deleted.length, 1)
-    assert.notEqual(told.deleted[0], slower.segmentKey)
+    const second = await obtain()
+    assert.equal(second.segmentKey, first?.segmentKey)
+    assert.equal(state.deleted.length, 1)
+    assert.notEqual(state.deleted[0], second.segmentKey)
     const [segment] = await db.selectFrom('segments').select('named_at').execute()
     assert.equal(segment?.named_at, 9000, 'the sweep counts from its last use')
   })
 
-  test('is not noted where its end is not', async (t) => {
-    const { db, told, obtain } = await scene(t, engine)
-    const lost = () => Promise.reject(new Error('the lease was lost'))
-    await assert.rejects(obtain(lost), /the lease was lost/)
+  test('is not recorded if its result is not', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
+    const fail = () => Promise.reject(new Error('the lease was lost'))
+    await assert.rejects(obtain(fail), /the lease was lost/)
     assert.equal(await findSegment(db, 'first'), undefined)
-    // Whoever has the work now may be at it: the sweep takes what nobody named.
-    assert.deepEqual(told.deleted, [])
+    // The worker that holds the lease now may be using the blob, so only the sweep removes it.
+    assert.deepEqual(state.deleted, [])
   })
 
-  test('stays away where the repository cannot be read, or it is called off', async (t) => {
-    const { db, told, obtain, stopping } = await scene(t, engine)
-    told.meanwhile = async () => {
+  test('is not recorded if the repository cannot be read or the export is aborted', async (t) => {
+    const { db, state, obtain, aborter } = await scene(t, engine)
+    state.onMake = async () => {
       throw new Unreadable('alice/site: HEAD is missing')
     }
     await assert.rejects(obtain(), Unreadable)
-    told.meanwhile = async () => stopping.abort(new Error('cancelled'))
+    state.onMake = async () => aborter.abort(new Error('cancelled'))
     await assert.rejects(obtain(), /cancelled/)
     assert.equal(await findSegment(db, 'first'), undefined)
   })
 
-  test('that was swept after it was found is not taken', async (t) => {
-    const { db, obtain } = await scene(t, engine)
+  test('is made again if it is swept while the repository is inspected', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
+    const swept = await obtain()
+    state.onInspected = async () => {
+      state.onInspected = async () => {}
+      await db.deleteFrom('segments').execute()
+    }
+    const made = await obtain()
+    assert.equal(made.reused, false)
+    assert.notEqual(made.segmentKey, swept.segmentKey)
+  })
+
+  test('is not reused if it is swept after it was found', async (t) => {
+    const { db, state, obtain } = await scene(t, engine)
     await obtain()
-    const swept = obtainSegment<Obtained>(
-      {
-        db,
-        blobs: { size: async () => 1 } as Partial<BlobStore> as BlobStore,
-        now: () => 1000,
-        segmentCheckAgeMs: 1_000_000,
-        segments: {
-          look: () => Promise.reject(new Error('not asked for')),
-          digest: () => Promise.reject(new Error('not asked for')),
-          async make(_order, _signal, { isNeeded }) {
-            assert.equal(await isNeeded({ fingerprint: 'first', bytes: 100 }), false)
-            await db.deleteFrom('segments').execute()
-            return undefined
-          },
-        },
-      },
-      {
-        facts: FACTS,
-        transact: (work) => db.transaction().execute(work),
-        onEnd: async (_tx, obtained) => obtained,
-      },
-      new AbortController().signal,
-    )
-    await assert.rejects(swept, /the segment was swept/)
+    state.onTransaction = async () => void (await db.deleteFrom('segments').execute())
+    await assert.rejects(obtain(), /the segment was swept/)
   })
 })

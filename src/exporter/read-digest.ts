@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { hasCode } from '../lib/errno.ts'
-import type { StoredDigest } from './segment-maker.ts'
 
 /** What a disk says of bytes that it cannot read any more, or that fail the checksum of its filesystem. */
 const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG'] as const
+
+export interface StoredDigest {
+  length: number
+  sha256: string
+}
 
 export interface Reading {
   signal: AbortSignal

@@ -98,6 +98,17 @@ export async function lastVerified(db: Db, repositoryId: number): Promise<string
   return row?.verified ?? undefined
 }
 
+/** The fingerprints of the stored segments of a repository. A damaged segment has none. */
+export async function fingerprintsOf(db: Db, repositoryId: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .select('fingerprint')
+    .where('repository_id', '=', repositoryId)
+    .where('damaged_at', 'is', null)
+    .execute()
+  return rows.map(({ fingerprint }) => fingerprint!)
+}
+
 /** Returns the key under which that content is known: another's, where another was quicker with the same. */
 export async function insertSegment(
   tx: Db,

@@ -21,7 +21,7 @@ import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
 import { connectForge } from '../sources/forge/connect-forge.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
-import { openRights, withFreshRights } from './fresh-rights.ts'
+import { openRights } from './fresh-rights.ts'
 import { withForge } from './open-forge.ts'
 
 const MINUTE = 60_000
@@ -124,8 +124,8 @@ async function scene(t: TestContext, engine: Engine) {
     },
     async work(meanwhile: () => Promise<unknown> = async () => {}) {
       const archiveTtlMs = 60 * MINUTE
-      const parts = { ...exporting.parts, source, forge: place, now, archiveTtlMs }
-      const handlers = withFreshRights(exportHandlers(parts), { db, source, rights, now })
+      const parts = { ...exporting.parts, source, forge: place, rights, now, archiveTtlMs }
+      const handlers = exportHandlers(parts)
       const said: string[] = []
       const onError = (error: unknown) => void said.push(String(error))
       const working = queue.work(handlers, { concurrency: 1, onError })

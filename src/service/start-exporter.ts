@@ -1,11 +1,10 @@
 import { exportHandlers } from '../exporter/export-migration.ts'
+import { createSegmentThreads } from '../exporter/obtain-segment.ts'
 import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
-import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { RetryLater } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
-import { withFreshRights } from './fresh-rights.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
@@ -49,7 +48,7 @@ export async function startExporter(
     isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
-  const working = queue.work(withFreshRights(handlers, parts), {
+  const working = queue.work(handlers, {
     concurrency: config.concurrency,
     onError(err, job) {
       if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job waits')

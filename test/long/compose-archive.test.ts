@@ -6,7 +6,7 @@ import { readArchive } from '../../src/archive/copy-archive.ts'
 import { planArchive } from '../../src/archive/plan-archive.ts'
 import { BlobExists, BlobNotFound, type BlobPart } from '../../src/blobs/blob-store.ts'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
-import { S3_LIMITS } from '../../src/blobs/s3-compose-plan.ts'
+import { S3_LIMITS } from '../../src/blobs/s3-compose.ts'
 import { collect, file, lines, noise, storeSegments } from '../support/archive-samples.ts'
 import { contentsOf, emptyBucket, needsObjectStore } from '../support/radosgw.ts'
 

@@ -1,5 +1,6 @@
 // Before anything that loads the runner.
 import './followed-promises.ts'
+import { isMainThread } from 'node:worker_threads'
 import { forgetSomebody } from './nobodys-environment.ts'
 
 /**
@@ -7,4 +8,4 @@ import { forgetSomebody } from './nobodys-environment.ts'
  * compared with what they print into a pipe. Files are made as most people's shells have them made.
  */
 forgetSomebody()
-process.umask(0o022)
+if (isMainThread) process.umask(0o022)

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type {
   Manifest,
   ManifestFile,
   ManifestGit,
   ManifestSegment,
 } from '../../src/archive/manifest.ts'
+import { IS_OBJECT } from '../../src/importer/safe-entries.ts'
 import type { FactKind, FactsByKind } from '../../src/records/facts.ts'
 import { splitIntoFiles } from '../../src/records/split-into-files.ts'
 import { addressesAt, writeAnyRecord } from '../../src/records/test-records.ts'
@@ -253,10 +254,20 @@ export async function addManifest(
     },
     stored_files: [{ full_name: repositories[0]!, segment: SEGMENT, files: await named(stored) }],
   }
+  async function plainFiles(folder: string): Promise<string[]> {
+    const below = join('repositories', folder)
+    const found = await readdir(join(archive, below), { recursive: true, withFileTypes: true })
+    return found
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => relative(archive, join(entry.parentPath, entry.name)))
+      .filter((path) => !IS_OBJECT.test(path))
+  }
   for (const full_name of repositories) {
     const dir = join(archive, 'repositories', full_name)
     const wiki = existsSync(`${dir}.wiki.git`) ? await gitAt(host, `${dir}.wiki.git`) : null
-    const said = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [] }
+    const folders = [`${full_name}.git`, ...(wiki ? [`${full_name}.wiki.git`] : [])]
+    const files = await named((await Promise.all(folders.map(plainFiles))).flat())
+    const said = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [], files }
     manifest.repositories.push({ ...said, ...(await gitAt(host, `${dir}.git`)) })
   }
   change(manifest)

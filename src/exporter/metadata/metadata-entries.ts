@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import {
+  MANIFEST_FORMAT,
   MANIFEST_PATH,
   type Manifest,
   type ManifestFile,
@@ -15,9 +16,9 @@ import { SAID_KINDS } from '../../records/facts.ts'
 import { splitIntoFiles } from '../../records/split-into-files.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
+import type { SegmentContents } from '../make-segment.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import { FILES_FOLDERS, type FilesContents } from '../records/records-segments.ts'
-import type { SegmentContents } from '../segment-contents.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
 import { recordAddressesOf } from './host-addresses.ts'
 import { type MeasuredList, measuredList, sizeOf, textOf } from './manifest-text.ts'
@@ -118,14 +119,13 @@ function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[
 /** The lists that may be long come item by item. */
 type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
   repositories: MeasuredList
-  stored_files?: MeasuredList
+  stored_files: MeasuredList
 }
 
 function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedManifest {
   const { migration, repositories, generator, createdAt, survey } = parts
-  const hasFiles = survey.storedFiles.bytes > 0
   return {
-    format: hasFiles ? 4 : 3,
+    format: MANIFEST_FORMAT,
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
@@ -134,7 +134,7 @@ function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedM
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
     metadata,
-    ...(hasFiles && { stored_files: survey.storedFiles }),
+    stored_files: survey.storedFiles,
   }
 }
 

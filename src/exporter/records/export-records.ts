@@ -5,7 +5,6 @@ import {
   keysOfRecords,
   type RepositoryRecords,
   recordRecordsProgress,
-  recordRecordsWaiting,
 } from '../../migrations/record-store.ts'
 import { nameSegments } from '../../migrations/segment-store.ts'
 import { RetryLater } from '../../queue/queue.ts'
@@ -26,7 +25,7 @@ export async function recordsForTask(
   { facts, options, startedAt }: TaskFacts,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
-  const { db, now, forge } = parts
+  const { db, forge } = parts
   // Whoever started it had a forge; this process is to have it too.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
   const note = (done: number, expected: number) =>
@@ -46,9 +45,7 @@ export async function recordsForTask(
   } catch (error) {
     if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
     if (!(error instanceof WaitUntil)) throw error
-    const { dueAt, message } = error
-    await recordRecordsWaiting(db, task, { until: dueAt, reason: message, now: now() })
-    throw new RetryLater(message, { cause: error, dueAt })
+    throw new RetryLater(error.message, { cause: error, dueAt: error.dueAt })
   }
 }
 

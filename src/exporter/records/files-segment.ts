@@ -17,7 +17,7 @@ import {
   TooLarge,
   WaitUntil,
 } from '../../sources/forge-errors.ts'
-import { hashWhileReading } from '../segment-contents.ts'
+import { hashWhileReading } from '../make-segment.ts'
 
 export interface FilesParts {
   blobs: BlobStore

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noise } from '../../test/support/archive-samples.ts'
 import type { BlobPart } from './blob-store.ts'
-import { groupParts, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose-plan.ts'
+import { groupParts, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose.ts'
 
-const LIMITS = { smallest: 50, largest: 400, maxParts: 12 }
+const LIMITS = { minBytes: 50, maxBytes: 400, maxParts: 12 }
 
-/** Numbers that are the same for the same seed; lengths are often small, or near a limit. */
+/** Reproducible numbers for a seed. Lengths are often small or near a limit. */
 function numbers(seed: number) {
   const bytes = noise(40_000, seed)
   let drawn = 0
@@ -14,14 +14,14 @@ function numbers(seed: number) {
     drawn += 1
     return bytes.readUInt32LE((4 * drawn) % bytes.length)
   }
-  const near = [0, 1, LIMITS.smallest, 2 * LIMITS.smallest, LIMITS.largest, 2 * LIMITS.largest]
+  const near = [0, 1, LIMITS.minBytes, 2 * LIMITS.minBytes, LIMITS.maxBytes, 2 * LIMITS.maxBytes]
   return {
     below: (most: number) => next() % most,
     length: (): number =>
       [
         () => next() % 20,
-        () => next() % (3 * LIMITS.smallest),
-        () => next() % (4 * LIMITS.largest),
+        () => next() % (3 * LIMITS.minBytes),
+        () => next() % (4 * LIMITS.maxBytes),
         () => Math.max(0, near[next() % near.length]! + (next() % 3) - 1),
       ][next() % 4]!(),
   }
@@ -29,14 +29,14 @@ function numbers(seed: number) {
 
 const SOURCES = new Map<number, ReturnType<typeof drawSources>>()
 
-/** The same for all tests, which take less time than to make them. */
+/** Cached, because drawing them takes longer than the tests. */
 function randomSources(seed: number) {
   const sources = SOURCES.get(seed) ?? drawSources(seed)
   SOURCES.set(seed, sources)
   return sources
 }
 
-/** Blobs of bytes that differ from place to place, and the parts that name them. */
+/** Blobs of random bytes, and the parts that refer to them. */
 function drawSources(seed: number) {
   const { below, length } = numbers(seed)
   const blobs = new Map<string, Buffer>()
@@ -52,7 +52,7 @@ function drawSources(seed: number) {
   return { sources, blobs, whole }
 }
 
-/** What a server makes of the parts. */
+/** The object that a server makes from the parts. */
 function joined(parts: readonly PlannedPart[], blobs: ReadonlyMap<string, Buffer>): Buffer {
   const slice = (key: string, { start, end }: { start: number; end: number }) =>
     blobs.get(key)!.subarray(start, end)
@@ -65,15 +65,15 @@ function joined(parts: readonly PlannedPart[], blobs: ReadonlyMap<string, Buffer
   )
 }
 
-function assertWithinLimits(parts: readonly PlannedPart[], { smallest, largest } = LIMITS): void {
+function assertWithinLimits(parts: readonly PlannedPart[], { minBytes, maxBytes } = LIMITS): void {
   for (const [index, { kind, length }] of parts.entries()) {
     const isLast = index === parts.length - 1
-    assert.ok(length >= (isLast ? 1 : smallest), `part ${index} of ${length} is too small`)
-    assert.ok(length <= (kind === 'copied' ? largest : smallest), `part ${index} is too large`)
+    assert.ok(length >= (isLast ? 1 : minBytes), `part ${index} of ${length} is too small`)
+    assert.ok(length <= (kind === 'copied' ? maxBytes : minBytes), `part ${index} is too large`)
   }
 }
 
-test('the parts are the sources, each within its limits, whatever their lengths', () => {
+test('the planned parts are the sources in order, each within the limits', () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const { sources, blobs, whole } = randomSources(seed)
     const parts = planParts(sources, LIMITS)
@@ -82,12 +82,12 @@ test('the parts are the sources, each within its limits, whatever their lengths'
     for (const part of parts) {
       assert.equal(joined([part], blobs).length, part.length)
       const isWhole = part.kind === 'copied' && part.length === blobs.get(part.key)!.length
-      if (part.kind === 'copied') assert.equal(part.isWhole, isWhole)
+      if (part.kind === 'copied') assert.equal(part.isWholeObject, isWhole)
     }
   }
 })
 
-test('of a large blob less than two of the smallest parts is uploaded, whatever is around it', () => {
+test('less than twice the minimum part size of a large blob is uploaded', () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const { sources } = randomSources(seed)
     const parts = planParts(sources, LIMITS)
@@ -99,23 +99,23 @@ test('of a large blob less than two of the smallest parts is uploaded, whatever 
         uploaded.set(piece.key, (uploaded.get(piece.key) ?? 0) + end - start)
       }
     }
-    for (const [key, bytes] of uploaded) assert.ok(bytes < 2 * LIMITS.smallest, `${key}: ${bytes}`)
+    for (const [key, bytes] of uploaded) assert.ok(bytes < 2 * LIMITS.minBytes, `${key}: ${bytes}`)
   }
 })
 
-test('more parts than an upload takes go through runs, and come to the same', () => {
+test('more parts than one upload accepts are composed in groups, with the same result', () => {
   let several = 0
   for (let seed = 0; seed < 500; seed += 1) {
     const { sources, blobs, whole } = randomSources(seed)
-    const runs = groupParts(planParts(sources, LIMITS), LIMITS)
-    if (runs.length < 2) continue
+    const groups = groupParts(planParts(sources, LIMITS), LIMITS)
+    if (groups.length < 2) continue
     several += 1
     const pieces = new Map<string, Buffer>()
-    const copies = runs.flatMap((run, n) => {
-      assert.ok(run.length <= LIMITS.maxParts)
-      assertWithinLimits(run)
-      pieces.set(`piece-${n}`, joined(run, blobs))
-      return planParts([{ key: `piece-${n}`, length: lengthOf(run) }], LIMITS)
+    const copies = groups.flatMap((group, n) => {
+      assert.ok(group.length <= LIMITS.maxParts)
+      assertWithinLimits(group)
+      pieces.set(`piece-${n}`, joined(group, blobs))
+      return planParts([{ key: `piece-${n}`, length: lengthOf(group) }], LIMITS)
     })
     assertWithinLimits(copies)
     assert.ok(joined(copies, pieces).equals(whole), `seed ${seed}`)
@@ -123,7 +123,7 @@ test('more parts than an upload takes go through runs, and come to the same', ()
   assert.ok(several > 200)
 })
 
-test('two thousand repositories by the real limits', () => {
+test('two thousand repositories with the limits of S3', () => {
   const { below } = numbers(1)
   const sources: BlobPart[] = Array.from({ length: 2000 }, (_, n) => ({
     key: `blob-${n}`,
@@ -140,7 +140,7 @@ test('two thousand repositories by the real limits', () => {
   assert.ok(uploaded < lengthOf(parts) / 1000, `${uploaded} of ${lengthOf(parts)}`)
 })
 
-test('nothing at all, and next to nothing', () => {
+test('no sources, an empty source and a source of one byte', () => {
   assert.deepEqual(planParts([], LIMITS), [])
   assert.deepEqual(planParts([{ key: 'empty', length: 0 }], LIMITS), [])
   const range = { start: 0, end: 1 }

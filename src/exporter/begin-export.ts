@@ -1,0 +1,147 @@
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { migrationToExport, moveMigration } from '../migrations/export-store.ts'
+import { settleLocksOf } from '../migrations/locks.ts'
+import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
+import {
+  batchOf,
+  EXPORT_RECORDS,
+  EXPORT_REPOSITORY,
+  type ExportTask,
+  type Migration,
+  type MigrationJob,
+  SEAL_ARCHIVE,
+} from '../migrations/migration.ts'
+import { type Exported, recordReused } from '../migrations/outcome-store.ts'
+import { outcomesOf } from '../migrations/outcomes.ts'
+import { findSegments, nameSegments, probablyUnchanged } from '../migrations/segment-store.ts'
+import { repositoriesOf } from '../migrations/snapshot-store.ts'
+import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import { readableAmong } from '../repositories/readable-repositories.ts'
+import { Busy, Unreadable } from '../sources/unreadable.ts'
+import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
+import type { Inspection, SegmentMaker } from './make-segment.ts'
+import { storedLength } from './read-digest.ts'
+import type { RecordsParts } from './records/obtain-records.ts'
+import { type RightsParts, refreshExportRights } from './refresh-export-rights.ts'
+
+export interface BeginParts extends ReuseParts, RightsParts {
+  queue: Queue
+  segments: SegmentMaker
+  /** The forge that issues and other records are read from, if any. */
+  forge: RecordsParts['forge'] | undefined
+  log: OutcomeLog
+}
+
+/** Applies the locks, records the repositories that have not changed as reused, and enqueues a job for each of the others. */
+export async function beginExport(
+  parts: BeginParts,
+  { migrationId }: MigrationJob,
+  run: Run,
+): Promise<void> {
+  await refreshExportRights(parts, { migrationId })
+  const { db, queue, now } = parts
+  const migration = await migrationToExport(db, migrationId)
+  await applyLocks(parts, migrationId)
+  const all = await repositoriesOf(db, migration)
+  // A retry starts with the outcomes of the repositories that it leaves out.
+  const skipped = await outcomesOf(db, migration)
+  const repositories = all
+    .map((facts, position) => ({ facts, position }))
+    .filter(({ position }) => !skipped.has(position))
+  const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
+  await run.finish(async (tx) => {
+    await moveMigration(tx, migrationId, 'exporting', { now: now() })
+    // Some of the segments may have been swept since.
+    const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
+    const named = await nameSegments(tx, keys, now())
+    for (const [position, { segmentKey }] of unchanged) {
+      if (!named.has(segmentKey)) unchanged.delete(position)
+    }
+    await recordReused(tx, migrationId, unchanged, now())
+    const changed = repositories.filter(({ position }) => !unchanged.has(position))
+    const batch = batchOf(migrationId)
+    if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
+    // The largest first: started last, it would still run when all others are done.
+    const tasks = changed
+      .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
+      .map(({ position }): ExportTask => ({ migrationId, position }))
+    // Records are read before git data, so that the git data has every commit that they name.
+    const firstJob = areRecordsWanted(parts, migration) ? EXPORT_RECORDS : EXPORT_REPOSITORY
+    return queue.enqueue(tx, firstJob, tasks, batch)
+  })
+  for (const [position, { reason }] of skipped)
+    await logNotExported(parts, { migrationId, position }, reason ?? '')
+}
+
+async function applyLocks(parts: BeginParts, migrationId: number): Promise<void> {
+  try {
+    await settleLocksOf(parts, migrationId)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    // A config that another process is writing can be locked later, so the job is retried.
+    const Failure = error instanceof Busy ? Error : PermanentError
+    throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
+  }
+}
+
+const areRecordsWanted = (
+  { forge }: BeginParts,
+  { options: { excludeMetadata, orgMetadataOnly } }: Migration,
+): boolean => forge !== undefined && !excludeMetadata && !orgMetadataOnly
+
+/** A repository and its position in the migration. */
+interface PlacedRepository {
+  position: number
+  facts: RepositoryFacts
+}
+
+const INSPECTION_CONCURRENCY = 8
+
+/**
+ * Finds the repositories whose stored segment is still current, by position. They end together, because a transaction for each
+ * would cost more than its inspection. A repository that has probably changed is left to its own job, which inspects it as
+ * well, so that each is inspected once. The same holds for a segment that must be read before it can be reused, and for a
+ * repository that can no longer be read: its job reports the reason. With a forge, every repository has a job.
+ */
+async function findUnchanged(
+  parts: BeginParts,
+  { owner, options }: Migration,
+  repositories: readonly PlacedRepository[],
+  signal: AbortSignal,
+): Promise<Map<number, Exported & { segmentKey: string }>> {
+  const { db, blobs, segments, now } = parts
+  const unchanged = new Map<number, Exported & { segmentKey: string }>()
+  if (parts.forge || options.excludeGitData) return unchanged
+  const ids = repositories.map(({ facts }) => facts.id)
+  const readable = await readableAmong(db, owner.id, ids)
+  const candidates = await probablyUnchanged(
+    db,
+    ids.filter((id) => readable.has(id)),
+  )
+  const inspections: (Inspection & { position: number; startedAt: number })[] = []
+  const lanes = { lanes: INSPECTION_CONCURRENCY, signal }
+  await mapConcurrent(
+    repositories.filter(({ facts }) => candidates.has(facts.id)),
+    lanes,
+    async ({ position, facts }, stop) => {
+      const startedAt = now()
+      const name = { owner: facts.owner.login, name: facts.name }
+      // A repository that cannot be inspected gets a job, which reports why.
+      const inspection = await segments.inspect(name, stop).catch(() => undefined)
+      if (inspection) inspections.push({ ...inspection, position, startedAt })
+    },
+  )
+  const stored = await findSegments(
+    db,
+    inspections.map(({ fingerprint }) => fingerprint),
+  )
+  await mapConcurrent(inspections, lanes, async ({ position, fingerprint, bytes, startedAt }) => {
+    const segment = stored.get(fingerprint)
+    if (!segment || !isRecentlyChecked(parts, segment)) return
+    const { key, length } = segment
+    if ((await storedLength(blobs, key).catch(() => undefined)) !== length) return
+    unchanged.set(position, { segmentKey: key, reused: true, bytes, startedAt })
+  })
+  return unchanged
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
+import { describeDiskFailure } from '../lib/disk-errors.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { type MadeSegment, type SegmentMaker, serveSegmentRequests } from './make-segment.ts'
+import { createSegmentThreads } from './obtain-segment.ts'
+
+const INSPECTION = { fingerprint: 'f', bytes: 9 }
+const ORDER = {
+  repository: { owner: 'alice', name: 'site' },
+  key: 'k',
+  lastVerified: undefined,
+  storedFingerprints: [],
+}
+const FULL_DISK = { code: 'ENOSPC', syscall: 'copyfile', path: '/srv/x', freeBytes: 7 }
+
+/** What `make` does in a thread, by the name that a test gives as workerData. */
+const MAKES = {
+  segment: async ({ storedFingerprints }, _signal, onProgress) => {
+    if (storedFingerprints.includes('f')) return { ...INSPECTION, segment: undefined }
+    onProgress({ ...INSPECTION, bytesDone: 4 })
+    return { ...INSPECTION, segment: { fingerprint: 'f' } as MadeSegment }
+  },
+  untilAborted: async (_order, signal, onProgress) => {
+    onProgress({ ...INSPECTION, bytesDone: 0 })
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    throw signal.reason
+  },
+  fullDisk: () => Promise.reject(Object.assign(new Error('no space'), FULL_DISK)),
+  unreadable: () => Promise.reject(new Unreadable('alice/site: HEAD is missing')),
+  noBucket: () => Promise.reject(new BlobsUnavailable('the bucket does not answer')),
+  crash: () => process.exit(1),
+} satisfies Record<string, SegmentMaker['make']>
+
+if (isMainThread) runTests()
+else
+  serveSegmentRequests(parentPort!, {
+    inspect: async () => INSPECTION,
+    make: MAKES[workerData as keyof typeof MAKES],
+    digest: async () => undefined,
+  })
+
+function runTests() {
+  const { signal } = new AbortController()
+
+  function threadFor(t: TestContext, make: keyof typeof MAKES) {
+    const threads = createSegmentThreads({
+      module: new URL(import.meta.url),
+      workerData: make,
+      count: 1,
+    })
+    t.after(() => threads.stop())
+    return threads
+  }
+
+  test('a thread reports progress and returns the segment it made', async (t) => {
+    const done: number[] = []
+    const made = await threadFor(t, 'segment').make(ORDER, signal, ({ bytesDone }) =>
+      done.push(bytesDone),
+    )
+    assert.deepEqual(made, { ...INSPECTION, segment: { fingerprint: 'f' } })
+    assert.deepEqual(done, [4])
+  })
+
+  test('a thread makes no segment whose fingerprint is stored', async (t) => {
+    const order = { ...ORDER, storedFingerprints: ['e', 'f'] }
+    const made = await threadFor(t, 'segment').make(order, signal, () => {})
+    assert.deepEqual(made, { ...INSPECTION, segment: undefined })
+  })
+
+  test('an abort reaches the thread', async (t) => {
+    const aborter = new AbortController()
+    const making = threadFor(t, 'untilAborted').make(ORDER, aborter.signal, () => aborter.abort())
+    await assert.rejects(making, /abort/)
+  })
+
+  test('a full disk is reported with its path and free bytes', async (t) => {
+    const error: unknown = await threadFor(t, 'fullDisk')
+      .make(ORDER, signal, () => {})
+      .catch((error: unknown) => error)
+    assert.equal(
+      describeDiskFailure(error),
+      'cannot write /srv/x: no space left on the disk (7 bytes free)',
+    )
+  })
+
+  test('Unreadable and BlobsUnavailable keep their classes', async (t) => {
+    await assert.rejects(
+      threadFor(t, 'unreadable').make(ORDER, signal, () => {}),
+      Unreadable,
+    )
+    await assert.rejects(
+      threadFor(t, 'noBucket').make(ORDER, signal, () => {}),
+      BlobsUnavailable,
+    )
+  })
+
+  test('a crashed thread fails its requests and is started again', async (t) => {
+    const threads = threadFor(t, 'crash')
+    await assert.rejects(
+      threads.make(ORDER, signal, () => {}),
+      /ended unexpectedly/,
+    )
+    assert.deepEqual(await threads.inspect(ORDER.repository, signal), INSPECTION)
+  })
+}

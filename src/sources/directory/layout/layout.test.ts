@@ -8,7 +8,7 @@ import { sourceContract } from '../../source.contract.ts'
 import type { Source } from '../../source.ts'
 import { Gone, Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
-import type { LayoutOptions } from './layout-of.ts'
+import type { LayoutOptions } from './create-layout.ts'
 
 sourceContract('a git directory of any depth', async () => {
   const host = await gitHost()

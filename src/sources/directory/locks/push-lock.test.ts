@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { asReceivePackSees, settlePushLock, whyNoLock } from './push-lock.ts'
+import { lockProblem, readLockState, settlePushLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -23,7 +23,7 @@ describe('a lock against pushes', () => {
 
   const lock = () => settlePushLock(host.locked, dir, async () => true)
   const unlock = () => settlePushLock(host.locked, dir, async () => false)
-  const isLocked = async () => (await asReceivePackSees(host.locked, dir)) === 'locked'
+  const isLocked = async () => (await readLockState(host.locked, dir)) === 'locked'
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
 
@@ -107,9 +107,9 @@ describe('a lock against pushes', () => {
 
   test('that a worktree config reopens cannot hold, and says so before and after', async () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
-    assert.equal(await whyNoLock(host.locked, dir), undefined)
+    assert.equal(await lockProblem(host.locked, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    assert.match((await whyNoLock(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
+    assert.match((await lockProblem(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
     await assert.rejects(lock(), /shows refs again/)
     assert.equal(await isLocked(), false)
     await unlock()

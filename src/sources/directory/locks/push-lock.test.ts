@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { lockProblem, readLockState, settlePushLock } from './push-lock.ts'
+import { checkPushLocks, lockProblem, readLockState, settlePushLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -103,6 +104,18 @@ describe('a lock against pushes', () => {
     await lock()
     assert.equal(await isLocked(), true)
     await refusesPushes(dir)
+  })
+
+  test('a config that may not be read is reported as such', async () => {
+    await chmod(dir, 0)
+    await chmod(join(host.root, '..'), 0o755)
+    const directory = { owner: '', name: '', path: '', dir, wikiDir: null }
+    const error = await asNobody(() =>
+      checkPushLocks(host.locked, directory).catch((error: unknown) => error),
+    )
+    await chmod(dir, 0o755)
+    assert.ok(error instanceof Unreadable)
+    assert.equal(error.message, 'permission denied')
   })
 
   test('that a worktree config reopens cannot hold, and says so before and after', async () => {

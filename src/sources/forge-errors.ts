@@ -1,11 +1,11 @@
 /**
- * The forge cannot answer now and will later: it said so, it is away, or the budget of requests is used up. Whoever has the
- * job gives it back and does not try before `dueAt`, in epoch milliseconds. `message` is fit for a user to see.
+ * The forge must be asked again later: it said so, it is unavailable, or our budget of requests is used up. The job is requeued and not
+ * retried before `dueAt`, in epoch milliseconds. A user may see the message.
  */
 export class WaitUntil extends Error {
   override name = 'WaitUntil'
   readonly dueAt: number
-  /** `told` by the forge, kept back by our own `budget`, or it is `away`: only the last may be given up some day. */
+  /** `told`: the forge asked to wait. `budget`: our own limit. `away`: the forge is unavailable, the only reason to give up some day. */
   readonly why: 'told' | 'budget' | 'away'
 
   constructor(dueAt: number, why: WaitUntil['why'], message: string, options?: ErrorOptions) {
@@ -15,7 +15,7 @@ export class WaitUntil extends Error {
   }
 }
 
-/** The forge answers, and the answer is of no use: trying again soon will not help. `message` is fit for a user to see. */
+/** The forge refused a request, and a retry does not help. A user may see the message. */
 export class ForgeRefused extends Error {
   override name = 'ForgeRefused'
   readonly status: number
@@ -26,12 +26,12 @@ export class ForgeRefused extends Error {
   }
 }
 
-/** 404: it is not there, or not for this token to see; or this version of the forge does not know the address. */
+/** 404: it does not exist, this token may not see it, or this version of the forge does not have the endpoint. */
 export class ForgeNotFound extends ForgeRefused {
   override name = 'ForgeNotFound'
-  /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
+  /** Whether the body is the forge's own error message: a proxy in front of the forge answers 404 with another body. */
   readonly isFromForge: boolean
-  /** When to ask again if this answer is not believed, in epoch milliseconds. */
+  /** When to retry if the response is not from the forge, in epoch milliseconds. */
   readonly retryAt: number
 
   constructor(
@@ -45,21 +45,21 @@ export class ForgeNotFound extends ForgeRefused {
   }
 }
 
-/** A file whose length the forge did not list, and which is longer than is taken so. */
+/** A file of unlisted size that is larger than the limit for such files. */
 export class TooLarge extends ForgeRefused {
   override name = 'TooLarge'
 }
 
-/** The forge lists a file and does not give its bytes: it gives fewer or more than it lists. Asking again soon will not help. */
+/** The forge sends fewer or more bytes of a file than it lists. A retry soon does not help. */
 export class DamagedFile extends ForgeRefused {
   override name = 'DamagedFile'
 }
 
-/** 500: the forge failed over this one request. Some versions answer so for what was deleted. */
+/** 500: the forge failed on this request. Some versions respond so for deleted objects. */
 export class ForgeError extends ForgeRefused {
   override name = 'ForgeError'
 }
 
-/** Not there, or not for this token to read. */
+/** Whether the object does not exist or this token may not read it. */
 export const isDenied = (error: unknown): boolean =>
   error instanceof ForgeRefused && (error instanceof ForgeNotFound || error.status === 403)

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import { publicUrl } from '../../lib/public-url.ts'
-import type { ExaminedPlace } from '../snapshot.ts'
+import type { RepositoryLocation } from '../snapshot.ts'
 import type {
   FoundRepository,
   ListedEntry,
@@ -85,7 +85,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   const tree = openTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
   const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
-    examine(await placeToExamine(await namedDirectoryOf(tree, repository), cloneUrl), {
+    examine(await locationToExamine(await namedDirectoryOf(tree, repository), cloneUrl), {
       git,
       sharedLfs,
       signal,
@@ -295,10 +295,10 @@ function ambiguousName(directories: readonly RepositoryDirectory[]): Unreadable 
 }
 
 /** Rejects with Unreadable where the repository is gone or the directory of its wiki is not a repository. */
-async function placeToExamine(
+async function locationToExamine(
   directory: RepositoryDirectory,
   cloneUrl: string | undefined,
-): Promise<ExaminedPlace> {
+): Promise<RepositoryLocation> {
   const { owner, name, dir, wikiDir } = directory
   const fullName = `${owner}/${name}`
   if (!(await repositoryExists(directory)))

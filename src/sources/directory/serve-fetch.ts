@@ -43,7 +43,7 @@ export async function serveFetch(
     // Clients can be slow; `http/clones` disconnects those that read nothing.
     timeoutMs: A_DAY,
     firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
-    yields: true,
+    isLowPriority: true,
     // Git would print advice about our empty graft file to every client.
     config: { 'advice.graftFileDeprecated': 'false' },
   })

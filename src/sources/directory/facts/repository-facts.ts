@@ -4,7 +4,7 @@ import type { Git } from '../../../git/git.ts'
 import { ifExists } from '../../../lib/errno.ts'
 import { oneLine } from '../../../lib/one-line.ts'
 import { publicUrl, webPage } from '../../../lib/public-url.ts'
-import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
+import { describedBy, MAX_DESCRIPTION_BYTES } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readFileStart } from '../files/regular-file.ts'
@@ -90,7 +90,7 @@ export async function readRepositoryFacts(
 
 /** Returns what gitweb and cgit show: the file `description`, unless it is git's default, otherwise `gitweb.description`. */
 async function readDescription(dir: string, settings: Settings): Promise<string> {
-  const read = readFileStart(join(dir, 'description'), LONGEST_DESCRIPTION)
+  const read = readFileStart(join(dir, 'description'), MAX_DESCRIPTION_BYTES)
   // A link could show any file of this machine; it counts as no description, and so does a directory.
   const file = await ifExists(read, 'ENOENT', 'ELOOP', 'EISDIR')
   return (file && describedBy(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')

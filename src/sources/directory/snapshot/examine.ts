@@ -5,10 +5,10 @@ import type { Refs } from '../../refs.ts'
 import type {
   BareRepository,
   Examination,
-  ExaminedPlace,
   Found,
-  KeptSettings,
   ObjectFile,
+  PreservedSettings,
+  RepositoryLocation,
 } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { headsOf, readRefs } from '../files/read-refs.ts'
@@ -41,7 +41,10 @@ export interface ExamineParts {
  * Finds out what a snapshot would hold, without reading objects. Safe during pushes and repacks. Throws Unsupported, Damaged or
  * Unreadable, with messages for a user.
  */
-export async function examine(place: ExaminedPlace, parts: ExamineParts): Promise<Examination> {
+export async function examine(
+  place: RepositoryLocation,
+  parts: ExamineParts,
+): Promise<Examination> {
   const { dir, wikiDir, fullName, origin, wikiOrigin } = place
   const repository = { origin, ...(await examineOne({ dir, name: fullName }, parts)) }
   const wiki =
@@ -99,7 +102,7 @@ async function examineFiles(repository: BareRepository, { git, signal }: Examine
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
-    kept: await readKeptSettings(repository, git, signal),
+    kept: await readPreservedSettings(repository, git, signal),
     borrows: (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
   }
@@ -132,11 +135,11 @@ export function keepsChanging(name: string, cause: unknown): Unreadable {
   return new Unreadable(`${name}: its files changed too often while they were read`, { cause })
 }
 
-async function readKeptSettings(
+async function readPreservedSettings(
   at: NamedDirectory,
   git: Git,
   signal: AbortSignal,
-): Promise<KeptSettings> {
+): Promise<PreservedSettings> {
   // Most configs deny nothing and need not be parsed.
   const mayDeny = /deny/i.test((await readText(at, 'config')) ?? '')
   const denials = mayDeny ? denialsOf(await readSettings(git, at.dir, signal)) : []
@@ -146,8 +149,8 @@ async function readKeptSettings(
 const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']
 
 /** Returns only values that mean something in a bare repository, which excludes `updateInstead`. */
-function denialsOf(settings: Settings): KeptSettings['denials'] {
-  return DENIALS.flatMap((name): KeptSettings['denials'] => {
+function denialsOf(settings: Settings): PreservedSettings['denials'] {
+  return DENIALS.flatMap((name): PreservedSettings['denials'] => {
     const key = `receive.${name.toLowerCase()}`
     const isFlag = typeof flag(settings, key) === 'boolean'
     const value = isFlag ? String(flag(settings, key)) : (setting(settings, key) ?? '')

@@ -225,7 +225,7 @@ async function packReachable(
       input: `${tips.join('\n')}\n`,
       config: PACKING,
       // After this message git goes on with wrong bytes.
-      mustNotSay: /bad packed object CRC/,
+      failurePattern: /bad packed object CRC/,
       timeoutMs: A_DAY,
       signal,
     })

@@ -10,7 +10,7 @@ import {
   temporaryDirectory,
 } from '../../../../test/support/odd-repositories.ts'
 import { createGit, type Git } from '../../../git/git.ts'
-import type { ExaminedPlace, Snapshot, Verified } from '../../snapshot.ts'
+import type { RepositoryLocation, Snapshot, Verified } from '../../snapshot.ts'
 import { Damaged } from '../files/repository-errors.ts'
 import { examine } from './examine.ts'
 import type { SharedLfs } from './lfs-objects.ts'
@@ -72,7 +72,7 @@ export function packedAndLoose(t: TestContext) {
   return here
 }
 
-export interface LookOptions extends Partial<ExaminedPlace> {
+export interface LookOptions extends Partial<RepositoryLocation> {
   sharedLfs?: SharedLfs
 }
 

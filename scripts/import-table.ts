@@ -127,12 +127,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/sources/directory/facts': {
     uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
-    door: ['head-tree.ts', 'repository-facts.ts', 'repository-refs.ts', 'repository-stamp.ts'],
+    door: ['head-tree.ts', 'repository-facts.ts', 'repository-stamp.ts'],
   },
   'src/sources/directory/snapshot': {
     uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     door: [
-      ...['examine.ts', 'lfs-shared.ts', 'snapshot-scratch.ts', 'snapshot-warning.ts'],
+      ...['examine.ts', 'lfs-objects.ts', 'scratch-repository.ts', 'snapshot-warning.ts'],
       'take-snapshot.ts',
     ],
   },

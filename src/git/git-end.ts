@@ -3,20 +3,24 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 
-const LONGEST_MESSAGE = 4096
-/** For a process that was killed to end; one that waits for a dead disk does not. */
-const LONGEST_DEATH_MS = 5000
+const MAX_MESSAGE_LENGTH = 4096
+/** How long to wait for a killed process to exit. One that waits for a dead disk does not exit. */
+const KILL_TIMEOUT_MS = 5000
 
-/** What git said when it refused, kept apart from the command so that a reason can be shown to a user. */
+/** Git did not exit with code 0. Its error output is separate from the message, so that a user can see the reason. */
 export class GitFailed extends Error {
   override name = 'GitFailed'
+  /** Null where git was killed or could not be started. */
   readonly exitCode: number | null
+  /** The beginning of git's error output. */
   readonly said: string
-  /** Set where it was we who ended it, for the time it took or the memory. */
+  /** Set where we killed git because it exceeded a limit of time or memory. */
   readonly tookTooLong: string | undefined
 
   constructor(args: readonly string[], { exitCode, said, tookTooLong, killedBy, cause }: Failure) {
-    super(`git ${args[0]} ${tookTooLong ?? howItEnded(exitCode, said, killedBy, cause)}`, { cause })
+    super(`git ${args[0]} ${tookTooLong ?? describeEnd(exitCode, said, killedBy, cause)}`, {
+      cause,
+    })
     this.exitCode = exitCode
     this.said = said
     this.tookTooLong = tookTooLong
@@ -31,7 +35,7 @@ interface Failure {
   cause?: unknown
 }
 
-function howItEnded(
+function describeEnd(
   exitCode: number | null,
   said: string,
   killedBy: string | null | undefined,
@@ -50,44 +54,44 @@ interface Limits {
   /** In bytes. */
   maxMemory: number
   signal: AbortSignal | undefined
-  mustNotSay: RegExp | undefined
+  failurePattern: RegExp | undefined
 }
 
-/** However it ends: by itself, aborted, or stopped by us because it takes too long or hangs. */
-export function ended(
+/** Waits for git to exit, and kills it on abort or when it exceeds a limit. Rejects with GitFailed. */
+export function waitForExit(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   args: readonly string[],
-  { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, mustNotSay }: Limits,
+  { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, failurePattern }: Limits,
 ): Promise<void> {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < LONGEST_MESSAGE) said += text
+    if (said.length < MAX_MESSAGE_LENGTH) said += text
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let cause: unknown
   let tookTooLong: string | undefined
 
   function settle(exitCode: number | null, killedBy: string | null): void {
-    forget()
-    const message = said.slice(0, LONGEST_MESSAGE).trim()
-    if (exitCode === 0 && cause === undefined && !mustNotSay?.test(message)) resolve()
+    stopWatching()
+    const message = said.slice(0, MAX_MESSAGE_LENGTH).trim()
+    if (exitCode === 0 && cause === undefined && !failurePattern?.test(message)) resolve()
     else reject(new GitFailed(args, { exitCode, said: message, tookTooLong, killedBy, cause }))
   }
 
   function stop(): void {
     if (child.pid === undefined) return
-    const waitNoLonger = () => {
+    const stopWaiting = () => {
       child.stdout.destroy()
       child.stderr.destroy()
       settle(null, 'SIGKILL')
     }
-    // Once it has ended its number may be somebody else's: only what it left behind keeps us waiting.
-    const isOver = child.exitCode !== null || child.signalCode !== null
-    if (!isOver) killTree(child.pid)
-    setTimeout(waitNoLonger, isOver ? 0 : LONGEST_DEATH_MS).unref()
+    // After the exit its pid may belong to another process, and only its children keep the pipes open.
+    const hasExited = child.exitCode !== null || child.signalCode !== null
+    if (!hasExited) killTree(child.pid)
+    setTimeout(stopWaiting, hasExited ? 0 : KILL_TIMEOUT_MS).unref()
   }
-  function stopFor(tooLong: string): void {
-    tookTooLong ??= tooLong
+  function stopBecause(reason: string): void {
+    tookTooLong ??= reason
     stop()
   }
   function abort(): void {
@@ -95,22 +99,25 @@ export function ended(
     stop()
   }
 
-  const clock = setTimeout(() => stopFor(`took more than ${inWords(timeoutMs)}`), timeoutMs)
-  const hang = () => stopFor(`made no progress for ${inWords(idleTimeoutMs)}`)
-  const noByte = () => {
+  const clock = setTimeout(
+    () => stopBecause(`took more than ${formatDuration(timeoutMs)}`),
+    timeoutMs,
+  )
+  const onHang = () => stopBecause(`made no progress for ${formatDuration(idleTimeoutMs)}`)
+  const onNoOutput = () => {
     if ((child.stdout as Socket).bytesRead === 0)
-      stopFor(`wrote nothing and made no progress for ${inWords(firstByteTimeoutMs!)}`)
+      stopBecause(`wrote nothing and made no progress for ${formatDuration(firstByteTimeoutMs!)}`)
   }
-  const growth = () => stopFor(`took more than ${Math.round(maxMemory / MIB)} MiB of memory`)
+  const onGrowth = () => stopBecause(`took more than ${Math.round(maxMemory / MIB)} MiB of memory`)
   const watches =
     child.pid === undefined
       ? []
       : [
-          watchForHang(child.pid, idleTimeoutMs, hang),
-          ...(firstByteTimeoutMs ? [watchForHang(child.pid, firstByteTimeoutMs, noByte)] : []),
-          watchMemory(child.pid, maxMemory, growth),
+          watchForHang(child.pid, idleTimeoutMs, onHang),
+          ...(firstByteTimeoutMs ? [watchForHang(child.pid, firstByteTimeoutMs, onNoOutput)] : []),
+          watchMemory(child.pid, maxMemory, onGrowth),
         ]
-  function forget(): void {
+  function stopWatching(): void {
     clearTimeout(clock)
     for (const watch of watches) clearInterval(watch)
     signal?.removeEventListener('abort', abort)
@@ -124,77 +131,79 @@ export function ended(
   return promise
 }
 
-const inWords = (ms: number): string =>
+const formatDuration = (ms: number): string =>
   ms < 60_000 ? `${ms / 1000} seconds` : `${Math.round(ms / 60_000)} minutes`
 
-const LOOKS = 4
-/** The first has nothing to be compared with. */
-const LOOKS_WITH_FIRST = LOOKS + 1
+/** How many comparisons in a row must show no progress. */
+const IDLE_CHECKS = 4
 
 /**
- * Calls `onHang` when the process and all that it has started have neither computed, read nor written anything for so
- * long. Only Linux counts that for us; elsewhere nothing is ever found to hang. It ends when the timer is cleared.
+ * Calls `onHang` when the process and its children have not used the CPU, read or written anything for `idleTimeoutMs`. Works only on
+ * Linux, until the timer is cleared.
  */
 function watchForHang(pid: number, idleTimeoutMs: number, onHang: () => void): NodeJS.Timeout {
   let last: string | undefined
-  let looksInVain = 0
-  const timer = setInterval(() => {
-    const work = workOf(pid)
-    looksInVain = work !== undefined && work === last ? looksInVain + 1 : 0
-    last = work
-    if (looksInVain >= LOOKS) onHang()
-  }, idleTimeoutMs / LOOKS_WITH_FIRST)
+  let idleChecks = 0
+  const timer = setInterval(
+    () => {
+      const work = measureWork(pid)
+      idleChecks = work !== undefined && work === last ? idleChecks + 1 : 0
+      last = work
+      if (idleChecks >= IDLE_CHECKS) onHang()
+    },
+    idleTimeoutMs / (IDLE_CHECKS + 1),
+  )
   return timer.unref()
 }
 
 const MIB = 1024 * 1024
-/** Most gits have ended by then. */
-const MEMORY_LOOK_MS = 250
+/** Most git processes exit earlier. */
+const MEMORY_CHECK_INTERVAL_MS = 250
 
 /**
- * Calls `onGrowth` when the process and all that it has started hold more memory of their own than that. A limit of the
- * kernel would have to be set by one more program at each start, which costs a third of what git does; it would count
- * packs, too, which git maps and which may be larger than memory. Works on Linux alone.
+ * Calls `onGrowth` when the process and its children use more than `maxMemory` bytes. A limit of the kernel would need another program
+ * at each start, which adds a third to the cost of git, and would count mapped packs, which may be larger than memory. Works only on
+ * Linux.
  */
 function watchMemory(pid: number, maxMemory: number, onGrowth: () => void): NodeJS.Timeout {
   const timer = setInterval(() => {
-    const sum = treeOf(pid).reduce((held, each) => held + memoryOf(each), 0)
-    if (sum > maxMemory) onGrowth()
-  }, MEMORY_LOOK_MS)
+    const used = processTree(pid).reduce((sum, each) => sum + memoryOf(each), 0)
+    if (used > maxMemory) onGrowth()
+  }, MEMORY_CHECK_INTERVAL_MS)
   return timer.unref()
 }
 
-/** In bytes, with what was swapped out and without files that are mapped. */
+/** Returns bytes, including swapped memory, without mapped files. 0 for a process that has exited, or cannot be read. */
 function memoryOf(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-    const held = status.matchAll(/^(?:RssAnon|VmSwap):\s+(\d+) kB$/gm)
-    return held.reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0)
+    const sizes = status.matchAll(/^(?:RssAnon|VmSwap):\s+(\d+) kB$/gm)
+    return sizes.reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0)
   } catch {
     return 0
   }
 }
 
-/** The children as well: one that outlives its parent would keep the pipes open that we wait for. */
+/** Kills the children too: one that outlives its parent would keep open the pipes that we wait for. */
 function killTree(pid: number): void {
-  for (const each of treeOf(pid)) {
+  for (const each of processTree(pid)) {
     try {
       process.kill(each, 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // It has exited meanwhile.
     }
   }
 }
 
-/** Something that changes with every bit of work that is done; undefined where it cannot be known. */
-function workOf(pid: number): string | undefined {
+/** Returns a text that changes with any progress of the process; undefined where it cannot be read. */
+function measureWork(pid: number): string | undefined {
   try {
-    return treeOf(pid)
+    return processTree(pid)
       .map((each) => {
         const times = readFileSync(`/proc/${each}/stat`, 'latin1').split(') ')[1]!.split(' ')
         const io = readFileSync(`/proc/${each}/io`, 'latin1')
-        // In clock ticks: user, system, and both of children that have ended.
-        return `${each} ${times.slice(11, 15).join()} ${withoutSignsOfLife(io)}`
+        // Clock ticks: user, system, and both for children that have exited.
+        return `${each} ${times.slice(11, 15).join()} ${withoutKeepAlives(io)}`
       })
       .join()
   } catch {
@@ -202,16 +211,17 @@ function workOf(pid: number): string | undefined {
   }
 }
 
-/** While it waits for its child, upload-pack writes five bytes every five seconds to keep the connection open. */
-function withoutSignsOfLife(io: string): string {
+/** While upload-pack waits for its child, it writes five bytes every five seconds to keep the connection open. */
+function withoutKeepAlives(io: string): string {
   return io
     .replace(/^syscw:.*$/m, '')
     .replace(/^wchar: (\d+)$/m, (_, bytes) => String(Math.floor(Number(bytes) / 4096)))
 }
 
-function treeOf(pid: number): number[] {
+/** Runs in timers and while git is killed, so it must not throw: processes that cannot be read count as exited. */
+function processTree(pid: number): number[] {
   const children = threadsOf(pid).flatMap((thread) => childrenOf(pid, thread))
-  return [pid, ...children.flatMap(treeOf)]
+  return [pid, ...children.flatMap(processTree)]
 }
 
 function threadsOf(pid: number): string[] {

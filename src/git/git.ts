@@ -5,51 +5,53 @@ import { constants, setPriority, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { ended, GitFailed } from './git-end.ts'
+import { GitFailed, waitForExit } from './git-end.ts'
 
 export interface GitCall {
-  /** The repository, handed over as GIT_DIR so that git never goes looking for one. */
+  /** The repository, passed as GIT_DIR so that git never searches for one. */
   dir?: string
   input?: string | Buffer
   signal?: AbortSignal
   /** Default 10 minutes. */
   timeoutMs?: number
-  /** How long it may do nothing at all before its first byte of output; by default as long as after it. */
+  /** How long git may make no progress before its first byte of output; by default as long as later. */
   firstByteTimeoutMs?: number
-  /** More output than this is a failure, not a growing heap. */
+  /** Longer output is a failure. Applies to `run` and `text`; default 64 MiB. */
   maxBytes?: number
   config?: Record<string, string>
-  /** What git must not say on its error output: then it has failed, although it exits with 0. */
-  mustNotSay?: RegExp
-  /** Which version of git's protocol its client speaks, where it serves one. */
+  /** If git prints this to its error output it has failed, even with exit code 0. */
+  failurePattern?: RegExp
+  /** The version of git's protocol that the client of a served fetch speaks. */
   protocolVersion?: 0 | 1 | 2
-  /** Lets whatever else this machine has to do go first. */
-  yields?: boolean
+  /** Runs git with a lower priority than the rest of the machine. */
+  isLowPriority?: boolean
 }
 
-/** The time for what goes through a whole repository, which may be large, on a disk that may be slow. */
+/** The timeout for commands that read a whole repository, which may be large and on a slow disk. */
 export const A_DAY = 86_400_000
 
 export interface RunningGit {
   stdout: Readable
   stdin: Writable
-  /** Settles when git has ended; rejects with GitFailed unless it exited 0. */
+  /** Resolves when git has exited with code 0; rejects with GitFailed otherwise. */
   done: Promise<void>
 }
 
+/** Runs git commands. All reject with GitFailed unless git exits with code 0. */
 export interface Git {
   run(args: readonly string[], call?: GitCall): Promise<Buffer>
   text(args: readonly string[], call?: GitCall): Promise<string>
+  /** Starts git without waiting for it: the caller reads stdout, writes stdin, and awaits `done`. */
   start(args: readonly string[], call?: GitCall): RunningGit
 }
 
-/** Nothing a repository says may start a program, reach the network, ask a question or write to the source. */
+/** A repository must not make git run a program, use the network, prompt the user or write to the source. */
 const LOCKED_DOWN: Record<string, string> = {
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_ATTR_NOSYSTEM: '1',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_GRAFT_FILE: '/dev/null',
-  // A repository whose config does not say that it is bare has no working tree either, so no .gitattributes is looked for.
+  // Without a working tree git does not search for .gitattributes, even where the config does not say that it is bare.
   GIT_IMPLICIT_WORK_TREE: '0',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
@@ -58,8 +60,8 @@ const LOCKED_DOWN: Record<string, string> = {
   LC_ALL: 'C',
 }
 
-/** Of the settings that name a file, the commands run here read `core.attributesFile` alone; the next two are for those to come. */
-const ALWAYS = [
+/** Of the settings that name a file, today's commands read only `core.attributesFile`; the next two are a precaution. */
+const COMMON_OPTIONS = [
   '--no-pager',
   ...[
     'core.attributesFile=/dev/null',
@@ -71,21 +73,21 @@ const ALWAYS = [
   ].flatMap((set) => ['-c', set]),
 ]
 
-const TEN_MINUTES = 600_000
+const DEFAULT_TIMEOUT_MS = 600_000
 
 export interface GitOptions {
   program: string
-  /** PATH of the child; git needs it to find its own parts. */
+  /** The PATH of the process; git needs it to find its own programs. */
   searchPath: string
-  /** A directory of ours that stands in for HOME, so that nobody's personal configuration counts. */
+  /** A directory of ours that is HOME for git, so that no personal configuration applies. */
   home: string
-  /** After how long a git that does nothing at all is stopped. */
+  /** How long git may make no progress before it is killed. Default 10 minutes. */
   idleTimeoutMs?: number
-  /** How many bytes of memory a git may hold with all that it starts, mapped files aside. Default: half of what there is. */
+  /** The memory in bytes that git and its children may use, without mapped files. Default: half of the machine's. */
   maxMemory?: number | undefined
 }
 
-/** A container has less than its machine. */
+/** The limit of a container can be lower than the memory of the machine. */
 const halfOfMemory = (): number =>
   Math.floor(Math.min(process.constrainedMemory() || totalmem(), totalmem()) / 2)
 
@@ -94,11 +96,11 @@ export function createGit({
   program,
   searchPath,
   home,
-  idleTimeoutMs = TEN_MINUTES,
+  idleTimeoutMs = DEFAULT_TIMEOUT_MS,
   maxMemory = halfOfMemory(),
 }: GitOptions): Git {
   writeHome(home)
-  // Git itself refuses to allocate more than this at once; the sum is watched.
+  // Git refuses single allocations beyond this; `waitForExit` watches the sum.
   const env = { ...environmentIn(home, searchPath), GIT_ALLOC_LIMIT: String(maxMemory) }
 
   function start(args: readonly string[], call: GitCall = {}): RunningGit {
@@ -106,29 +108,29 @@ export function createGit({
       '-c',
       `${key}=${value}`,
     ])
-    const child = spawn(program, [...ALWAYS, ...settings, ...args], {
+    const child = spawn(program, [...COMMON_OPTIONS, ...settings, ...args], {
       env: { ...env, ...environmentOf(call) },
       cwd: home,
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    // Out of file handles, spawn returns a child without pipes and tells why in an event that nobody would hear.
+    // Without free file handles, spawn returns a child without pipes, and emits an error that must be handled.
     if (!child.stdout) {
       child.once('error', () => {})
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
-    if (call.yields && child.pid !== undefined) yieldToOthers(child.pid)
-    const { timeoutMs = TEN_MINUTES, firstByteTimeoutMs, signal, mustNotSay } = call
+    if (call.isLowPriority && child.pid !== undefined) lowerPriority(child.pid)
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, firstByteTimeoutMs, signal, failurePattern } = call
     const limits = { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory }
-    const done = ended(child, args, { ...limits, signal, mustNotSay })
-    // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
+    const done = waitForExit(child, args, { ...limits, signal, failurePattern })
+    // Callers read the output before they await `done`; a failure meanwhile is not an unhandled rejection.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }
   }
 
   return {
     start,
-    run: (args, call) => outputOf(start, args, call),
-    text: async (args, call) => (await outputOf(start, args, call)).toString('utf8'),
+    run: (args, call) => readOutput(start, args, call),
+    text: async (args, call) => (await readOutput(start, args, call)).toString('utf8'),
   }
 }
 
@@ -147,24 +149,24 @@ function environmentOf({ dir, protocolVersion }: GitCall): Record<string, string
   }
 }
 
-/** Whatever it starts later inherits that. */
-function yieldToOthers(pid: number): void {
+/** Children that git starts later inherit the priority. */
+function lowerPriority(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // It has ended already.
+    // It has exited already.
   }
 }
 
-async function outputOf(
+async function readOutput(
   start: Git['start'],
   args: readonly string[],
   call: GitCall = {},
 ): Promise<Buffer> {
-  const tooMuch = new AbortController()
-  const signal = call.signal ? AbortSignal.any([call.signal, tooMuch.signal]) : tooMuch.signal
+  const tooLong = new AbortController()
+  const signal = call.signal ? AbortSignal.any([call.signal, tooLong.signal]) : tooLong.signal
   const git = start(args, { ...call, signal })
-  // git may end without having read its input: that is its failure to report, not a broken pipe of ours.
+  // Git may exit without reading its input; then `done` rejects with the reason.
   git.stdin.on('error', () => {})
   git.stdin.end(call.input ?? '')
   const limit = call.maxBytes ?? 64 * 1024 * 1024
@@ -172,25 +174,27 @@ async function outputOf(
   let size = 0
   git.stdout.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size > limit) tooMuch.abort()
+    if (size > limit) tooLong.abort()
     else chunks.push(chunk)
   })
   await git.done.catch((error: unknown) => {
     if (size <= limit) throw error
-    const said = `its output is longer than ${limit} bytes`
-    throw new GitFailed(args, { exitCode: null, said })
+    throw new GitFailed(args, {
+      exitCode: null,
+      said: `its output is longer than ${limit} bytes`,
+    })
   })
   return Buffer.concat(chunks)
 }
 
 /**
- * safe.directory is honoured by every git only from a global file, and git hosts keep their repositories under a user
- * of their own; all versions since 2.30 find this file through HOME.
+ * Writes the global config with safe.directory: git hosts keep their repositories under another user, and git accepts this setting only
+ * from a global file. All versions since 2.30 find the file through HOME.
  */
 function writeHome(home: string): void {
   makeDirectory(home, 0o700)
-  // Threads of one process come here at the same time.
-  const mine = join(home, `.gitconfig.${randomUUID()}`)
-  writeFileSync(mine, '[safe]\n\tdirectory = *\n')
-  renameSync(mine, join(home, '.gitconfig'))
+  // Several threads of a process do this at the same time.
+  const draft = join(home, `.gitconfig.${randomUUID()}`)
+  writeFileSync(draft, '[safe]\n\tdirectory = *\n')
+  renameSync(draft, join(home, '.gitconfig'))
 }

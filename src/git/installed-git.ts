@@ -4,45 +4,46 @@ import { hasCode } from '../lib/errno.ts'
 import type { Git, GitOptions } from './git.ts'
 import { GitFailed } from './git-end.ts'
 
-const OLDEST = [2, 30] as const
-const INSTALL = `install git ${OLDEST.join('.')} or newer, or set --git`
+const MIN_VERSION = [2, 30] as const
+const ADVICE = `install git ${MIN_VERSION.join('.')} or newer, or set --git`
 
-type GitPlace = Pick<GitOptions, 'program' | 'searchPath'>
+type GitProgram = Pick<GitOptions, 'program' | 'searchPath'>
 
-/** What was found where git should be; with advice where it cannot be used. */
+/** A description of the installed git, with advice where it cannot be used. */
 export interface InstalledGit {
   found: string
   advice?: string
 }
 
-export async function lookForGit(options: GitPlace, git: Git): Promise<InstalledGit> {
-  const program = whereIs(options)
-  let said: string
+export async function lookForGit(options: GitProgram, git: Git): Promise<InstalledGit> {
+  const program = findProgram(options)
+  let version: string
   try {
-    said = (await git.text(['--version'])).trim()
+    version = (await git.text(['--version'])).trim()
   } catch (error) {
-    return { found: whyNot(options, error), advice: INSTALL }
+    return { found: startFailure(options, error), advice: ADVICE }
   }
-  const [, major, minor] = /\b(\d+)\.(\d+)/.exec(said) ?? []
+  const [, major, minor] = /\b(\d+)\.(\d+)/.exec(version) ?? []
   if (!major || !minor)
-    return { found: `${program} printed "${said}" instead of a version`, advice: INSTALL }
-  const found = `${said.replace(/^git version /, '')}, at ${program}`
+    return { found: `${program} printed "${version}" instead of a version`, advice: ADVICE }
+  const found = `${version.replace(/^git version /, '')}, at ${program}`
   const isOld =
-    Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1])
-  return isOld ? { found: `${found}, is too old`, advice: INSTALL } : { found }
+    Number(major) < MIN_VERSION[0] ||
+    (Number(major) === MIN_VERSION[0] && Number(minor) < MIN_VERSION[1])
+  return isOld ? { found: `${found}, is too old`, advice: ADVICE } : { found }
 }
 
-function whyNot({ program, searchPath }: GitPlace, error: unknown): string {
+function startFailure({ program, searchPath }: GitProgram, error: unknown): string {
   const cause = error instanceof GitFailed ? (error.cause ?? error) : error
   if (!hasCode(cause, 'ENOENT')) return `${program} cannot be run: ${(cause as Error).message}`
   return program.includes('/') ? `${program} does not exist` : `no ${program} in ${searchPath}`
 }
 
-/** Which of several it is that runs. */
-function whereIs({ program, searchPath }: GitPlace): string {
+/** Returns the path of the program that runs, where there are several. */
+function findProgram({ program, searchPath }: GitProgram): string {
   if (program.includes('/')) return program
-  const places = searchPath.split(delimiter).map((folder) => join(folder, program))
-  return places.find(canRun) ?? program
+  const paths = searchPath.split(delimiter).map((folder) => join(folder, program))
+  return paths.find(canRun) ?? program
 }
 
 function canRun(file: string): boolean {

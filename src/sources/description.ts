@@ -1,18 +1,18 @@
 import { oneLine } from '../lib/one-line.ts'
 
-/** No more of the file is read. */
-export const LONGEST_DESCRIPTION = 4096
+/** No more bytes of the file are read. */
+export const MAX_DESCRIPTION_BYTES = 4096
 
-/** What the file `description` says; nothing where it is as `git init` left it. */
+/** Returns the content of the file `description` on one line; empty for the default text of `git init`. */
 export function describedBy(file: Buffer): string {
-  const text = oneLine(decoded(file))
+  const text = oneLine(decode(file))
   return /^Unnamed repository; edit this file/.test(text) ? '' : text
 }
 
-/** UTF-8, or what was usual before it; a character that the limit cut in two is left out. */
-function decoded(file: Buffer): string {
+/** Decodes UTF-8, otherwise Latin-1. Omits a character that the limit has cut in two. */
+function decode(file: Buffer): string {
   try {
-    const isCut = file.length === LONGEST_DESCRIPTION
+    const isCut = file.length === MAX_DESCRIPTION_BYTES
     return new TextDecoder('utf-8', { fatal: true }).decode(file, { stream: isCut })
   } catch {
     return file.toString('latin1')

@@ -2,29 +2,26 @@ import type { FactsByKind } from '../records/facts.ts'
 import type { RepositoryName } from './source.ts'
 
 /**
- * What people said about the repositories of a source: a port beside `Source`. It reads neutral facts, never records with
- * addresses, and keeps nothing itself: what was read is handed out in batches, and whoever asks keeps them (`Kept`).
+ * Reads issues, pull requests and other discussions about the repositories of a source. It returns facts without URLs, in batches, and
+ * stores nothing: the caller stores them and passes them back.
  *
- * All of it rejects with `WaitUntil` where the forge is to be asked again later (the job goes back with that due time), and
- * with `ForgeRefused` where that will not help; the messages of both are fit for a user to see.
+ * All methods reject with `WaitUntil` where the forge must be asked again later (the job is requeued with that due time), and with
+ * `ForgeRefused` where a retry does not help. A user may see the messages of both.
  */
 export interface Discussions {
   /**
-   * A few requests. The stamp of the last complete reading (`readingOf(kept.cursor).stamp`) where nothing has changed since; any
-   * other text otherwise. After a reading the stamp of its last batch is the one to remember.
+   * Returns the stamp of the last complete read, which its cursor has, where nothing has changed since, otherwise another
+   * text. Takes a few requests. After a read, its stamp is in the cursor of the last batch.
    */
   stamp(repository: RepositoryName, kept: Kept, signal: AbortSignal): Promise<string>
   /**
-   * Reads what `kept` does not have, in batches. Each is to be kept in one transaction, with its cursor, before the next is asked
-   * for: a process that dies loses one batch. What no batch mentions is as it was kept.
+   * Reads what `kept` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests the
+   * next: a process that dies loses one batch. Groups in no batch have not changed.
    */
   read(repository: RepositoryName, kept: Kept, signal: AbortSignal): AsyncIterable<Batch>
-  /** Who owns repositories: an organization with its members and teams, or a person. */
+  /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
-  /**
-   * The bytes of an attachment or a release's asset, exactly `size` of them where that is known. Rejects with `ForgeNotFound` where
-   * it is gone.
-   */
+  /** Yields the bytes of an attachment or release asset, exactly `size` where that is known. Rejects with `ForgeNotFound` where it is gone. */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
@@ -41,58 +38,59 @@ export interface Group {
   /** Changes with the facts. */
   version: string
   facts: Facts
-  /** The files that these facts name, to be fetched by `open`. */
+  /** The files that these facts name; `open` reads them. */
   files: readonly FileToFetch[]
-  /** Of the group `repository`: what the organization's teams may do with it. */
+  /** In the group `repository`: the access of the organization's teams. */
   teams?: readonly { slug: string; access: string }[]
-  /** Of an owner: what the forge did not give, for the report. */
+  /** In the group of an owner: what the forge did not provide, for the report. */
   notes?: readonly string[]
-  /** What the reader needs to know again next time. */
+  /** What the reader needs at the next read. */
   seen?: Readonly<Record<string, string>>
 }
 
-/** Bytes that a fact of kind `attachments` or `releases` names by `file`. */
+/** A file that a fact of kind `attachments` or `releases` names by `file`. */
 export interface FileToFetch {
   /** Path in the archive, such as `attachments/{uuid}/{name}`. */
   file: string
   /** Path on the forge. */
   source: string
-  /** Null where the forge does not say before it is asked for the bytes. */
+  /** Null where the forge does not list the size. */
   size: number | null
 }
 
 export interface Batch {
   put: readonly Group[]
-  /** Keys of groups that are gone. */
+  /** The keys of groups that no longer exist. */
   remove: readonly string[]
   cursor: string
   progress: { read: number; total: number }
 }
 
-/** What earlier batches of one repository left. Groups can be many: they are not held in memory all at once. */
+/** The stored groups of one repository. There can be many, so they are not all in memory at once. */
 export interface Kept {
-  /** Of the last batch; null where there is none. */
+  /** The cursor of the last batch; null where there is none. */
   cursor: string | null
   versions(): AsyncIterable<{ key: string; version: string }>
   find(key: string): Promise<Group | undefined>
 }
 
-/** What a cursor says of the reading it ends. */
+/** What a cursor says about its read. */
 export interface Reading {
-  /** Whether it came to its end. */
+  /** Whether the read was completed. */
   isComplete: boolean
-  /** When the listing began that all of it but what the notes name is at least as new as: REST gives no snapshot. Epoch milliseconds. */
+  /** When the listing began, in epoch milliseconds: all facts are at least as new, except where the notes say otherwise. */
   asOf: number
   stamp: string
-  /** What this forge does not give, or did not: sentences for the report. */
+  /** What this forge does not provide, or did not: sentences for the report. */
   notes: readonly string[]
 }
 
-/** Undefined where nothing was read, or by another version of the reader. */
+/** Returns undefined where nothing was read, or another version of the reader wrote the cursor. */
 export function readingOf(cursor: string | null): Reading | undefined {
-  const said = cursor === null ? undefined : (JSON.parse(cursor) as Reading & { format?: unknown })
-  return said?.format === CURSOR_FORMAT ? said : undefined
+  const reading =
+    cursor === null ? undefined : (JSON.parse(cursor) as Reading & { format?: unknown })
+  return reading?.format === CURSOR_FORMAT ? reading : undefined
 }
 
-/** To be raised when groups must be read anew. */
+/** Raise it when all groups must be read again. */
 export const CURSOR_FORMAT = 1

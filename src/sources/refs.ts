@@ -1,8 +1,6 @@
 type Pointer = { oid: string } | { target: string }
 
-/**
- * Names and targets are byte strings (latin1): git gives names no encoding, and sorts them by bytes as `<` sorts these.
- */
+/** Names and targets are byte strings (latin1): names have no encoding in git, and `<` sorts byte strings as git does. */
 export type Ref = { name: string } & Pointer
 
 export interface Refs {
@@ -10,36 +8,35 @@ export interface Refs {
   refs: Ref[]
 }
 
+/** Decodes a byte string as UTF-8. */
 export function readable(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8')
 }
 
-/** As far as git follows. */
-const MAX_STEPS = 5
+/** The limit of git. */
+const MAX_SYMREF_CHAIN = 5
 
-/**
- * Every ref with the object that it names in the end. One that leads nowhere names nothing: git does not list it, no client
- * of the host ever saw it, and `git fsck` would call it an error.
- */
+/** Returns the refs with their objects, without symbolic refs to nothing: git does not list those, and `git fsck` reports them. */
 export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] {
-  const faultByName = new Map(refs.map((ref) => [ref.name, ref]))
+  const byName = new Map(refs.map((ref) => [ref.name, ref]))
   const follow = (ref: Ref | undefined, steps: number): string | undefined => {
     if (ref === undefined || 'oid' in ref) return ref?.oid
-    return steps === 0 ? undefined : follow(faultByName.get(ref.target), steps - 1)
+    return steps === 0 ? undefined : follow(byName.get(ref.target), steps - 1)
   }
   return refs.flatMap((ref) => {
-    const oid = follow(ref, MAX_STEPS)
+    const oid = follow(ref, MAX_SYMREF_CHAIN)
     return oid === undefined ? [] : [{ ref, oid }]
   })
 }
 
+/** Returns the symbolic refs that lead to an object. */
 export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
   return resolvedRefs(refs).flatMap(({ ref }) => ('target' in ref ? [ref] : []))
 }
 
-/** What a repository's refs say, in text that anybody can read. */
+/** Refs with UTF-8 names. */
 export interface StatedRefs {
-  /** The ref that HEAD names, or the commit where it names none. */
+  /** The ref that HEAD names; the commit where HEAD is detached. */
   head: string
   refs: { name: string; oid: string }[]
   symrefs: { name: string; target: string }[]

@@ -4,95 +4,97 @@ export type ObjectFormat = 'sha1' | 'sha256'
 
 export interface BareRepository {
   dir: string
-  /** How it is called in a message to its user. */
+  /** The name that messages to a user give it. */
   name: string
   objectFormat: ObjectFormat
 }
 
-/** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
+/** A file whose name determines its content: a pack, its index, a loose object or an LFS object. */
 export interface ObjectFile {
-  /** Inside the repository, such as `objects/pack/pack-….pack`. */
+  /** Relative to the repository, such as `objects/pack/pack-….pack`. */
   path: string
   size: number
-  /** Where it lies on this machine. */
+  /** The absolute path on this machine. */
   from: string
 }
 
-/** What stands in a tree in place of a large file: the SHA-256 and the size of its content. */
+/** What a tree has in place of a large file: the SHA-256 and the size of its content. */
 export interface LfsPointer {
   oid: string
   size: number
 }
 
 /**
- * What a repository says besides its refs and objects, and that harms nobody where it is written again: neither names a
- * program or a place. Attributes may name filters and drivers, but what those run is said in a config, and that is ours.
+ * Settings of a repository that a snapshot preserves. They are harmless: none names a program or a path. Attributes can name filters
+ * and drivers, but the programs of those are defined in a config, and the config of a snapshot is ours.
  */
-export interface KeptSettings {
-  /** What it refuses of pushes, as settings of `receive`, such as `denyDeletes`. */
+export interface PreservedSettings {
+  /** Settings of `receive` that refuse pushes, such as `denyDeletes`. */
   denials: [name: string, value: string][]
   /** `info/attributes` as a byte string (latin1). */
   attributes: string | undefined
-  /** Why the attributes that are there are not kept. */
+  /** Why existing attributes are not preserved. */
   attributesProblem: string | undefined
 }
 
-export interface ExaminedPlace {
+/** The directories of a repository and its wiki, and their names in an archive. */
+export interface RepositoryLocation {
   dir: string
-  /** The bare repository of its wiki, where there is one. */
+  /** The bare repository of its wiki. */
   wikiDir?: string | undefined
-  /** `Owner/Name`, as it is to be written in the archive. */
+  /** `Owner/Name`, as the archive spells it. */
   fullName: string
-  /** Where it can be cloned from, without credentials: what the archive names as its origin. */
+  /** The URL to clone from, without credentials: the `origin` in the archive. */
   origin?: string | undefined
   wikiOrigin?: string | undefined
 }
 
-/** One bare repository as it was found at one moment. */
+/** A bare repository as it was at one moment. */
 export interface Found extends BareRepository, Refs {
   origin: string | undefined
-  /** The file as a byte string (latin1). */
+  /** The file `description` as a byte string (latin1). */
   description: string
-  kept: KeptSettings
-  /** Objects may lie elsewhere (alternates, links): not all of those are its own, and perhaps not all of its own are here. */
+  kept: PreservedSettings
+  /** Whether objects may be elsewhere (alternates, links). Then `objectFiles` may lack some, and have some of others. */
   borrows: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]
-  /** In the trees of its branches and tags; null where they were not looked for. */
+  /** The LFS pointers in the trees of its branches and tags; null where they were not searched. */
   lfsPointers: LfsPointer[] | null
 }
 
+/** What a snapshot of a repository and its wiki would hold. */
 export interface Examination {
-  place: ExaminedPlace
+  place: RepositoryLocation
   repository: Found
   wiki: Found | null
-  /** Of the repository's own objects and LFS objects; what it borrows is not counted. */
+  /** The size of object files and LFS objects, without borrowed objects. */
   bytes: number
-  /** SHA-256 of all that decides what the snapshot holds: equal fingerprints, equal content. */
+  /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
   fingerprint: string
 }
 
 export interface SnapshotEntry {
-  /** From the root of the archive, without a slash at the end. */
+  /** Relative to the root of the archive, without a final slash. */
   path: string
   kind: 'directory' | 'file'
   size: number
   /** Epoch milliseconds. */
   modifiedAt: number
-  /** Compressed already: deflating it again is wasted. */
+  /** Whether the content is compressed already. */
   packed: boolean
-  /** A chunk is good until the next is asked for. */
+  /** A chunk is valid until the next is requested. */
   open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
 export interface SnapshotReport {
-  /** LFS objects that are not there, as their pointers name them, in the order of their oids. */
+  /** The pointers whose LFS objects are missing, in the order of their oids. */
   missingLfs: LfsPointer[]
-  /** All that is to be told, in a line; null where there is nothing. */
+  /** All warnings on one line; null where there are none. */
   warning: string | null
 }
 
-/** All that these tips reach was found in these files: worth remembering for the next snapshot. */
+/** All objects that these tips reach are in these files. The next verification of the repository starts from here. */
 export interface Connected {
   tips: string[]
   objectFiles: string[]
@@ -103,23 +105,20 @@ export interface Verified {
   wiki: Connected | null
 }
 
-/** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
+/** A copy of a repository and its wiki as they were at one moment. It does not change with the source. */
 export interface Snapshot {
-  /** Of what was taken, which is newer than what was asked for where files moved meanwhile. */
+  /** The examination of the copy. It is newer than the requested one where the repository has changed meanwhile. */
   examination: Examination
   repository: BareRepository
   wiki: BareRepository | null
   /**
-   * Directories before files, in an order and with times that depend on the content alone. Reading a file to its end
-   * checks it: the stream rejects with Damaged where the bytes are not those of the object.
+   * Yields directories before files. Order and times depend on the content alone. Reading a file to its end verifies it: the stream
+   * rejects with Damaged where the bytes do not match the object.
    */
   entries(): AsyncIterable<SnapshotEntry>
-  /**
-   * Proves that every object is there; `last` is what the previous snapshot of the same repository has proven. Rejects with
-   * Unreadable.
-   */
+  /** Checks that every object is present; `last` is the result for the previous snapshot. Rejects with Unreadable. */
   verify(last: Verified | undefined, signal: AbortSignal): Promise<Verified>
-  /** What is to be told of it though it is whole, once all entries were read. */
+  /** Returns warnings about a snapshot that is complete. Call it after all entries were read. */
   report(): Promise<SnapshotReport>
   remove(): Promise<void>
 }

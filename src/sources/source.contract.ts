@@ -6,22 +6,22 @@ import { Unreadable } from './unreadable.ts'
 
 type Files = Readonly<Record<string, string>>
 
-/** A source and the hands of those who use the host behind it. */
+/** A source, and the actions of the users of the host behind it. */
 export interface SourceUnderTest extends AsyncDisposable {
   source: Source
-  /** Makes a repository, private unless told; without files it is empty. */
+  /** Creates a repository, private by default; without files it is empty. */
   add(
     fullName: string,
     options?: { files?: Files; description?: string; public?: boolean; wiki?: Files },
   ): Promise<unknown>
-  /** Pushes a commit to the default branch as a user would; rejects when the host refuses it. */
+  /** Pushes a commit to the default branch as a user does; rejects where the host refuses it. */
   push(fullName: string, files: Files): Promise<void>
-  /** Loses the commit that HEAD names. */
+  /** Removes the commit that HEAD names. */
   damage(fullName: string): Promise<void>
   destroy(fullName: string): Promise<void>
 }
 
-/** What every source must hold to. */
+/** The tests that every source must pass. */
 export function sourceContract(name: string, make: () => Promise<SourceUnderTest>): void {
   describe(`${name} as a source`, () => {
     let host: SourceUnderTest
@@ -36,26 +36,26 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     test('lists every repository once, always in the same order, wikis with their repository', async () => {
       for (const each of ['bob/one', 'alice/two', 'alice/one']) await host.add(each)
       await host.add('carol/site', { wiki: { 'Home.md': 'Hello' } })
-      const rows = await Array.fromAsync(source.list())
-      assert.deepEqual(rows.map(fullName).sort(), [
+      const entries = await Array.fromAsync(source.list())
+      assert.deepEqual(entries.map(fullName).sort(), [
         'alice/one',
         'alice/two',
         'bob/one',
         'carol/site',
       ])
-      assert.deepEqual(await Array.fromAsync(source.list()), rows)
+      assert.deepEqual(await Array.fromAsync(source.list()), entries)
       assert.equal((await source.find('carol', 'site'))?.hasWiki, true)
       assert.equal((await source.find('bob', 'one'))?.hasWiki, false)
     })
 
-    test('finds a repository in any case as it is listed, and nothing where there is none', async () => {
+    test('finds a repository by its name in any case, and nothing where there is none', async () => {
       await host.add('Alice/Site', { files: { 'a.txt': 'a' } })
-      const rows = await Array.fromAsync(source.list())
+      const entries = await Array.fromAsync(source.list())
       for (const [owner, name] of [
         ['Alice', 'Site'],
         ['aLICE', 'sITE'],
       ] as const) {
-        assert.deepEqual([{ found: await source.find(owner, name) }], rows)
+        assert.deepEqual([{ found: await source.find(owner, name) }], entries)
       }
       for (const [owner, name] of [
         ['alice', 'other'],
@@ -69,7 +69,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       }
     })
 
-    test('a stamp stays until something is pushed', async () => {
+    test('a stamp stays the same until a push', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       await host.add('alice/other', { files: { 'a.txt': 'a' } })
       const site = await found('alice/site')
@@ -80,7 +80,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.equal((await found('alice/other')).stamp, other.stamp)
     })
 
-    test('tells the facts of a repository', async () => {
+    test('reads the facts of a repository', async () => {
       await host.add('alice/site', {
         files: { 'main.py': 'print("hello")\n' },
         description: 'A site',
@@ -95,7 +95,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.ok(facts.sizeKib > 0)
     })
 
-    test('an empty repository is private, has a branch by name and no commit', async () => {
+    test('an empty repository is private and has a default branch without a commit', async () => {
       await host.add('alice/empty')
       const facts = await source.facts(await found('alice/empty'))
       assert.equal(facts.private, true)
@@ -105,7 +105,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.equal(facts.pushedAt, facts.createdAt)
     })
 
-    test('takes what is known for the same head, and looks again when the head has moved', async () => {
+    test('keeps the known facts while HEAD is the same, and reads again when it has moved', async () => {
       await host.add('alice/site', { files: { 'main.py': 'print(1)\n' } })
       const fresh = await source.facts(await found('alice/site'))
       const known = { ...fresh, language: 'Invented', license: 'Invented-1.0', createdAt: 1000 }
@@ -119,7 +119,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.deepEqual([moved.language, moved.license, moved.createdAt], ['Ruby', null, 1000])
     })
 
-    test('one that cannot be read is listed all the same, and says why without a path', async () => {
+    test('an unreadable repository is listed, and its facts fail with a reason without a path', async () => {
       await host.add('alice/broken', { files: { 'a.txt': 'a' } })
       await host.add('alice/whole', { files: { 'a.txt': 'a' } })
       await host.damage('alice/broken')
@@ -133,7 +133,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.ok(await source.facts(await found('alice/whole')))
     })
 
-    test('one that has gone is unreadable, not found and not listed', async () => {
+    test('a removed repository is unreadable, not found and not listed', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const site = await found('alice/site')
       await host.destroy('alice/site')
@@ -143,14 +143,14 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       assert.deepEqual(await Array.fromAsync(source.list()), [])
     })
 
-    test('being stopped is not being unreadable', async () => {
+    test('an abort rejects with its reason, not with Unreadable', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const reason = new Error('enough')
       const stopped = source.facts(await found('alice/site'), undefined, AbortSignal.abort(reason))
       await assert.rejects(stopped, reason)
     })
 
-    test('a lock refuses pushes until it is taken off, however often it was put on', async () => {
+    test('a lock refuses pushes until it is removed, however often it was set', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' }, wiki: { 'Home.md': 'Hello' } })
       const site = await found('alice/site')
       await source.checkLock(site)
@@ -164,7 +164,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       await host.push('alice/site.wiki', { 'Home.md': 'Bye' })
     })
 
-    test('unlocking what is open changes nothing, and of what is gone it is not known', async () => {
+    test('unlocking an unlocked repository changes nothing; unlocking a missing one fails', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const site = await found('alice/site')
       await source.settleLock(site, open)
@@ -175,9 +175,9 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 
     async function found(fullName: string): Promise<FoundRepository> {
       const [owner = '', repository = ''] = fullName.split('/')
-      const there = await source.find(owner, repository)
-      assert.ok(there, `${fullName} is not found`)
-      return there
+      const entry = await source.find(owner, repository)
+      assert.ok(entry, `${fullName} is not found`)
+      return entry
     }
   })
 }
@@ -185,7 +185,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 const locked = async () => true
 const open = async () => false
 
-function fullName(row: ListedEntry): string {
-  assert.ok('found' in row, JSON.stringify(row))
-  return `${row.found.owner}/${row.found.name}`
+function fullName(entry: ListedEntry): string {
+  assert.ok('found' in entry, JSON.stringify(entry))
+  return `${entry.found.owner}/${entry.found.name}`
 }

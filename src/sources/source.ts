@@ -6,26 +6,27 @@ export interface RepositoryName {
   name: string
 }
 
-/** One repository as a source lists it. */
+/** A repository as a source lists it. */
 export interface FoundRepository extends RepositoryName {
-  /** Changes whenever anything that facts are read from may have changed; costs no git process to make. */
+  /** Changes whenever the facts may have changed. Cheap: no git process is needed to make it. */
   stamp: string
   hasWiki: boolean
 }
 
-/** Something that stands where a repository would and cannot be taken as one; `path` is relative to the source. */
+/** An entry of the source that is not listed as a repository, and why. */
 export interface RefusedEntry {
+  /** Relative to the root of the source. */
   path: string
   reason: string
-  /** The name that this one differs from only in case, where that is the reason. */
+  /** Set where the reason is that this name differs only in case from another, which is given here. */
   twinOf?: string
-  /** What cannot be seen for it, where the path does not tell: one repository, or all whose full names begin so. */
+  /** Which repositories may be behind the entry, if its path does not say it: one, or all whose full names begin so. */
   hides?: { fullName: string } | { beginning: string }
-  /** Known not to be served, rather than unknown: what was served before no longer is. */
+  /** The repository is no longer served. Without it, a repository that was served before may just be unreadable for now. */
   isWithdrawn?: true
 }
 
-/** How an owner's name is spelled where it is known already; case is disregarded. */
+/** Returns the known spelling of an owner's name, without regard to case; undefined for an unknown owner. */
 export type SpellingOf = (owner: string) => string | undefined
 
 export type ListedEntry =
@@ -33,10 +34,10 @@ export type ListedEntry =
   | { refused: RefusedEntry }
   | { members: StatedMembers }
 
-/** Who belongs to an owner, as the source states it. */
+/** The members of an owner according to the source. */
 export interface StatedMembers {
   owner: string
-  /** Undefined where it cannot be read: what was stated before then still holds. */
+  /** Undefined where they cannot be read: then the previous ones stay. */
   members: StatedMember[] | undefined
   warnings: RefusedEntry[]
 }
@@ -51,11 +52,11 @@ export interface Collaborator {
   permission: Permission
 }
 
-/** The weakest first. */
+/** From the weakest to the strongest. */
 export const PERMISSIONS = ['read', 'triage', 'write', 'maintain', 'admin'] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
-/** What a source knows of a repository: no ids, no URLs. Times are epoch milliseconds. */
+/** What a source knows about a repository, without ids and URLs of the API. Times are epoch milliseconds. */
 export interface SourceFacts {
   description: string
   homepage: string | null
@@ -64,11 +65,11 @@ export interface SourceFacts {
   sizeKib: number
   createdAt: number
   pushedAt: number
-  /** The newest of the pushed commits and the files that hold the facts. */
+  /** The newest time of pushed commits and of the files that hold the facts. */
   updatedAt: number
   /**
-   * The commit that HEAD names and whose tree language and licence were read from; null while the branch is unborn, and
-   * where the operator named either, so that what was said by hand is never taken for what a tree holds.
+   * The commit that HEAD names, from whose tree language and licence were read. Null while the branch has no commit. Also null where
+   * the operator stated one of them: then the next read does not take the stated values for those of this commit.
    */
   headCommit: string | null
   language: string | null
@@ -78,7 +79,7 @@ export interface SourceFacts {
   archived: boolean
   disabled: boolean
   isTemplate: boolean
-  /** `owner/name`, not followed. */
+  /** `owner/name`, as stated: the repository may not exist. */
   templateRepository: string | null
   forkOf: string | null
   hasIssues: boolean
@@ -91,17 +92,17 @@ export interface SourceFacts {
   allowMergeCommit: boolean
   deleteBranchOnMerge: boolean
   collaborators: Collaborator[]
-  /** Where the repository is a mirror of, without credentials; null when it is no mirror. */
+  /** The URL that the repository is a mirror of, without credentials; null where it is not a mirror. */
   mirrorOf: string | null
-  /** Only where it was said; how an account that is new begins. */
+  /** Set where the source states it: a new account of this owner becomes an organization. */
   ownerIsOrganization?: true
-  /** Only where the operator said that it has none: git does not know, and importers take it for a yes. */
+  /** What the operator has turned off explicitly: importers assume that a repository has these. */
   turnedOff?: ('hasIssues' | 'hasDownloads')[]
-  /** Only where its own config says so. */
+  /** Which pushes the repository's own config refuses. */
   denies?: ('nonFastForwards' | 'deletes')[]
 }
 
-/** What git does not know, until the operator says otherwise. */
+/** Facts that git does not know; the operator can state others. */
 export const USUAL_FACTS = {
   archived: false,
   disabled: false,
@@ -116,15 +117,15 @@ export const USUAL_FACTS = {
   deleteBranchOnMerge: false,
 }
 
-/** Facts that are expensive to derive and need not be derived again: those of the same head commit, and the birthday. */
+/** Facts from the last read that are expensive to read again: those of the same head commit, and the creation time. */
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
-/** What is asked of the branches or tags of a repository. */
+/** Which branches or tags of a repository to list. */
 export interface AskedRefs {
   kind: 'branches' | 'tags'
   offset: number
   limit: number
-  /** The one of this name alone, or all but that one. */
+  /** Lists only the ref of this name, or all but that one. */
   only?: string | undefined
   except?: string | undefined
 }
@@ -134,74 +135,98 @@ export interface ListedRef {
   commit: string
 }
 
-/** Some of the branches or tags, and how many there are in all. */
+/** A page of branches or tags, and the number of all. */
 export interface RefPage {
   total: number
   refs: ListedRef[]
 }
 
-/** A file that says under which licence a repository is. */
+/** The licence file of a repository. */
 export interface LicenseFile {
   path: string
   oid: string
   bytes: Buffer
-  /** SPDX identifier; null where the text is of no licence that is known. */
+  /** SPDX identifier; null for an unknown text. */
   license: string | null
 }
 
-/** One request of a git client that fetches, and nothing of what came before it: so is git's protocol over HTTP. */
+/** One request of a git client that fetches. Git's protocol over HTTP is stateless. */
 export interface ServedFetch {
-  /** The refs that there are, or an answer to what is then written to the process. */
+  /** `advertisement` lists the refs; `request` answers what is written to the process. */
   answer: 'advertisement' | 'request'
   protocolVersion: 0 | 1 | 2
-  /** Its wiki, not the repository itself. */
+  /** Serves the wiki instead of the repository. */
   ofWiki: boolean
   signal: AbortSignal
 }
 
-/** Where repositories come from. One contract suite runs on every implementation. */
+/**
+ * Where repositories come from. Every implementation passes the suite in source.contract.ts. Methods that reject with Unreadable do so
+ * with a message that a user may see; other errors are failures of this machine, and aborts reject with the reason of the signal.
+ */
 export interface Source {
   /**
-   * In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. Of owners that differ
-   * only in case one is taken, the known spelling before the first in order, and the others are refused.
+   * Lists all repositories, refused entries and stated members, in a fixed order. Called by every sync. Rejects, rather than ending
+   * early, where the source as a whole cannot be read: then nothing is known to be gone. Of owners whose names differ only in case,
+   * the one with the known spelling is listed, otherwise the first; the others are refused.
    */
   list(spellingOf?: SpellingOf): AsyncIterable<ListedEntry>
   /**
-   * The same as its row in `list`, for one repository; undefined when there is none. Case is disregarded, but of owners
-   * that differ only in case it is the one that is spelled as asked.
+   * Returns one repository as `list` does; undefined where it would not be listed. Called before a single repository is read again.
+   * Disregards case, but of owners whose names differ only in case it finds the one spelled exactly so. Rejects as `list` does.
    */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
-  /** Why `find` does not give what is there; undefined where nothing is. Absent where nothing is ever hidden. */
+  /**
+   * Returns why `find` does not return a repository that exists; undefined where it does not exist. Called to explain a missing
+   * repository. A source that hides nothing does not have this method.
+   */
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
-  /** The same as its row in `list`, for one owner; undefined where the source states no members. */
+  /** Returns one owner's members as `list` does; undefined where the source states none. */
   members(owner: string): Promise<StatedMembers | undefined>
-  /** Rejects with Unreadable. */
+  /**
+   * Reads the facts of a repository. Called by a sync for every new or changed stamp, with the facts that are `known` from before.
+   * Rejects with Unreadable.
+   */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
-  /** Branches or tags as someone who clones the repository is shown them. Rejects with Unreadable, as do the next two. */
+  /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
   refs(repository: RepositoryName, asked: AskedRefs, signal: AbortSignal): Promise<RefPage>
-  /** Bytes by language, the largest first. */
+  /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */
   languages(repository: RepositoryName, signal: AbortSignal): Promise<Record<string, number>>
+  /** Returns undefined where there is no licence file. Called for a request of the API. Rejects with Unreadable. */
   licenseFile(repository: RepositoryName, signal: AbortSignal): Promise<LicenseFile | undefined>
-  /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
+  /**
+   * Finds out what a snapshot would hold, without reading the objects. Called by preflights and before each export, which ends here
+   * if the fingerprint has not changed. Rejects with Unreadable.
+   */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
-  /** What would be told of it though it can be exported; null where there is nothing. More expensive than `examine`. */
+  /**
+   * Returns what the report of a snapshot would warn of, null where it would not. Called by preflights; more expensive than
+   * `examine`. Rejects with Unreadable.
+   */
   warning(examination: Examination, signal: AbortSignal): Promise<string | null>
-  /** The repository at one moment, apart from the source, in a directory below `scratchDirectory`. */
+  /**
+   * Copies the repository as it is at one moment into a new directory below `scratchDirectory`. Called by an export after `examine`;
+   * the caller removes the snapshot. Rejects with Unreadable, and then leaves nothing behind.
+   */
   snapshot(
     examination: Examination,
     scratchDirectory: string,
     signal: AbortSignal,
   ): Promise<Snapshot>
-  /** Starts git's own server of fetches, which heeds the repository's own settings for them. Rejects with Unreadable. */
+  /**
+   * Starts git's server for a fetch, which follows the repository's own settings for fetches. Called for each request of a git
+   * client. Rejects with Unreadable before anything is started.
+   */
   serveFetch(repository: RepositoryName, fetch: ServedFetch): Promise<RunningGit>
-  /** Rejects with Unreadable where a lock could not keep pushes out; changes nothing. */
+  /** Rejects with Unreadable where a lock would not keep pushes out. Called before a migration is accepted. Changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
-  /** Whether a lock of ours stands in the repository or its wiki, effective or not. Rejects with Unreadable. */
+  /** Whether the repository or its wiki has a lock of ours, effective or not. Called by doctor. Rejects with Unreadable. */
   hasLock(repository: RepositoryName): Promise<boolean>
   /**
-   * Refuses pushes to the repository and its wiki, or lets them in again, as `isWanted` says; it is asked while nobody else can
-   * change that, and who holds a lock is the caller's to count. Also of what `find` does not give and is there. Rejects with
-   * Unreadable, and may then have settled a part; with Gone where nothing is there.
+   * Refuses pushes to the repository and its wiki, or allows them again, as `isWanted` says; `isWanted` is called while nobody else can
+   * change the lock, and may be called several times. Called when migrations start and end, and by housekeeping. Also works for a
+   * repository that `find` does not return. Rejects with Gone where the repository does not exist, otherwise with Unreadable (Busy
+   * where a retry may help); then the repository may be settled and its wiki not.
    */
   settleLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
 }

@@ -1,10 +1,10 @@
-/** The repository is there and cannot be read; `message` is fit for a user to see. */
+/** The repository cannot be read. A user may see the message. */
 export class Unreadable extends Error {
   override name = 'Unreadable'
 }
 
-/** Nothing is there, and that is certain. */
+/** The repository certainly does not exist. */
 export class Gone extends Unreadable {}
 
-/** Others are at work on it: the same may go well later. */
+/** Other programs are changing the repository: a retry may succeed. */
 export class Busy extends Unreadable {}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { asNobody } from '../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import { sourceContract } from '../source.contract.ts'
 import type { Source } from '../source.ts'
@@ -235,7 +236,7 @@ describe('the tree of a git directory', () => {
     const closed = [at('alice', 'closed.git'), at('bob')]
     for (const dir of closed) await chmod(dir, 0)
     await chmod(join(host.root, '..'), 0o755)
-    const rows = await asSomebodyElse(listed)
+    const rows = await asNobody(listed)
     for (const dir of closed) await chmod(dir, 0o755)
     assert.deepEqual(rows, [
       'alice/closed.git: permission denied',
@@ -244,20 +245,34 @@ describe('the tree of a git directory', () => {
     ])
   })
 
+  test('a link to a directory that may not be read is refused', async () => {
+    const closed = join(host.root, '..', 'closed')
+    await mkdir(join(closed, 'alice'), { recursive: true })
+    await symlink(join(closed, 'alice'), at('alice'))
+    await chmod(closed, 0)
+    await chmod(join(host.root, '..'), 0o755)
+    const entries = await asNobody(listed)
+    await chmod(closed, 0o755)
+    assert.deepEqual(entries, [
+      'alice: a symbolic link whose target cannot be read: permission denied',
+    ])
+  })
+
+  test('a repository in a directory that may not be read is not reported as gone', async () => {
+    await host.repository('alice/site')
+    await chmod(at('alice'), 0)
+    await chmod(join(host.root, '..'), 0o755)
+    const { signal } = new AbortController()
+    const site = { owner: 'alice', name: 'site' }
+    const error = await asNobody(() => source.examine(site, signal).catch((error) => error))
+    await chmod(at('alice'), 0o755)
+    assert.ok(error instanceof Unreadable)
+    assert.equal(error.message, 'alice/site: permission denied')
+  })
+
   test('a root that is not there is no empty source', async () => {
     await rm(host.root, { recursive: true })
     await assert.rejects(listed(), Unreadable)
     await assert.rejects(source.find('alice', 'site'), Unreadable)
   })
 })
-
-/** Root may read everything, so as root it is done by a user who may not. */
-async function asSomebodyElse<T>(act: () => Promise<T>): Promise<T> {
-  if (process.getuid?.() !== 0) return act()
-  process.seteuid?.('nobody')
-  try {
-    return await act()
-  } finally {
-    process.seteuid?.(0)
-  }
-}

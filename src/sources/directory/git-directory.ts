@@ -1,76 +1,96 @@
 import { stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import { publicUrl } from '../../lib/public-url.ts'
-import type { ExaminedPlace } from '../snapshot.ts'
-import type { RepositoryName, Source } from '../source.ts'
+import type { RepositoryLocation } from '../snapshot.ts'
+import type {
+  FoundRepository,
+  ListedEntry,
+  RepositoryName,
+  Source,
+  SpellingOf,
+  StatedMembers,
+} from '../source.ts'
 import { Gone, Unreadable } from '../unreadable.ts'
-import { rememberingReader } from './directory.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
 import { readRepositoryFacts } from './facts/repository-facts.ts'
-import type { RepositoryCall } from './facts/repository-refs.ts'
-import { refuseForeignRefs } from './files/read-refs.ts'
-import { Damaged } from './files/repository-errors.ts'
+import { stampOf } from './facts/repository-stamp.ts'
+import type { RepositoryCall } from './files/git-records.ts'
+import { refuseExternalRefs } from './files/read-refs.ts'
+import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
-import { orUnreadable } from './files/why-unreadable.ts'
-import { directoryOf, directoryToName, existingDirectories, sameName } from './find-directory.ts'
-import { gitoliteFor, rightsIn, withRights } from './gitolite/rights.ts'
-import { type LayoutOptions, layoutOf } from './layout/layout-of.ts'
+import { lstatIfExists } from './files/sync-fs.ts'
 import {
-  findMembers,
-  findRepository,
-  listRepositories,
-  type ServedTree,
-} from './list-repositories.ts'
-import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
+  addRights,
+  type FindGitolite,
+  gitoliteFinder,
+  ownerRefusal,
+  readRights,
+} from './gitolite/rights.ts'
+import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
+import type { Layout } from './layout/layout.ts'
+import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/push-lock.ts'
+import { readMembersFile } from './members-file.ts'
 import { type Proven, proveRepository } from './prove-repository.ts'
-import { isThere, type RepositoryDirectory, wikiRefusal } from './repository-directory.ts'
+import { readRefPage } from './ref-page.ts'
+import {
+  cachingReader,
+  hasConfig,
+  isRepository,
+  type ReadDirectory,
+  type RepositoryDirectory,
+  readRoot,
+  repositoryExists,
+  wikiRefusal,
+} from './repository-directory.ts'
 import { serveFetch } from './serve-fetch.ts'
 import { examine } from './snapshot/examine.ts'
-import { SharedLfs } from './snapshot/lfs-shared.ts'
+import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
-import { readRefPage } from './views/ref-page.ts'
 
-export type { LayoutOptions } from './layout/layout-of.ts'
+export type { LayoutOptions } from './layout/create-layout.ts'
 export type { Proven } from './prove-repository.ts'
 
 export interface GitDirectoryOptions {
-  /** A directory of bare repositories, their wikis beside them at NAME.wiki.git. */
+  /** A directory of bare repositories, with their wikis beside them at NAME.wiki.git. */
   root: string
   git: Git
   /** Default OWNER/NAME.git. */
   layout?: LayoutOptions | undefined
-  /** Where LFS objects lie that are not in the repositories: `ab/cd/OID`, or `ab/cd/` and the rest of it. */
+  /** A directory of LFS objects outside the repositories, as `ab/cd/OID` or as `ab/cd/` and the rest of the OID. */
   lfsDirectory?: string | undefined
-  /** Where they can be cloned from, with `{owner}` and `{name}`; without it a snapshot has no origin. */
+  /** The URL to clone from, with `{owner}` and `{name}`; without it a snapshot has no origin. */
   cloneUrl?: string | undefined
 }
 
+/** A source of bare repositories in a directory. */
 export interface GitDirectory extends Source {
-  /** Where a repository is. Rejects with Unreadable. */
+  /** Returns the directory of a repository. Rejects with Unreadable. */
   directoryOf(repository: RepositoryName): Promise<string>
-  /** Rejects with Unreadable where git refuses to open it: one of another user, where safe.directory does not reach it. */
+  /** Rejects with Unreadable where git refuses to open the repository, such as one of another user (safe.directory). */
   tryGit(repository: RepositoryName): Promise<void>
   /**
-   * Of a repository out of an archive: every object is there and has the content that its name says. `scratch` is on the same
-   * file system. Rejects with Unreadable.
+   * Checks a repository from an archive: every object is present and matches its name. `scratch` is a directory on the same file
+   * system. Rejects with Unreadable.
    */
   prove(repository: RepositoryName, scratch: string, signal: AbortSignal): Promise<Proven>
 }
 
+/** The time that a user may wait for branches, languages or a licence. */
+const VIEW_TIMEOUT_MS = 20_000
+
 export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   const { git, lfsDirectory, cloneUrl } = options
-  const tree = servedTree(options)
+  const tree = openTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
   const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
-    examine(await placeToExamine(await directoryToName(tree, repository), cloneUrl), {
+    examine(await locationToExamine(await namedDirectoryOf(tree, repository), cloneUrl), {
       git,
       sharedLfs,
       signal,
     })
 
-  /** For somebody who waits for it. */
   async function view<T>(
     repository: RepositoryName,
     signal: AbortSignal,
@@ -78,7 +98,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   ): Promise<T> {
     const { dir } = await directoryOf(tree, repository)
     return orUnreadable(dir, signal, async () => {
-      await refuseForeignRefs({ dir, name: `${repository.owner}/${repository.name}` })
+      await refuseExternalRefs({ dir, name: `${repository.owner}/${repository.name}` })
       await refuseSpecialFiles({ dir }, { git, signal })
       return read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
     })
@@ -88,18 +108,18 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     list: (spellingOf) => listRepositories(tree, spellingOf),
     find: (owner, name) => findRepository(tree, owner, name),
     members: (owner) => findMembers(tree, owner),
-    refs: (repository, asked, signal) =>
-      view(repository, signal, (call) => readRefPage(git, call, asked)),
+    refs: (repository, wanted, signal) =>
+      view(repository, signal, (call) => readRefPage(git, call, wanted)),
     languages: (repository, signal) => view(repository, signal, (call) => readLanguages(git, call)),
     licenseFile: (repository, signal) =>
       view(repository, signal, (call) => readLicenseFile(git, call)),
     directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
     async facts(repository, known, signal) {
-      const place = await directoryOf(tree, repository)
-      return orUnreadable(place.dir, signal, async () => {
-        const facts = await readRepositoryFacts(git, place, known, signal)
-        const rules = await tree.gitolite()
-        return rules ? withRights(facts, await rightsIn(rules, place)) : facts
+      const directory = await directoryOf(tree, repository)
+      return orUnreadable(directory.dir, signal, async () => {
+        const facts = await readRepositoryFacts(git, directory, known, signal)
+        const gitolite = await tree.findGitolite()
+        return gitolite ? addRights(facts, await readRights(gitolite, directory)) : facts
       })
     },
     async tryGit(repository) {
@@ -112,60 +132,179 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       })
     },
     async prove(repository, scratch, signal) {
-      const look = () => examineNow(repository, signal)
-      const parts = { git, sharedLfs, signal, scratch, examine: look }
-      return proveRepository(await directoryToName(tree, repository), parts)
+      const examineSource = () => examineNow(repository, signal)
+      const parts = { git, sharedLfs, signal, scratch, examineSource }
+      return proveRepository(await namedDirectoryOf(tree, repository), parts)
     },
     examine: examineNow,
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) =>
       takeSnapshot(examination, scratch, { git, sharedLfs, signal }),
     async serveFetch(repository, fetch) {
-      const place = await directoryToName(tree, repository)
-      return orUnreadable(place.dir, fetch.signal, () => serveFetch(git, place, fetch))
+      const directory = await namedDirectoryOf(tree, repository)
+      return orUnreadable(directory.dir, fetch.signal, () => serveFetch(git, directory, fetch))
     },
     checkLock: async (repository) => checkPushLocks(git, await directoryOf(tree, repository)),
     async hasLock(repository) {
-      for (const place of await tree.layout.dataPathsOf(repository))
-        if (await hasPushLock(git, place)) return true
+      for (const directory of await tree.layout.dataPathsOf(repository))
+        if (await hasPushLock(git, directory)) return true
       return false
     },
     async settleLock(repository, isWanted) {
-      const places = await existingDirectories(tree, repository)
-      if (places.length === 0) throw new Gone('the repository no longer exists')
-      // Which of several was locked is not known: none is locked anew, and all are opened.
+      const directories = await existingDirectories(tree, repository)
+      if (directories.length === 0) throw new Gone('the repository no longer exists')
+      // It is not known which of several was locked: none is locked anew, and all are unlocked.
       const isWantedHere = async () => {
         const wanted = await isWanted()
-        if (wanted && places.length > 1) throw sameName(places)
+        if (wanted && directories.length > 1) throw ambiguousName(directories)
         return wanted
       }
-      for (const place of places) await settlePushLocks(git, place, isWantedHere)
+      for (const directory of directories) await settlePushLocks(git, directory, isWantedHere)
     },
   }
 }
 
-function servedTree({ root, layout }: GitDirectoryOptions): ServedTree {
+/** The repositories below a directory. */
+interface RepositoryTree {
+  root: string
+  layout: Layout
+  findGitolite: FindGitolite
+  /** For looking up single repositories: it caches what it has read. */
+  read: ReadDirectory
+}
+
+function openTree({ root, layout }: GitDirectoryOptions): RepositoryTree {
   const top = resolve(root)
   return {
-    top,
-    layout: layoutOf(top, layout ?? { kind: 'owner/name' }),
-    gitolite: gitoliteFor(top),
-    read: rememberingReader(),
+    root: top,
+    layout: createLayout(top, layout ?? { kind: 'owner/name' }),
+    findGitolite: gitoliteFinder(top),
+    read: cachingReader(),
   }
 }
 
-const VIEW_TIMEOUT_MS = 20_000
+async function* listRepositories(
+  { root, layout, findGitolite }: RepositoryTree,
+  spellingOf?: SpellingOf,
+): AsyncGenerator<ListedEntry, void, void> {
+  const gitolite = await findGitolite({ again: true })
+  for (const reason of (await gitolite?.warnings()) ?? [])
+    yield { refused: { path: '.gitolite', reason } }
+  for await (const entry of layout.list({ ...(spellingOf && { spellingOf }) })) {
+    if ('membersOf' in entry)
+      yield { members: await readMembersFile(root, entry.membersOf, entry.path) }
+    else yield 'refused' in entry ? entry : await listedEntry(entry.repository, findGitolite)
+  }
+}
 
-/** Rejects with Unreadable where no repository is there, or what stands in the place of its wiki is none. */
-async function placeToExamine(
-  place: RepositoryDirectory,
+async function findRepository(
+  { layout, findGitolite, read }: RepositoryTree,
+  owner: string,
+  name: string,
+): Promise<FoundRepository | undefined> {
+  // Rejects where gitolite's permissions cannot be read: then it is not known that the repository is gone.
+  await (await findGitolite())?.warnings()
+  for await (const entry of layout.list({ only: { owner, name }, read })) {
+    if (!('repository' in entry)) continue
+    const listed = await listedEntry(entry.repository, findGitolite)
+    return 'found' in listed ? listed.found : undefined
+  }
+  return undefined
+}
+
+async function findMembers(
+  { root, layout, read }: RepositoryTree,
+  owner: string,
+): Promise<StatedMembers | undefined> {
+  for await (const entry of layout.list({ only: { owner, name: '' }, read }))
+    if ('membersOf' in entry) return readMembersFile(root, entry.membersOf, entry.path)
+  return undefined
+}
+
+async function listedEntry(
+  directory: RepositoryDirectory,
+  findGitolite: FindGitolite,
+): Promise<ListedEntry> {
+  const { owner, name, path, wikiDir } = directory
+  const refused = { path: `${path}.git`, hides: { fullName: `${owner}/${name}` } }
+  try {
+    const stamp = await stampOf(directory)
+    const gitolite = await findGitolite()
+    if (!gitolite) return { found: { owner, name, stamp, hasWiki: wikiDir !== null } }
+    const rights = await readRights(gitolite, directory)
+    const reason = ownerRefusal(directory, rights)
+    if (reason !== undefined) return { refused: { ...refused, reason, isWithdrawn: true } }
+    const stamps = `${stamp} ${rights.stamp}`
+    return { found: { owner, name, stamp: stamps, hasWiki: wikiDir !== null } }
+  } catch (error) {
+    // While its permissions are unknown, nobody may see it.
+    if (error instanceof Unreadable)
+      return { refused: { ...refused, reason: error.message, isWithdrawn: true } }
+    const reason = fileErrorReason(error)
+    if (reason === undefined) throw error
+    return { refused: { ...refused, reason } }
+  }
+}
+
+/** Rejects with Unreadable. */
+async function directoryOf(
+  { layout }: RepositoryTree,
+  repository: RepositoryName,
+): Promise<RepositoryDirectory> {
+  const [directory, ...others] = await layout.dataPathsOf(repository)
+  if (!directory) throw new Unreadable('the repository no longer exists')
+  if (others.length > 0) throw ambiguousName([directory, ...others])
+  return directory
+}
+
+/** Rejects with Unreadable; the message begins with the repository's name. */
+async function namedDirectoryOf(
+  tree: RepositoryTree,
+  repository: RepositoryName,
+): Promise<RepositoryDirectory> {
+  const { owner, name } = repository
+  return directoryOf(tree, repository).catch((error: unknown) => {
+    if (!(error instanceof Unreadable)) throw error
+    throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+  })
+}
+
+/** Returns all directories with the name that exist, damaged or not. Rejects with Unreadable where that cannot be seen. */
+async function existingDirectories(
+  { root, layout }: RepositoryTree,
+  repository: RepositoryName,
+): Promise<RepositoryDirectory[]> {
+  const isRealDirectory = async (path: string) =>
+    path === root || ((await lstatIfExists(path))?.isDirectory() ?? false)
+  const directories: RepositoryDirectory[] = []
+  for (const directory of await layout.dataPathsOf(repository)) {
+    const { dir } = directory
+    const exists = async () =>
+      (await isRealDirectory(dirname(dir))) &&
+      (await isRealDirectory(dir)) &&
+      ((await hasConfig(dir)) || (await isRepository(dir)))
+    if (await orUnreadable(dir, undefined, exists)) directories.push(directory)
+  }
+  if (directories.length === 0) await readRoot(root)
+  return directories
+}
+
+function ambiguousName(directories: readonly RepositoryDirectory[]): Unreadable {
+  const paths = directories.map(({ path }) => `${path}.git`).join(', ')
+  return new Unreadable(`several repositories have this name: ${paths}`)
+}
+
+/** Rejects with Unreadable where the repository is gone or the directory of its wiki is not a repository. */
+async function locationToExamine(
+  directory: RepositoryDirectory,
   cloneUrl: string | undefined,
-): Promise<ExaminedPlace> {
-  const { owner, name, dir, wikiDir } = place
+): Promise<RepositoryLocation> {
+  const { owner, name, dir, wikiDir } = directory
   const fullName = `${owner}/${name}`
-  if (!(await isThere(place))) throw new Unreadable(`${fullName}: the repository no longer exists`)
-  const damage = wikiDir === null && (await wikiRefusal(place))
-  if (damage) throw new Damaged(`${fullName}.wiki`, damage)
+  if (!(await repositoryExists(directory)))
+    throw new Unreadable(`${fullName}: the repository no longer exists`)
+  const wikiProblem = wikiDir === null && (await wikiRefusal(directory))
+  if (wikiProblem) throw new Damaged(`${fullName}.wiki`, wikiProblem)
   const origin = originOf(cloneUrl, owner, name)
   const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
   return { dir, fullName, wikiDir: wikiDir ?? undefined, origin, wikiOrigin }

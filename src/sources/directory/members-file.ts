@@ -3,13 +3,13 @@ import { hasCode } from '../../lib/errno.ts'
 import { LimitedLines } from '../../lib/limited-lines.ts'
 import { isName } from '../../lib/names.ts'
 import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
-import { readOwnFile } from './files/own-file.ts'
-import { reasonOf } from './files/why-unreadable.ts'
+import { readRegularFile } from './files/regular-file.ts'
+import { fileErrorReason } from './files/repository-errors.ts'
 
-/** In an owner's directory, or the root where all repositories are one owner's: a login and a role on each line. */
+/** Has a login and a role on each line. It is in the owner's directory, or in the root where that belongs to one owner. */
 export const MEMBERS_FILE = 'godwit-members'
 
-const LARGEST_FILE = 1024 * 1024
+const MAX_FILE_BYTES = 1024 * 1024
 
 export async function readMembersFile(
   root: string,
@@ -17,16 +17,16 @@ export async function readMembersFile(
   path: string,
 ): Promise<StatedMembers> {
   try {
-    const text = (await readOwnFile(Buffer.from(join(root, path)), LARGEST_FILE)).toString()
+    const text = (await readRegularFile(join(root, path), MAX_FILE_BYTES)).toString()
     return { owner, ...parseMembers(text, path) }
   } catch (error) {
-    const reason = hasCode(error, 'EFBIG') ? 'larger than 1 MiB' : reasonOf(error)
+    const reason = hasCode(error, 'EFBIG') ? 'larger than 1 MiB' : fileErrorReason(error)
     if (reason === undefined) throw error
     return { owner, members: undefined, warnings: [{ path, reason }] }
   }
 }
 
-/** Lines that mean nothing are warnings; of two lines for one person the later counts. */
+/** Reports invalid lines as warnings; the last line for a login counts. */
 export function parseMembers(
   text: string,
   path: string,
@@ -53,8 +53,12 @@ export function parseMembers(
 }
 
 function memberOf([login = '', role = '', ...more]: string[]): StatedMember | undefined {
-  const known = role.toLowerCase()
-  if (more.length > 0 || !isName(login) || (known !== 'owner' && known !== 'member'))
+  const lowerCaseRole = role.toLowerCase()
+  if (
+    more.length > 0 ||
+    !isName(login) ||
+    (lowerCaseRole !== 'owner' && lowerCaseRole !== 'member')
+  )
     return undefined
-  return { login, role: known }
+  return { login, role: lowerCaseRole }
 }

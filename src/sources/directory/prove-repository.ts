@@ -3,38 +3,35 @@ import { join } from 'node:path'
 import { A_DAY, type Git } from '../../git/git.ts'
 import type { Examination, Found, Snapshot } from '../snapshot.ts'
 import { orDamaged, Unsupported } from './files/repository-errors.ts'
-import { includesOthers, readSettings } from './files/repository-settings.ts'
+import { hasIncludes, readSettings } from './files/repository-settings.ts'
 import type { RepositoryDirectory } from './repository-directory.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
-import type { ScratchRepository } from './snapshot/snapshot-scratch.ts'
+import type { ScratchRepository } from './snapshot/scratch-repository.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
 
-/**
- * A copy of a repository that holds nothing but refs, objects, attributes and a config of our making, which keeps what it
- * refused of pushes.
- */
+/** A verified copy of a repository, with only its refs, objects and attributes, and a config of ours that still denies the same pushes. */
 export interface Proven {
-  /** Of the copy itself. */
+  /** The examination of the copy. */
   examination: Examination
   snapshot: Snapshot
 }
 
 export interface ProvingParts extends ExamineParts {
-  examine(): Promise<Examination>
-  /** Where the copy is put, links for the most part; on the same file system. */
+  examineSource(): Promise<Examination>
+  /** Where to put the copy, on the same file system: most of its files are hard links. */
   scratch: string
 }
 
-/** Taken like any other, where nothing of it leads elsewhere; and everything is hashed. */
+/** Takes a snapshot of a repository that depends on no other files, and hashes every object. Rejects with Unreadable. */
 export async function proveRepository(
-  { owner, name: named, dir: own, wikiDir }: RepositoryDirectory,
-  { examine: look, scratch, ...parts }: ProvingParts,
+  { owner, name: shortName, dir: own, wikiDir }: RepositoryDirectory,
+  { examineSource, scratch, ...parts }: ProvingParts,
 ): Promise<Proven> {
   const { git, signal } = parts
-  const name = `${owner}/${named}`
+  const name = `${owner}/${shortName}`
   for (const dir of wikiDir === null ? [own] : [own, wikiDir])
     await refuseIncludes(git, dir, name, signal)
-  const examination = await look()
+  const examination = await examineSource()
   refuseBorrowing(examination)
   const snapshot = await takeSnapshot(examination, scratch, parts)
   try {
@@ -42,7 +39,7 @@ export async function proveRepository(
     const { repository, wiki } = snapshot
     for (const part of wiki ? [repository, wiki] : [repository])
       await hashPackedObjects(git, part, signal)
-    await readWhole(snapshot)
+    await readAll(snapshot)
     const place = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
     return { examination: await examine(place, { git, signal }), snapshot }
   } catch (error) {
@@ -51,7 +48,7 @@ export async function proveRepository(
   }
 }
 
-/** Git would follow them to any file of this machine. */
+/** Git follows includes to any file of this machine. */
 async function refuseIncludes(
   git: Git,
   dir: string,
@@ -59,17 +56,17 @@ async function refuseIncludes(
   signal: AbortSignal,
 ): Promise<void> {
   const settings = await orDamaged({ name, dir }, signal, () => readSettings(git, dir, signal))
-  if (includesOthers(settings)) throw new Unsupported(name, 'its config includes other files')
+  if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
 }
 
-/** Whose objects those would be, nobody can say. */
+/** It is not known whose objects those would be. */
 function refuseBorrowing({ repository, wiki }: Examination): void {
   for (const part of [repository, wiki] satisfies (Found | null)[])
     if (part?.borrows)
       throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
 }
 
-/** A pack's checksum says that nothing was lost on the way; only hashing proves that no index names one object another. */
+/** The checksum of a pack does not prove that its index gives each object the right name; hashing the objects does. */
 async function hashPackedObjects(
   git: Git,
   repository: ScratchRepository,
@@ -82,18 +79,18 @@ async function hashPackedObjects(
 }
 
 /**
- * What is read to its end has been checked: trailers of packs, hashes of loose objects, digests of LFS objects. Refs and
- * the like are written where they belong: a snapshot keeps on disk only what git needs to walk the objects.
+ * Reads all files to the end, which checks packs, loose objects and LFS objects, and writes the text files that a snapshot does not
+ * keep on disk.
  */
-async function readWhole(snapshot: Snapshot): Promise<void> {
+async function readAll(snapshot: Snapshot): Promise<void> {
   const { repository, wiki, examination } = snapshot
   const root = `repositories/${examination.place.fullName}`
   for await (const { path, kind, packed, open } of snapshot.entries()) {
     const inWiki = wiki && `${path}/`.startsWith(`${root}.wiki.git/`)
     const [dir, start] = inWiki ? [wiki.dir, `${root}.wiki.git`] : [repository.dir, `${root}.git`]
-    const here = join(dir, path.slice(start.length))
-    if (kind === 'directory') await mkdir(here, { recursive: true })
-    else if (!packed) await writeFile(here, open())
+    const file = join(dir, path.slice(start.length))
+    if (kind === 'directory') await mkdir(file, { recursive: true })
+    else if (!packed) await writeFile(file, open())
     else for await (const _ of open());
   }
 }

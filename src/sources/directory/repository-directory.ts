@@ -3,21 +3,107 @@ import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
-import { type Directory, readDirectory } from './directory.ts'
-import { lstat, lstatIfThere } from './files/sync-fs.ts'
+import { Unreadable } from '../unreadable.ts'
+import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
+import { lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
+
+/** The content of a directory when it was read, sorted by name. */
+export class Directory {
+  readonly entries: readonly Dirent[]
+  #byLowerCaseName: Map<string, Dirent[]> | undefined
+  #repositories: Dirent[] | undefined
+
+  constructor(entries: Dirent[]) {
+    this.entries = entries
+      .filter((entry) => !isTemporary(entry))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Returns all entries of that name, without regard to case. */
+  named(name: string): readonly Dirent[] {
+    this.#byLowerCaseName ??= Map.groupBy(this.entries, (entry) => entry.name.toLowerCase())
+    return this.#byLowerCaseName.get(name.toLowerCase()) ?? []
+  }
+
+  has(name: string): boolean {
+    return this.named(name).some((entry) => entry.name === name)
+  }
+
+  hasDirectory(name: string): boolean {
+    return this.named(name).some((entry) => entry.name === name && entry.isDirectory())
+  }
+
+  get repositories(): readonly Dirent[] {
+    this.#repositories ??= this.entries.filter(isNamedAsRepository)
+    return this.#repositories
+  }
+}
+
+/** What a restore is unpacking, or left when it was killed. */
+const isTemporary = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
+
+/** Reads a directory, or returns why it cannot be read. */
+export type ReadDirectory = (dir: string) => Promise<Directory | { reason: string }>
+
+export const readDirectory: ReadDirectory = async (dir) => {
+  try {
+    return new Directory(await readEntries(dir))
+  } catch (error) {
+    const reason = fileErrorReason(error)
+    if (reason === undefined) throw error
+    return { reason }
+  }
+}
+
+/** Rejects with Unreadable: an empty result would look as if every repository had been removed. */
+export async function readRoot(root: string, read = readDirectory): Promise<Directory> {
+  const top = await read(root)
+  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  return top
+}
+
+/** A directory that changed more recently can change again without a new timestamp. */
+const MIN_CACHED_AGE_MS = 2000
+const MAX_CACHED = 64
+
+/**
+ * Returns a reader that reads a directory again only after a change: otherwise looking up each of ten thousand repositories of one
+ * owner reads ten thousand names ten thousand times.
+ */
+export function cachingReader(now: () => number = Date.now): ReadDirectory {
+  const cache = new Map<string, { version: string; directory: Directory }>()
+  return async (dir) => {
+    const version = await cacheableVersion(dir, now())
+    const cached = cache.get(dir)
+    if (cached && cached.version === version) return cached.directory
+    cache.delete(dir)
+    const directory = await readDirectory(dir)
+    if (version === undefined || 'reason' in directory) return directory
+    if (cache.size >= MAX_CACHED) cache.clear()
+    cache.set(dir, { version, directory })
+    return directory
+  }
+}
+
+async function cacheableVersion(dir: string, now: number): Promise<string | undefined> {
+  // If this fails, so does readDirectory, which reports it.
+  const stats = await preciseStat(dir).catch(() => undefined)
+  if (!stats || Number(stats.ctimeMs) > now - MIN_CACHED_AGE_MS) return undefined
+  return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+}
 
 export interface RepositoryDirectory extends RepositoryName {
-  /** Where it is below the root, without `.git`. */
+  /** Relative to the root, without `.git`. */
   path: string
   dir: string
-  /** The directory of its wiki; null when it has none. */
+  /** The directory of its wiki; null where it has none. */
   wikiDir: string | null
 }
 
-export const A_LINK = 'a symbolic link; the directory itself must be here'
-export const NO_REPOSITORY = 'not a bare git repository'
+export const IS_LINK = 'a symbolic link; the directory itself must be here'
+export const NOT_A_REPOSITORY = 'not a bare git repository'
 
-/** What is, or would be, at a path below the root; its wiki is beside it. */
+/** Returns the directories of a repository that is, or would be, at a path below the root. Rejects with Unreadable. */
 export async function repositoryAt(
   root: string,
   path: string,
@@ -25,53 +111,77 @@ export async function repositoryAt(
 ): Promise<RepositoryDirectory> {
   const dir = join(root, `${path}.git`)
   const wikiDir = wikiOf(dir)
-  return { owner, name, path, dir, wikiDir: (await isRepository(wikiDir)) ? wikiDir : null }
+  const hasWiki = await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir))
+  return { owner, name, path, dir, wikiDir: hasWiki ? wikiDir : null }
 }
 
-/** Where the wiki of the repository in this directory is, or would be. */
+/** Lists one repository, or refuses it where it cannot be read. */
+export async function findRepositoryAt(
+  root: string,
+  path: string,
+  { owner, name }: RepositoryName,
+): Promise<{ repository: RepositoryDirectory } | { refused: RefusedEntry }> {
+  try {
+    return { repository: await repositoryAt(root, path, { owner, name }) }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return refused(`${path}.git`, error.message, { fullName: `${owner}/${name}` })
+  }
+}
+
+/** Returns where the wiki of the repository in this directory is, or would be. */
 export const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
 
-/** Why what stands in the place of a repository's wiki cannot be taken as one; undefined where nothing, or a wiki, does. */
+/** Returns why the directory of a repository's wiki is not a wiki; undefined where it is one, or does not exist. */
 export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string | undefined> {
   const wiki = wikiOf(dir)
-  // The longest name that a repository can have leaves no room for that of a wiki.
-  const there = await ifExists(lstat(wiki), 'ENOENT', 'ENAMETOOLONG')
-  return there && refusal(wiki, there)
+  const stats = await lstatUnlessTooLong(wiki)
+  return stats && refusal(wiki, stats)
 }
 
-/** Why an entry that is named as a repository is none. */
+/** Returns why an entry that is named as a repository is not one; undefined where it is. */
 export async function refusal(dir: string, entry: Dirent | Stats): Promise<string | undefined> {
-  if (entry.isSymbolicLink()) return A_LINK
-  if (!entry.isDirectory()) return NO_REPOSITORY
+  if (entry.isSymbolicLink()) return IS_LINK
+  if (!entry.isDirectory()) return NOT_A_REPOSITORY
   const directory = await readDirectory(dir)
   if ('reason' in directory) return directory.reason
-  return isLikeRepository(directory) ? undefined : NO_REPOSITORY
+  return isLikeRepository(directory) ? undefined : NOT_A_REPOSITORY
 }
 
-/** Whether it is still there, or its wiki is. The root may be a link, which its operator chose; what is below may not. */
-export async function isThere({ path, dir }: RepositoryDirectory, served = dir): Promise<boolean> {
+/**
+ * Whether the repository still exists, or the wiki given as `served`. The root may be a link, which its operator chose; directories
+ * below it may not.
+ */
+export async function repositoryExists(
+  { path, dir }: RepositoryDirectory,
+  served = dir,
+): Promise<boolean> {
   const isInRoot = !path.includes('/')
   return (isInRoot || (await isDirectory(dirname(dir)))) && isRepository(served)
 }
 
-/** What has none is a directory that somebody left behind, or begins to fill. Rejects where that cannot be seen. */
+/** A directory without a config was left behind, or is being created. */
 export async function hasConfig(dir: string): Promise<boolean> {
-  return (await isDirectory(dir)) && (await lstatIfThere(join(dir, 'config'))) !== undefined
+  return (await isDirectory(dir)) && (await lstatIfExists(join(dir, 'config'))) !== undefined
 }
 
-/** A directory of its own, not a link to one. */
+/** Whether the directory is a repository, and not a link to one. False where its content cannot be read. */
 export async function isRepository(dir: string): Promise<boolean> {
   if (!(await isDirectory(dir))) return false
   const directory = await readDirectory(dir)
   return !('reason' in directory) && isLikeRepository(directory)
 }
 
-/** What git itself asks for before it takes a directory for a repository. */
+/** Git accepts a directory with these entries as a repository. */
 export function isLikeRepository(directory: Directory): boolean {
   return ['HEAD', 'objects', 'refs'].every((part) => directory.has(part))
 }
 
-/** The name of `NAME.git`. */
+export function isNamedAsRepository({ name }: Dirent): boolean {
+  return name.endsWith('.git')
+}
+
+/** Returns NAME for an entry `NAME.git`. */
 export function nameOf({ name }: Dirent): string {
   return name.slice(0, -'.git'.length)
 }
@@ -88,11 +198,27 @@ export function caseConflict(path: string, twinOf: string): { refused: RefusedEn
   return { refused: { path, reason: `its name differs only in case from ${twinOf}`, twinOf } }
 }
 
-export async function isLinkToDirectory(path: string): Promise<boolean> {
-  const target = await stat(path).catch(() => undefined)
-  return target?.isDirectory() ?? false
+/** Returns why a link to a directory is refused; undefined for other entries, and for links that lead to a file or nowhere. */
+export async function linkRefusal(
+  root: string,
+  path: string,
+  entry: Dirent,
+): Promise<string | undefined> {
+  if (!entry.isSymbolicLink()) return undefined
+  try {
+    const target = await ifExists(stat(join(root, path)), 'ENOENT', 'ENOTDIR', 'ELOOP')
+    return target?.isDirectory() ? IS_LINK : undefined
+  } catch (error) {
+    const reason = fileErrorReason(error)
+    if (reason === undefined) throw error
+    return `a symbolic link whose target cannot be read: ${reason}`
+  }
 }
 
 async function isDirectory(path: string): Promise<boolean> {
-  return (await lstatIfThere(path).catch(() => undefined))?.isDirectory() ?? false
+  return (await lstatUnlessTooLong(path))?.isDirectory() ?? false
 }
+
+/** The longest name of a repository makes the name of its wiki too long to exist. */
+const lstatUnlessTooLong = (path: string): Promise<Stats | undefined> =>
+  ifExists(lstatIfExists(path), 'ENAMETOOLONG')

@@ -1,156 +1,136 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import { readable, resolvedRefs } from '../../refs.ts'
+import type { ObjectFormat } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
+import type { RepositoryCall } from '../files/git-records.ts'
 import {
-  NeedsGit,
-  type ObjectReader,
-  openObjects,
-  type WholeObject,
-} from '../files/object-reader.ts'
-import { type CommitObject, parseCommit, parseTag } from '../files/parse-objects.ts'
-import { openPlainObjects } from '../files/plain-objects.ts'
+  type Commit,
+  type GitObject,
+  type ObjectFiles,
+  openObjectFiles,
+  parseCommit,
+  parseTag,
+  parseTree,
+  type TreeEntry,
+} from '../files/read-objects.ts'
 import { readRefs } from '../files/read-refs.ts'
+import { NeedsGit } from '../files/repository-errors.ts'
 import type { Settings } from '../files/repository-settings.ts'
-import { lstat } from '../files/sync-fs.ts'
-import type { GitFacts, Wanted } from './facts-from-git.ts'
-import { factsOfTree, type TreeFacts } from './head-tree.ts'
+import { lstatIfExists } from '../files/sync-fs.ts'
 import {
   earlier,
+  type GitFacts,
   type Head,
-  moment,
-  oldestRoot,
-  type RepositoryCall,
-  sumUp,
-} from './repository-refs.ts'
-import { filesOfTree } from './tree-files.ts'
+  readOldestRoot,
+  summarizeRefs,
+  toMilliseconds,
+  type WantedFacts,
+} from './facts-from-git.ts'
+import { factsOfTree, type TreeFacts, type TreeFile } from './head-tree.ts'
 
-/** More than these are for git to list, whose memory does not grow with them. */
+/** Beyond these limits git reads the repository: its memory does not grow with it. */
 const MAX_TIPS = 10_000
-const LARGEST_PACKED_REFS = 1024 * 1024
-/** A longer history is walked faster by a git of its own. */
+const MAX_PACKED_REFS_BYTES = 1024 * 1024
+const MAX_TREES = 5000
+const MAX_FILES = 50_000
+/** Git walks a longer history faster. */
 const MAX_COMMITS = 1000
-/** How the objects of a repository are read. */
-type OpenObjects = () => Promise<ObjectReader>
 
 interface BeforeGit {
-  /** To be waited for before git is started in the repository; rejects where it must not be. */
+  /** Called before git is run on the repository; rejects where git must not be run. */
   beforeGit(): Promise<void>
 }
 
 /**
- * The same as by commands, from the repository's files or, where those are not as usual, with one git process: to start one
- * costs more than all that a small repository asks of it. Undefined where anything is out of the ordinary.
+ * Reads the same facts as `readFactsWithGit` from the repository's files, without git except for a long history. Returns undefined
+ * where anything is unusual or damaged: then the caller runs git. For the cost of both ways see `openObjectFiles`.
  */
 export async function readFactsFromFiles(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: Wanted & BeforeGit,
+  wanted: WantedFacts & BeforeGit,
 ): Promise<GitFacts | undefined> {
-  const format = isSha256(settings) ? 'sha256' : 'sha1'
-  const ways: OpenObjects[] = [
-    () => openPlainObjects(call.dir, format),
-    async () => {
-      await wanted.beforeGit()
-      return openObjects(git, call)
-    },
-  ]
-  for (const open of ways) {
-    // Who reads files by themselves is stopped by nobody else.
+  call.signal?.throwIfAborted()
+  try {
+    return await readFacts(git, call, settings, wanted)
+  } catch (error) {
     call.signal?.throwIfAborted()
-    try {
-      return await look(git, call, settings, wanted, open)
-    } catch (error) {
-      call.signal?.throwIfAborted()
-      if (!isOdd(error)) throw error
-    }
+    const mayBeReadByGit =
+      error instanceof NeedsGit || error instanceof Unreadable || codeOf(error) !== undefined
+    if (!mayBeReadByGit) throw error
+    return undefined
   }
-  return undefined
 }
 
-function isOdd(error: unknown): boolean {
-  if (error instanceof NeedsGit || error instanceof GitFailed || error instanceof Unreadable)
-    return true
-  return codeOf(error) !== undefined
-}
-
-async function look(
+async function readFacts(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: Wanted & BeforeGit,
-  open: OpenObjects,
+  wanted: WantedFacts & BeforeGit,
 ): Promise<GitFacts> {
-  await refuseUnusual(call.dir, settings)
-  const { head, refs } = await readRefs({
-    dir: call.dir,
-    name: '',
-    objectFormat: isSha256(settings) ? 'sha256' : 'sha1',
-  })
+  const { dir } = call
+  await requirePlainFiles(dir, settings)
+  const isSha256 = settings.get('extensions.objectformat')?.at(-1) === 'sha256'
+  const objectFormat = isSha256 ? 'sha256' : 'sha1'
+  const { head, refs } = await readRefs({ dir, name: '', objectFormat })
   const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: readable(ref.name), oid }))
   const at: Head = 'oid' in head ? { commit: head.oid } : { ref: readable(head.target) }
   const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
-  if (tips.length === 0) return { refs: await sumUp(at, []), oldest: null, tree: null }
+  if (tips.length === 0) return { refs: await summarizeRefs(at, []), oldest: null, tree: null }
   if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')
 
-  await using objects = await open()
-  const read = await readAll(objects, tips)
-  const isDated = named.map(({ ref, oid }) => ({ ref, oid, time: timeOf(read.get(oid)!) }))
-  const refFacts = await sumUp(at, isDated)
+  using objects = await openObjectFiles(dir, objectFormat)
+  const read = await readByName(objects, tips)
+  const dated = named.map(({ ref, oid }) => ({ ref, oid, time: timeOf(read.get(oid)!) }))
+  const refFacts = await summarizeRefs(at, dated)
   const commit = refFacts.headCommit
-  const tree = commit !== null && wanted.isTreeWanted(commit) ? read.get(commit)! : undefined
-  return {
-    refs: refFacts,
-    oldest: wanted.birthday
-      ? ((await walk(objects, [...read.values()])) ??
-        (await wanted.beforeGit().then(() => oldestRoot(git, call))))
-      : null,
-    tree: tree ? await treeFacts(objects, parseCommit(tree), settings) : null,
+  const headCommit =
+    commit !== null && wanted.isTreeWanted(commit) ? parseCommit(read.get(commit)!) : undefined
+  let oldest: number | null | undefined = null
+  if (wanted.oldestCommit) {
+    oldest = await findOldestRoot(objects, [...read.values()])
+    if (oldest === undefined) {
+      await wanted.beforeGit()
+      oldest = await readOldestRoot(git, call)
+    }
   }
+  const tree = headCommit ? await readTreeFacts(objects, headCommit, objectFormat) : null
+  return { refs: refFacts, oldest, tree }
 }
 
-/** Where git would read refs or history in another way than from plain files, or refuse to. */
-async function refuseUnusual(dir: string, settings: Settings): Promise<void> {
+/** Throws NeedsGit where git reads refs or history from other files, or refuses to. */
+async function requirePlainFiles(dir: string, settings: Settings): Promise<void> {
   for (const [key, values] of settings) {
     if (key.startsWith('extensions.') && key !== 'extensions.objectformat') throw new NeedsGit(key)
     if (key === 'core.repositoryformatversion' && !/^[01]$/.test(values.at(-1) ?? ''))
       throw new NeedsGit(key)
   }
-  const isThere = (name: string) => lstat(join(dir, name)).catch(() => undefined)
-  if (await isThere('shallow')) throw new NeedsGit('a shallow clone')
-  const packed = await isThere('packed-refs')
-  if (packed && packed.size > LARGEST_PACKED_REFS) throw new NeedsGit('very many refs')
+  if (await lstatIfExists(join(dir, 'shallow'))) throw new NeedsGit('a shallow clone')
+  const packedRefs = await lstatIfExists(join(dir, 'packed-refs'))
+  if (packedRefs && packedRefs.size > MAX_PACKED_REFS_BYTES) throw new NeedsGit('very many refs')
 }
 
-const isSha256 = (settings: Settings): boolean =>
-  settings.get('extensions.objectformat')?.at(-1) === 'sha256'
-
-async function readAll(
-  objects: ObjectReader,
+async function readByName(
+  objects: ObjectFiles,
   oids: readonly string[],
-): Promise<Map<string, WholeObject>> {
+): Promise<Map<string, GitObject>> {
   const read = await objects.read(oids)
-  return new Map(
-    read.map((object, index) => {
-      if (!object) throw new NeedsGit('a missing object')
-      return [oids[index]!, object]
-    }),
-  )
+  return new Map(read.map((object, index) => [oids[index]!, object]))
 }
 
-/** When a commit was made, or a tag; nothing else tells. */
-function timeOf(object: WholeObject): number | null {
-  if (object.type === 'commit') return moment(parseCommit(object).committed)
-  return object.type === 'tag' ? moment(parseTag(object).tagged) : null
+/** Only commits and tags have a time. */
+function timeOf(object: GitObject): number | null {
+  if (object.type === 'commit') return toMilliseconds(parseCommit(object).committed)
+  return object.type === 'tag' ? toMilliseconds(parseTag(object).tagged) : null
 }
 
-/** When the oldest commit without parents was made; undefined where history is long. */
-async function walk(
-  objects: ObjectReader,
-  tips: readonly WholeObject[],
+/** Returns the time of the oldest commit without parents; undefined where the history is long. */
+async function findOldestRoot(
+  objects: ObjectFiles,
+  tips: readonly GitObject[],
 ): Promise<number | null | undefined> {
   let oldest: number | null = null
   const seen = new Set<string>()
@@ -158,34 +138,77 @@ async function walk(
   while (reached.length > 0) {
     const next = new Set<string>()
     for (const object of reached) {
-      for (const oid of leadsTo(object)) if (!seen.has(oid)) next.add(oid)
-      const root = object.type === 'commit' ? rootOf(parseCommit(object)) : null
+      for (const oid of parentsOf(object)) if (!seen.has(oid)) next.add(oid)
+      const root = object.type === 'commit' ? rootTime(parseCommit(object)) : null
       oldest = earlier(oldest, root)
     }
     for (const oid of next) seen.add(oid)
     if (seen.size > MAX_COMMITS) return undefined
-    reached = next.size === 0 ? [] : [...(await readAll(objects, [...next])).values()]
+    reached = await objects.read([...next])
   }
   return oldest
 }
 
-function leadsTo(object: WholeObject): string[] {
+/** Returns the parents of a commit, or the commit or tag that a tag names. */
+function parentsOf(object: GitObject): string[] {
   if (object.type === 'commit') return parseCommit(object).parents
   if (object.type !== 'tag') return []
   const { object: oid, type } = parseTag(object)
   return type === 'commit' || type === 'tag' ? [oid] : []
 }
 
-const rootOf = ({ parents, committed }: CommitObject): number | null =>
-  parents.length === 0 ? moment(committed) : null
+const rootTime = ({ parents, committed }: Commit): number | null =>
+  parents.length === 0 ? toMilliseconds(committed) : null
 
-async function treeFacts(
-  objects: ObjectReader,
-  { tree }: CommitObject,
-  settings: Settings,
+async function readTreeFacts(
+  objects: ObjectFiles,
+  { tree }: Commit,
+  format: ObjectFormat,
 ): Promise<TreeFacts> {
-  const files = await filesOfTree(objects, tree, isSha256(settings) ? 32 : 20)
-  return factsOfTree(files, async (oids) => {
-    return (await objects.read(oids)).map((blob) => blob?.bytes)
-  })
+  const files = await listFiles(objects, tree, format)
+  return factsOfTree(files, async (oids) => (await objects.read(oids)).map(({ bytes }) => bytes))
+}
+
+/** Lists the files of a tree and of all trees below it, with their sizes, in the order in which git lists them. */
+async function listFiles(
+  objects: ObjectFiles,
+  root: string,
+  format: ObjectFormat,
+): Promise<TreeFile[]> {
+  const trees = await readTrees(objects, root, format)
+  const files: Omit<TreeFile, 'size'>[] = []
+  let visited = 0
+
+  /** A tree that is in several directories is read once and listed in each. */
+  function addFiles(tree: string, path: string): void {
+    if (++visited > MAX_FILES) throw new NeedsGit('very many directories')
+    for (const { kind, oid, name } of trees.get(tree)!) {
+      if (kind === 'tree') addFiles(oid, `${path}${name}/`)
+      else if (kind === 'file') files.push({ oid, path: path + name })
+      if (files.length > MAX_FILES) throw new NeedsGit('very many files')
+    }
+  }
+  addFiles(root, '')
+  const oids = [...new Set(files.map(({ oid }) => oid))]
+  const found = await objects.sizes(oids)
+  const sizes = new Map(oids.map((oid, index) => [oid, found[index]!]))
+  return files.map((file) => ({ ...file, size: sizes.get(file.oid)! }))
+}
+
+async function readTrees(
+  objects: ObjectFiles,
+  root: string,
+  format: ObjectFormat,
+): Promise<Map<string, TreeEntry[]>> {
+  const trees = new Map<string, TreeEntry[]>()
+  for (let next = new Set([root]); next.size > 0; ) {
+    if (trees.size + next.size > MAX_TREES) throw new NeedsGit('very many directories')
+    const read = await readByName(objects, [...next])
+    next = new Set()
+    for (const [oid, object] of read) trees.set(oid, parseTree(object, format))
+    for (const oid of read.keys())
+      for (const entry of trees.get(oid)!)
+        if (entry.kind === 'tree' && !trees.has(entry.oid)) next.add(entry.oid)
+  }
+  return trees
 }

@@ -1,31 +1,141 @@
+import { readlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
+import { GitFailed } from '../../../git/git-end.ts'
+import { hasCode } from '../../../lib/errno.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { gitRecords, type RepositoryCall } from '../files/git-records.ts'
+import { readFileStart } from '../files/regular-file.ts'
 import { readTree, type TreeFacts } from './head-tree.ts'
-import { listRefs, oldestRoot, type RefFacts, type RepositoryCall } from './repository-refs.ts'
 
-/** What is to be found out besides what the refs tell. */
-export interface Wanted {
-  /** When the first commit was made. */
-  birthday: boolean
+/** Which facts to read besides those of the refs. */
+export interface WantedFacts {
+  oldestCommit: boolean
   isTreeWanted(headCommit: string): boolean
 }
 
-/** What refs, history and the tree of a repository tell. */
+/** The facts that refs, history and the tree of HEAD tell. */
 export interface GitFacts {
   refs: RefFacts
-  /** Null where it was not wanted or nothing tells. */
+  /** The time of the oldest root commit in epoch milliseconds; null where it was not wanted or is unknown. */
   oldest: number | null
+  /** Null where it was not wanted. */
   tree: TreeFacts | null
 }
 
-/** By a process for each question: whatever the repository, however large, and in git's own words where it is broken. */
+export interface RefFacts {
+  defaultBranch: string
+  /** Null while the branch that HEAD names has no commit. */
+  headCommit: string | null
+  /** The newest time of an object that a ref names, in epoch milliseconds; null where none has a time. */
+  newest: number | null
+}
+
+/**
+ * Reads the facts with a git process for each question. This works for every repository, however large or unusual, and fails with
+ * git's own message for a damaged one.
+ */
 export async function readFactsWithGit(
   git: Git,
   call: RepositoryCall,
-  wanted: Wanted,
+  wanted: WantedFacts,
 ): Promise<GitFacts> {
-  const refs = await listRefs(git, call)
-  const oldest = wanted.birthday ? await oldestRoot(git, call) : null
-  const head = refs.headCommit
-  const isRead = head !== null && wanted.isTreeWanted(head)
-  return { refs, oldest, tree: isRead ? await readTree(git, head, call) : null }
+  const refs = await summarizeRefs(await readHead(git, call), listRefs(git, call))
+  const oldest = wanted.oldestCommit ? await readOldestRoot(git, call) : null
+  const { headCommit } = refs
+  const isTreeRead = headCommit !== null && wanted.isTreeWanted(headCommit)
+  return { refs, oldest, tree: isTreeRead ? await readTree(git, headCommit, call) : null }
+}
+
+interface DatedRef {
+  ref: string
+  oid: string
+  /** The time of the commit or tag in epoch milliseconds; null where it has none. */
+  time: number | null
+}
+
+/** Git opens the object of each ref, so a missing object is an error here. */
+async function* listRefs(git: Git, call: RepositoryCall): AsyncGenerator<DatedRef> {
+  const format = '--format=%(objectname) %(creatordate:unix) %(refname)'
+  for await (const line of gitRecords(git, ['for-each-ref', format], '\n', call)) {
+    const [oid = '', seconds = '', ref = ''] = line.split(' ')
+    yield { oid, time: toMilliseconds(seconds), ref }
+  }
+}
+
+export type Head = { ref: string } | { commit: string }
+
+/** `refs` are in the order of their names. */
+export async function summarizeRefs(
+  head: Head,
+  refs: Iterable<DatedRef> | AsyncIterable<DatedRef>,
+): Promise<RefFacts> {
+  let headCommit = 'commit' in head ? head.commit : null
+  let branch = 'ref' in head ? head.ref : 'HEAD'
+  let bestRank = Number.POSITIVE_INFINITY
+  let newest: number | null = null
+  for await (const { ref, oid, time } of refs) {
+    if (time !== null && time > (newest ?? 0)) newest = time
+    if ('ref' in head) {
+      if (ref === head.ref) headCommit = oid
+    } else if (rankAsDefault(ref, oid === head.commit) < bestRank) {
+      bestRank = rankAsDefault(ref, oid === head.commit)
+      branch = ref
+    }
+  }
+  return { defaultBranch: branch.replace(/^refs\/heads\//, ''), headCommit, newest }
+}
+
+const BRANCHES = 'refs/heads/'
+
+/** For a HEAD that names a commit: prefers a branch at that commit, then `main` and `master`, then the first by name. */
+function rankAsDefault(ref: string, isAtHead: boolean): number {
+  if (!ref.startsWith(BRANCHES)) return Number.POSITIVE_INFINITY
+  const customary = ['main', 'master'].indexOf(ref.slice(BRANCHES.length))
+  return (isAtHead ? 0 : 3) + (customary === -1 ? 2 : customary)
+}
+
+/** Returns the time of the oldest commit without parents. Git walks the whole history for it, so ask once per repository. */
+export async function readOldestRoot(git: Git, call: RepositoryCall): Promise<number | null> {
+  let oldest: number | null = null
+  const args = ['rev-list', '--all', '--max-parents=0', '--timestamp']
+  for await (const line of gitRecords(git, args, '\n', call)) {
+    oldest = earlier(oldest, toMilliseconds(line.split(' ')[0]!))
+  }
+  return oldest
+}
+
+/** Reads the file without git, unless refs are in a reftable, where the file has a fixed content. */
+async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
+  const path = join(call.dir, 'HEAD')
+  const text = await readFileStart(path, 4096).then(String, async (error: unknown) => {
+    if (!hasCode(error, 'ELOOP')) throw error
+    return `ref: ${await readlink(path)}` // as git wrote it before 2006, and still reads it
+  })
+  if (text.trim() === 'ref: refs/heads/.invalid') return readReftableHead(git, call)
+  const [, ref, commit] = /^(?:ref:\s*(refs\/\S+)|([0-9a-f]{40,64}))\s*$/.exec(text) ?? []
+  if (ref !== undefined) return { ref }
+  if (commit !== undefined) return { commit }
+  throw new Unreadable('HEAD names neither a branch nor a commit')
+}
+
+async function readReftableHead(git: Git, call: RepositoryCall): Promise<Head> {
+  try {
+    return { ref: (await git.text(['symbolic-ref', '--quiet', 'HEAD'], call)).trim() }
+  } catch (error) {
+    if (!(error instanceof GitFailed && error.exitCode === 1)) throw error
+    return { commit: (await git.text(['rev-parse', '--verify', 'HEAD'], call)).trim() }
+  }
+}
+
+export function earlier(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b)
+}
+
+const YEAR_9999 = Date.UTC(9999, 0)
+
+/** Returns null for no number and for 0, which stand for an unknown date. */
+export function toMilliseconds(seconds: string): number | null {
+  const time = Number(seconds) * 1000
+  return time > 0 ? Math.min(time, YEAR_9999) : null
 }

@@ -2,17 +2,17 @@ import type { Language } from 'linguist-languages'
 
 export interface LanguageTally {
   add(path: string, bytes: number): void
-  /** The language with the most bytes; null where nothing is written in one. */
+  /** The language with the most bytes; null where no file has a known language. */
   main(): string | null
-  /** Bytes by language, the most first. */
+  /** Bytes by language, the largest first. */
   all(): Record<string, number>
 }
 
-/** The languages whose files bear a name or an extension, and the one to assume when nothing else tells. */
+/** The languages that use a filename or extension, and the one to assume without other evidence. */
 interface Claim {
   languages: readonly Language[]
   usual: Language | undefined
-  /** 0 where nobody else claims it, 1 where it is typical of `usual`, 2 where it is anybody's. */
+  /** 0 for a single language, 1 where the extension is typical of `usual`, 2 otherwise. */
   doubt: 0 | 1 | 2
 }
 
@@ -21,7 +21,7 @@ interface Tables {
   byExtension: ReadonlyMap<string, Claim>
 }
 
-/** Other people's code, generated code and text about the code: what a repository holds and is not written in. */
+/** Third-party code, generated code and documentation, which GitHub does not count either. */
 const NOT_COUNTED = new RegExp(
   [
     /(?:^|\/)(?:node_modules|bower_components|vendors?|(?:third|3rd)[-_]?party|externals?|deps)\//,
@@ -36,21 +36,21 @@ const NOT_COUNTED = new RegExp(
 )
 
 /**
- * In this order they get an extension that several languages claim. Markdown and SQL are here to win and then not to
- * count, being prose and data.
+ * An extension of several languages goes to the first of these. Markdown and SQL are listed so that their files do not count:
+ * they are prose and data.
  */
-const BETTER_KNOWN = [
+const PREFERRED = [
   ...['Markdown', 'SQL', 'C', 'C++', 'C#', 'JavaScript', 'PHP', 'HTML', 'Perl', 'Rust', 'R', 'F#'],
   ...['OCaml', 'Objective-C', 'Fortran', 'Assembly', 'Verilog', 'D', 'Lex', 'M4', 'BASIC', 'Roff'],
   ...['ActionScript', 'Lean', 'Scheme', 'Odin', 'FreeMarker', 'Cairo'],
 ]
 
-/** Longer than any in the table; names come from trees that anybody may have made. */
-const LONGEST_EXTENSION = 40
+/** Longer than any extension in the table. Bounds the work for names that anybody may have chosen. */
+const MAX_EXTENSION_LENGTH = 40
 
 let loaded: Promise<Tables> | undefined
 
-/** Counts bytes by the names of files, as GitHub does for all but ambiguous ones, whose content it reads. */
+/** Counts bytes by the names of files. GitHub does the same, but also reads the content of files with ambiguous names. */
 export async function languageTally(): Promise<LanguageTally> {
   loaded ??= loadTables()
   const { byFilename, byExtension } = await loaded
@@ -68,7 +68,7 @@ export async function languageTally(): Promise<LanguageTally> {
   }
 }
 
-/** Some eight hundred modules: loaded when the first tree is read. */
+/** About 800 modules, loaded when the first tree is read. */
 async function loadTables(): Promise<Tables> {
   const languages: Language[] = Object.values(await import('linguist-languages'))
   return {
@@ -96,19 +96,19 @@ function claims(
   )
 }
 
-/** The usual one is who alone has it as first extension, else the best known; else nobody: better than wrong. */
+/** The usual language is the only one with this as its first extension, otherwise the preferred one, otherwise none. */
 function claimOf(name: string, languages: readonly Language[]): Claim {
   if (languages.length === 1) return { languages, usual: languages[0], doubt: 0 }
   const typical = languages.filter((language) => language.extensions?.[0] === name)
   if (typical.length === 1) return { languages, usual: typical[0], doubt: 1 }
-  const known = BETTER_KNOWN.find((best) => languages.some((language) => language.name === best))
-  const usual = languages.find((language) => language.name === known)
+  const preferred = PREFERRED.find((name) => languages.some((language) => language.name === name))
+  const usual = languages.find((language) => language.name === preferred)
   return { languages, usual, doubt: usual && typical.includes(usual) ? 1 : 2 }
 }
 
 /** `app.d.ts` is tried as `.d.ts`, then as `.ts`. */
 function byLongestExtension(byExtension: Tables['byExtension'], filename: string) {
-  const name = filename.slice(-LONGEST_EXTENSION).toLowerCase()
+  const name = filename.slice(-MAX_EXTENSION_LENGTH).toLowerCase()
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
     const claim = byExtension.get(name.slice(dot))
     if (claim) return claim
@@ -116,11 +116,11 @@ function byLongestExtension(byExtension: Tables['byExtension'], filename: string
   return undefined
 }
 
-/** The most bytes first. */
+/** Sorts by bytes, the largest first. */
 function totals(bytesOf: ReadonlyMap<Claim, number>): [language: string, bytes: number][] {
   const total = new Map<string, number>()
-  const surestFirst = [...bytesOf].sort(([a], [b]) => a.doubt - b.doubt)
-  for (const [claim, bytes] of surestFirst) {
+  const leastDoubtFirst = [...bytesOf].sort(([a], [b]) => a.doubt - b.doubt)
+  for (const [claim, bytes] of leastDoubtFirst) {
     const language = likeliest(claim, total)
     // Data and prose do not count.
     if (!language || bytes === 0 || !/^(?:programming|markup)$/.test(language.type)) continue
@@ -129,14 +129,14 @@ function totals(bytesOf: ReadonlyMap<Claim, number>): [language: string, bytes: 
   return [...total].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
 }
 
-/** A `.h` belongs to whichever of C, C++ and Objective-C the rest of the repository is written in. */
+/** Assigns a `.h` to the one of C, C++ and Objective-C with most bytes in the rest of the repository. */
 function likeliest({ languages, usual }: Claim, total: ReadonlyMap<string, number>) {
-  const written = (language: Language) => total.get(countsAs(language)) ?? 0
-  const most = languages.reduce((a, b) => (written(b) > written(a) ? b : a))
-  return written(most) > 0 ? most : usual
+  const bytesIn = (language: Language) => total.get(countsAs(language)) ?? 0
+  const most = languages.reduce((a, b) => (bytesIn(b) > bytesIn(a) ? b : a))
+  return bytesIn(most) > 0 ? most : usual
 }
 
-/** Dialects count for the language they belong to. */
+/** Dialects count as the language that they belong to. */
 function countsAs(language: Language): string {
   return language.group ?? language.name
 }

@@ -1,26 +1,26 @@
-interface Known {
+interface KnownLicense {
   id: string
   words: ReadonlySet<string>
 }
 
-/** Below this a text is another licence, or none; measured on the licence files of some hundred published packages. */
-const ALIKE = 0.92
+/** The least similarity of a known licence, measured on the licence files of a few hundred published packages. */
+const MIN_SIMILARITY = 0.92
 
-/** A file that says only `see the README` has too few words to be compared. */
-const FEWEST_WORDS = 20
+/** A file such as `see the README` has too few words to compare. */
+const MIN_WORDS = 20
 
-let knownLicenses: Promise<readonly Known[]> | undefined
+let knownLicenses: Promise<readonly KnownLicense[]> | undefined
 
-/** The SPDX id of the licence that a text is, by the share of words it has in common with each known one. */
+/** Returns the SPDX id of the licence that shares most words with the text; null where none is similar enough. */
 export async function recogniseLicense(text: string): Promise<string | null> {
-  const words = errorText(text)
-  if (words.size < FEWEST_WORDS) return null
+  const words = distinctWords(text)
+  if (words.size < MIN_WORDS) return null
   knownLicenses ??= loadLicenses()
   let best: string | null = null
-  let bestScore = ALIKE
-  // In order of preference, so that the first of several equals stays.
+  let bestScore = MIN_SIMILARITY
+  // The known licences are in order of preference: the first of equals wins.
   for (const known of await knownLicenses) {
-    const score = likeness(words, known.words, bestScore)
+    const score = similarity(words, known.words, bestScore)
     if (score > bestScore) {
       best = known.id
       bestScore = score
@@ -29,24 +29,24 @@ export async function recogniseLicense(text: string): Promise<string | null> {
   return best
 }
 
-/** The texts are megabytes and most processes never meet a licence, so they are loaded when the first one is met. */
-async function loadLicenses(): Promise<Known[]> {
+/** The texts take megabytes of memory and most processes never need them, so they are loaded on first use. */
+async function loadLicenses(): Promise<KnownLicense[]> {
   const { default: licenses } = await import('spdx-license-list/full.js')
   const ids = Object.keys(licenses).filter((id) => plainId(id) === id || !(plainId(id) in licenses))
-  // Of ids with the same words the shortest is the usual one: MPL-2.0 before MPL-2.0-no-copyleft-exception.
+  // Of ids with the same text the shortest is the usual one: MPL-2.0 before MPL-2.0-no-copyleft-exception.
   ids.sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
   return ids.flatMap((id) =>
-    formsOf(licenses[id]!.licenseText).map((form) => ({ id, words: errorText(form) })),
+    variantsOf(licenses[id]!.licenseText).map((variant) => ({ id, words: distinctWords(variant) })),
   )
 }
 
-/** GitHub's API says GPL-3.0 where SPDX, since 2018, has -only and -or-later, whose texts are one and the same. */
+/** GitHub's API uses GPL-3.0 where SPDX, since 2018, has -only and -or-later, which share one text. */
 function plainId(id: string): string {
   return id.replace(/(?:-only|-or-later|\+)$/, '')
 }
 
-/** Many files leave out what follows the terms: how to apply them, or the GPL that the LGPL builds on. */
-function formsOf(text: string): string[] {
+/** Many licence files omit what follows the terms: how to apply them, or the GPL that the LGPL extends. */
+function variantsOf(text: string): string[] {
   const [terms, ...appendix] = text.split(/^\s*END OF TERMS AND CONDITIONS/m)
   const [lesser, ...gpl] = text.split(/^GNU GENERAL PUBLIC LICENSE\s+Version 3/m)
   return [
@@ -56,8 +56,8 @@ function formsOf(text: string): string[] {
   ]
 }
 
-/** Without what differs from one project to the next: who holds the rights and since when, links, remarks in Markdown. */
-function errorText(text: string): Set<string> {
+/** Leaves out what differs between projects: the copyright holder and year, links, and comments in Markdown. */
+function distinctWords(text: string): Set<string> {
   const terms = text
     .toLowerCase()
     .replace(/<!--.{0,400}?-->/gs, ' ')
@@ -70,8 +70,8 @@ function namesHolder(line: string): boolean {
   return /\bcopyright\b/.test(line) && /\(c\)|©|\d{4}|<year>/.test(line)
 }
 
-/** Sørensen–Dice; sets whose sizes alone keep them from reaching `atLeast` are not compared. */
-function likeness(a: ReadonlySet<string>, b: ReadonlySet<string>, atLeast: number): number {
+/** Sørensen–Dice coefficient; returns 0 early where the sizes of the sets alone keep it at or below `atLeast`. */
+function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>, atLeast: number): number {
   const total = a.size + b.size
   if (2 * Math.min(a.size, b.size) <= atLeast * total) return 0
   return (2 * a.intersection(b).size) / total

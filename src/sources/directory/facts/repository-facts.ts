@@ -4,36 +4,36 @@ import type { Git } from '../../../git/git.ts'
 import { ifExists } from '../../../lib/errno.ts'
 import { oneLine } from '../../../lib/one-line.ts'
 import { publicUrl, webPage } from '../../../lib/public-url.ts'
-import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
+import { describedBy, MAX_DESCRIPTION_BYTES } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { readSmallFile } from '../files/own-file.ts'
+import { readFileStart } from '../files/regular-file.ts'
 import {
   flag,
-  includesOthers,
+  hasIncludes,
+  readConfigWithIncludes,
   readSettings,
   type Settings,
   setting,
-  tryIncludes,
 } from '../files/repository-settings.ts'
 import {
   COMMON_DIR,
-  FILES_OF_GIT,
-  FOLDERS_OF_GIT,
-  OF_ANOTHER,
+  GIT_FILES,
+  GIT_FOLDERS,
+  IS_WORKTREE,
+  refuseSpecialFile,
   refuseSpecialFiles,
-  refuseSpecialSeen,
 } from '../files/special-files.ts'
-import { inTurns, statsBelow, statsOf } from '../files/sync-fs.ts'
+import { forEachYielding, statExisting, walkStats } from '../files/sync-fs.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
 import type { Directories } from './repository-stamp.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
-/** What holds facts besides refs and objects. */
+/** The files that hold facts besides refs and objects; their times count for `updatedAt`. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 
-/** No git process for an ordinary repository, one where its files are unusual, and one for each question where all is. */
+/** Reads the facts of a repository: from its files where they are ordinary, otherwise with git. */
 export async function readRepositoryFacts(
   git: Git,
   { dir, wikiDir }: Directories,
@@ -43,32 +43,32 @@ export async function readRepositoryFacts(
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
-  const sizeKib = await measureOwnFiles(dir)
-  // An ordinary repository needs no git that would notice.
+  const sizeKib = await measureSize(dir)
   signal?.throwIfAborted()
   const settings = await readSettings(git, dir, signal)
   const beforeGit = () => refuseSpecialFiles({ dir }, { git, signal })
-  if (includesOthers(settings)) {
+  if (hasIncludes(settings)) {
     await beforeGit()
-    await tryIncludes(git, dir, signal)
+    // Facts do not follow includes, but git fails on this repository if it cannot read them.
+    await readConfigWithIncludes(join(dir, 'config'), { git, signal })
   }
   const stated = statedFacts(settings)
   const wanted = {
-    birthday: known === undefined,
-    // Where one of the two was stated, what is known may be what was stated.
+    oldestCommit: known === undefined,
+    // Where one of language and licence was stated, the known ones may be the stated ones.
     isTreeWanted: (head: string) =>
-      !isTold(stated) && (isHalfTold(stated) || known?.headCommit !== head),
+      !areBothStated(stated) && (isEitherStated(stated) || known?.headCommit !== head),
   }
-  let looked = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
-  if (!looked) {
+  let facts = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
+  if (!facts) {
     await beforeGit()
-    looked = await readFactsWithGit(git, call, wanted)
+    facts = await readFactsWithGit(git, call, wanted)
   }
-  const { refs } = looked
+  const { refs } = facts
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
-  const createdAt = known?.createdAt ?? looked.oldest ?? birth
+  const createdAt = known?.createdAt ?? facts.oldest ?? birth
   const pushedAt = refs.newest ?? createdAt
-  const files = await statsOf(FACT_FILES.map((name) => join(dir, name)))
+  const files = await statExisting(FACT_FILES.map((name) => join(dir, name)))
 
   return {
     description: await readDescription(dir, settings),
@@ -79,7 +79,7 @@ export async function readRepositoryFacts(
     createdAt,
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
-    ...treeFacts(looked, stated, known),
+    ...treeFacts(facts, stated, known),
     ...USUAL_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
@@ -88,17 +88,16 @@ export async function readRepositoryFacts(
   }
 }
 
-/** What gitweb and cgit show: the file, unless it is as `git init` left it, else `gitweb.description`. */
+/** Returns what gitweb and cgit show: the file `description`, unless it is git's default, otherwise `gitweb.description`. */
 async function readDescription(dir: string, settings: Settings): Promise<string> {
-  const read = readSmallFile(join(dir, 'description'), LONGEST_DESCRIPTION)
-  // There may be none, or a link, which could lead to any file of this machine, or no file at all.
+  const read = readFileStart(join(dir, 'description'), MAX_DESCRIPTION_BYTES)
+  // A link could show any file of this machine; it counts as no description, and so does a directory.
   const file = await ifExists(read, 'ENOENT', 'ELOOP', 'EISDIR')
   return (file && describedBy(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
 
-/** Both facts that a tree tells were stated: no need to read it. */
-const isTold = ({ language, license }: StatedFacts): boolean => Boolean(language && license)
-const isHalfTold = ({ language, license }: StatedFacts): boolean => Boolean(language || license)
+const areBothStated = ({ language, license }: StatedFacts) => Boolean(language && license)
+const isEitherStated = ({ language, license }: StatedFacts) => Boolean(language || license)
 
 function treeFacts(
   { refs, tree }: GitFacts,
@@ -106,13 +105,13 @@ function treeFacts(
   known?: KnownFacts,
 ): Pick<SourceFacts, 'headCommit' | 'language' | 'license'> {
   const nothing = { headCommit: null, language: null, license: null }
-  if (refs.headCommit === null || isTold(stated)) return nothing
-  if (isHalfTold(stated)) return { ...nothing, ...tree }
+  if (refs.headCommit === null || areBothStated(stated)) return nothing
+  if (isEitherStated(stated)) return { ...nothing, ...tree }
   const { language, license } = tree ?? known ?? nothing
   return { headCommit: refs.headCommit, language, license }
 }
 
-/** What it refuses of every push, whoever makes it. */
+/** Returns which pushes the repository's config refuses for everybody. */
 function denialsOf(settings: Settings): Pick<SourceFacts, 'denies'> {
   const denies: SourceFacts['denies'] = []
   if (flag(settings, 'receive.denynonfastforwards') === true) denies.push('nonFastForwards')
@@ -120,7 +119,7 @@ function denialsOf(settings: Settings): Pick<SourceFacts, 'denies'> {
   return denies.length > 0 ? { denies } : {}
 }
 
-/** A remote that is fetched from as a mirror; one that is only pushed to is a mirror of this repository instead. */
+/** Returns the URL of a remote that is fetched as a mirror. A remote without `fetch` is pushed to: it mirrors this repository. */
 function mirrorOf(settings: Settings): string | null {
   for (const key of settings.keys()) {
     const remote = /^(remote\..+)\.mirror$/s.exec(key)?.[1]
@@ -131,23 +130,23 @@ function mirrorOf(settings: Settings): string | null {
   return null
 }
 
-/** What counts as the size of a repository: it is as large on any disk, and an empty one has no size. */
-const MEASURED = ['objects', 'lfs']
+/** Their size is the same on any disk, and 0 for an empty repository. */
+const MEASURED_FOLDERS = ['objects', 'lfs']
 
-/** The bytes of objects and of large files, in KiB. What can be exported from no repository is refused on the way. */
-async function measureOwnFiles(dir: string): Promise<number> {
+/** Returns the size of objects and LFS objects in KiB. Throws Unreadable for special files, which no repository may have. */
+async function measureSize(dir: string): Promise<number> {
   let bytes = 0n
-  for (const part of MEASURED)
-    await inTurns(statsBelow(join(dir, part)), (seen) => {
-      refuseSpecialSeen(dir, seen)
-      if (seen.stats.isFile()) bytes += seen.stats.size
+  for (const folder of MEASURED_FOLDERS)
+    await forEachYielding(walkStats(join(dir, folder)), (file) => {
+      refuseSpecialFile(dir, file)
+      if (file.stats.isFile()) bytes += file.stats.size
     })
-  for (const part of FOLDERS_OF_GIT)
-    await inTurns(statsBelow(join(dir, part)), (seen) => refuseSpecialSeen(dir, seen))
-  const files = [...FILES_OF_GIT, COMMON_DIR].map((name) => join(dir, name))
-  for (const seen of await statsOf(files)) {
-    if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
-    refuseSpecialSeen(dir, seen)
+  for (const folder of GIT_FOLDERS)
+    await forEachYielding(walkStats(join(dir, folder)), (file) => refuseSpecialFile(dir, file))
+  const paths = [...GIT_FILES, COMMON_DIR].map((name) => join(dir, name))
+  for (const file of await statExisting(paths)) {
+    if (file.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(IS_WORKTREE)
+    refuseSpecialFile(dir, file)
   }
   return Number((bytes + 1023n) / 1024n)
 }

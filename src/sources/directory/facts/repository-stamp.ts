@@ -1,15 +1,21 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../files/sync-fs.ts'
+import {
+  type FileStats,
+  forEachYielding,
+  readNames,
+  statExisting,
+  walkStats,
+} from '../files/sync-fs.ts'
 
-/** Of a repository, and of its wiki; null when it has none. */
+/** The directories of a repository and of its wiki; null where it has no wiki. */
 export interface Directories {
   dir: string
   wikiDir: string | null
 }
 
-/** Besides loose refs and the directories of loose objects: all that facts are read from, and what a repack touches. */
+/** All files that facts are read from or that a repack changes, besides loose refs and the directories of loose objects. */
 const WATCHED = [
   'HEAD',
   'config',
@@ -22,38 +28,40 @@ const WATCHED = [
   'reftable/tables.list',
 ]
 
-/** Raise it when more is read out of the same files: then every repository is read again, once. */
-const FACTS_EDITION = 2
+/** Raise it when more facts are read from the same files: then every repository is read again, once. */
+const FACTS_VERSION = 2
 
-/** File systems stamp files by a clock that ticks every few milliseconds. */
-const TICKS_PASSED_MS = 20
+/** Longer than a tick of the clock from which file systems take timestamps. */
+const CLOCK_TICK_MS = 20
 
 /**
- * Differs whenever a push, an edit, a repack or a gc has changed the repository, and is made by lstat alone. A file that
- * was written this very instant could be written again without its times telling, so that instant is waited out.
+ * Returns a text that changes with every push, edit, repack or gc of the repository; takes only lstat calls. A file that was just
+ * written can be written again without a new timestamp, so this waits until the clock has ticked.
  */
 export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
-  let seen = await watched(dir)
-  if (newestOf(seen) > Date.now() - TICKS_PASSED_MS) {
-    await pause(TICKS_PASSED_MS)
-    seen = await watched(dir)
+  let files = await readWatched(dir)
+  if (newestOf(files) > Date.now() - CLOCK_TICK_MS) {
+    await pause(CLOCK_TICK_MS)
+    files = await readWatched(dir)
   }
-  let text = `${FACTS_EDITION} ${wikiDir === null ? 'no wiki' : 'wiki'}`
-  for (const { path, stats } of seen) {
+  let text = `${FACTS_VERSION} ${wikiDir === null ? 'no wiki' : 'wiki'}`
+  for (const { path, stats } of files) {
     const { mtimeNs, ctimeNs, size, ino } = stats
     text += `\n${path.slice(dir.length)} ${mtimeNs} ${ctimeNs} ${size} ${ino}`
   }
   return hash('sha256', text, 'base64url')
 }
 
-async function watched(dir: string): Promise<Seen[]> {
-  const fanOut = (await namesIn(join(dir, 'objects'))).filter((name) => /^[0-9a-f]{2}$/.test(name))
+async function readWatched(dir: string): Promise<FileStats[]> {
+  const fanOut = (await readNames(join(dir, 'objects'))).filter((name) =>
+    /^[0-9a-f]{2}$/.test(name),
+  )
   const named = [...WATCHED, ...fanOut.sort().map((name) => `objects/${name}`)]
-  const refs: Seen[] = []
-  await inTurns(statsBelow(join(dir, 'refs')), (seen) => refs.push(seen))
-  return [...(await statsOf(named.map((name) => join(dir, name)))), ...refs]
+  const refs: FileStats[] = []
+  await forEachYielding(walkStats(join(dir, 'refs')), (file) => refs.push(file))
+  return [...(await statExisting(named.map((name) => join(dir, name)))), ...refs]
 }
 
-function newestOf(seen: readonly Seen[]): number {
-  return seen.reduce((newest, { stats }) => Math.max(newest, Number(stats.ctimeMs)), 0)
+function newestOf(files: readonly FileStats[]): number {
+  return files.reduce((newest, { stats }) => Math.max(newest, Number(stats.ctimeMs)), 0)
 }

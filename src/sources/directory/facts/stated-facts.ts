@@ -2,7 +2,7 @@ import { isFullName, isName } from '../../../lib/names.ts'
 import { oneLine } from '../../../lib/one-line.ts'
 import { webPage } from '../../../lib/public-url.ts'
 import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
-import { everySetting, flag, type Settings, setting } from '../files/repository-settings.ts'
+import { flag, type Settings, setting, settingValues } from '../files/repository-settings.ts'
 
 const FLAGS = [
   'archived',
@@ -19,23 +19,24 @@ const FLAGS = [
   'deleteBranchOnMerge',
 ] as const
 
-const IMPORTERS_TAKE_FOR_ON = ['hasIssues', 'hasDownloads'] as const
+/** Importers assume that a repository has these. */
+const ASSUMED_BY_IMPORTERS = ['hasIssues', 'hasDownloads'] as const
 
-/** What git has no place for is always there, if only as nothing; the rest only where it was said. */
+/** The facts that only this section can state are always present, possibly empty; the others only where they are stated. */
 export type StatedFacts = Partial<SourceFacts> &
   Pick<SourceFacts, 'topics' | 'templateRepository' | 'forkOf' | 'collaborators'>
 
 /**
- * What the operator says in the `[godwit]` section of the repository's config. A value that means nothing is as if it
- * had not been written, but for `private`: in doubt a repository is private.
+ * Returns what the operator states in the `[godwit]` section of the repository's config. Invalid values are ignored, except for
+ * `private`: a repository with an invalid value is private.
  */
 export function statedFacts(settings: Settings): StatedFacts {
   const text = (name: string) => setting(settings, `godwit.${name}`)
   const stated: StatedFacts = {
-    topics: topics(everySetting(settings, 'godwit.topic')),
+    topics: topics(settingValues(settings, 'godwit.topic')),
     templateRepository: fullName(text('templaterepository')),
     forkOf: fullName(text('forkof')),
-    collaborators: collaborators(everySetting(settings, 'godwit.collaborator')),
+    collaborators: collaborators(settingValues(settings, 'godwit.collaborator')),
   }
   const description = text('description')
   if (description !== undefined) stated.description = oneLine(description)
@@ -49,10 +50,10 @@ export function statedFacts(settings: Settings): StatedFacts {
   const isPrivate = flag(settings, 'godwit.private')
   if (isPrivate !== undefined) stated.private = isPrivate !== false
   for (const name of FLAGS) {
-    const on = flag(settings, `godwit.${name.toLowerCase()}`)
-    if (typeof on === 'boolean') stated[name] = on
+    const value = flag(settings, `godwit.${name.toLowerCase()}`)
+    if (typeof value === 'boolean') stated[name] = value
   }
-  const turnedOff = IMPORTERS_TAKE_FOR_ON.filter((name) => stated[name] === false)
+  const turnedOff = ASSUMED_BY_IMPORTERS.filter((name) => stated[name] === false)
   if (turnedOff.length > 0) stated.turnedOff = turnedOff
   return stated
 }
@@ -67,12 +68,12 @@ function fullName(value: string | undefined): string | null {
   return isFullName(name) ? name : null
 }
 
-/** `login:permission`; of two that name one person the later counts. */
+/** Each value is `login:permission`; the last one for a login counts. */
 function collaborators(values: readonly string[]): Collaborator[] {
   const byLogin = new Map<string, Collaborator>()
   for (const value of values) {
-    const [login = '', said, ...more] = value.split(':').map((part) => part.trim())
-    const permission = PERMISSIONS.find((each) => each === said)
+    const [login = '', level, ...more] = value.split(':').map((part) => part.trim())
+    const permission = PERMISSIONS.find((each) => each === level)
     if (more.length > 0 || !isName(login) || !permission) continue
     byLogin.set(login.toLowerCase(), { login, permission })
   }

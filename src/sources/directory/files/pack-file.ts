@@ -1,24 +1,26 @@
-import { NeedsGit } from './object-reader.ts'
-import type { OwnFile } from './own-file.ts'
+import { constants, inflateSync } from 'node:zlib'
 import {
-  allowed,
-  type Budget,
-  beginningOf,
-  distanceIn,
-  headIn,
-  inflated,
-  lengthMadeBy,
-  patched,
-} from './pack-entry.ts'
+  BadIndex,
+  INDEX_HEAD_BYTES,
+  type IndexLayout,
+  indexLayout,
+  LARGE_OFFSET_BYTES,
+  largeOffsetPosition,
+  readLargeOffset,
+} from './pack-index.ts'
+import type { RegularFile } from './regular-file.ts'
+import { NeedsGit } from './repository-errors.ts'
 
-const MAGIC = 0xff744f63
-const TABLE = 8 + 256 * 4
-/** Of the names that begin alike: a larger pack is left to git. */
-const LONGEST_BUCKET = 1024 * 1024
-const LARGE_OFFSET = 0x80000000
-const LONGEST_CHAIN = 500
-/** Of an entry: its kind, its size, and where its base is. */
-const LONGEST_HEAD = 64
+/** How many bytes may still be inflated: a few small deltas can stand for very many bytes. */
+export interface Budget {
+  bytes: number
+}
+
+/** Names that begin with the same byte are read at once; git reads larger packs. */
+const MAX_NAMES_BYTES = 1024 * 1024
+const MAX_DELTA_CHAIN = 500
+/** The header of an entry: its kind, its size, and the position or name of its delta base. */
+const MAX_HEADER_BYTES = 64
 
 const TYPES = [undefined, 'commit', 'tree', 'blob', 'tag']
 const OFFSET_DELTA = 6
@@ -26,99 +28,206 @@ const NAMED_DELTA = 7
 
 interface Entry {
   kind: number
-  /** Of what is packed: a delta's own, not that of what it makes. */
+  /** The inflated size: of a delta, that of the delta itself. */
   size: number
-  /** Where the packed bytes begin. */
-  at: number
-  /** Where the base of a delta begins. */
+  /** The position of the deflated bytes. */
+  start: number
+  /** The position of a delta's base. */
   base: number | undefined
 }
 
-/** One pack and its index, of which no more is read than leads to an object. */
+/** A pack and its index, of which only the parts are read that lead to a requested object. Every method throws NeedsGit. */
 export class PackFile {
-  readonly #index: OwnFile
-  readonly #pack: OwnFile
-  /** Of an object's name, in bytes. */
+  readonly #index: RegularFile
+  readonly #pack: RegularFile
+  /** The length of an object name in bytes. */
   readonly #width: number
-  readonly #table: Buffer
+  readonly #head: Buffer
+  readonly #layout: IndexLayout
 
-  constructor(index: OwnFile, pack: OwnFile, width: number) {
+  constructor(index: RegularFile, pack: RegularFile, width: number) {
     this.#index = index
     this.#pack = pack
     this.#width = width
-    const table = index.read(0, TABLE)
-    if (table.length < TABLE || table.readUInt32BE(0) !== MAGIC || table.readUInt32BE(4) !== 2)
-      throw new NeedsGit('an index of another version')
-    this.#table = table
+    this.#head = index.read(0, INDEX_HEAD_BYTES)
+    this.#layout = orNeedsGit(() => indexLayout(this.#head, index.size, width))
   }
 
-  /** Where an object begins; undefined where it is not in this pack. */
+  /** Returns the position of an object in the pack; undefined where the pack does not have it. */
   find(oid: Buffer): number | undefined {
-    const [from, to] = [this.#below(oid[0]!), this.#below(oid[0]! + 1)]
-    const length = (to - from) * this.#width
-    if (length < 0 || length > LONGEST_BUCKET) throw new NeedsGit('a very large pack')
-    const names = this.#index.read(TABLE + from * this.#width, length)
-    for (let at = names.indexOf(oid); at !== -1; at = names.indexOf(oid, at + 1))
-      if (at % this.#width === 0) return this.#offsetOf(from + at / this.#width)
+    const { names, nameStep } = this.#layout
+    const [from, to] = [this.#namesBelow(oid[0]!), this.#namesBelow(oid[0]! + 1)]
+    const length = (to - from) * nameStep
+    if (length < 0 || length > MAX_NAMES_BYTES) throw new NeedsGit('a very large pack')
+    const found = this.#index.read(names + from * nameStep, length)
+    for (let at = found.indexOf(oid); at !== -1; at = found.indexOf(oid, at + 1))
+      if (at % nameStep === 0) return this.#offsetOf(from + at / nameStep)
     return undefined
   }
 
+  /** Returns the size of the object at `offset`. */
   size(offset: number): number {
-    const { base, size, at } = this.#entryAt(offset)
-    return base === undefined ? size : lengthMadeBy(beginningOf(this.#pack.read(at, LONGEST_HEAD)))
+    const { base, size, start } = this.#entryAt(offset)
+    if (base === undefined) return size
+    return deltaResultLength(inflateStart(this.#pack.read(start, MAX_HEADER_BYTES)))
   }
 
   read(offset: number, budget: Budget): { type: string; bytes: Buffer } {
     const deltas: Buffer[] = []
-    for (let at = offset; deltas.length < LONGEST_CHAIN; ) {
-      const entry = this.#entryAt(at)
-      const bytes = this.#unpack(entry, budget)
+    for (let position = offset; deltas.length < MAX_DELTA_CHAIN; ) {
+      const entry = this.#entryAt(position)
+      const bytes = this.#inflate(entry, budget)
       if (entry.base === undefined) {
-        const whole = deltas.reduceRight((base, delta) => patched(base, delta, budget), bytes)
-        return { type: typeOf(entry), bytes: whole }
+        const type = TYPES[entry.kind]
+        if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
+        const object = deltas.reduceRight((base, delta) => applyDelta(base, delta, budget), bytes)
+        return { type, bytes: object }
       }
       deltas.push(bytes)
-      at = entry.base
+      position = entry.base
     }
-    throw new NeedsGit('very many deltas of each other')
+    throw new NeedsGit('a very long chain of deltas')
   }
 
-  /** How many names begin with a lower byte. */
-  #below(byte: number): number {
-    return byte === 0 ? 0 : this.#table.readUInt32BE(4 + byte * 4)
+  /** Returns how many names begin with a lower byte. */
+  #namesBelow(byte: number): number {
+    return byte === 0 ? 0 : this.#head.readUInt32BE(this.#layout.fanout + (byte - 1) * 4)
   }
 
-  /** Names, then CRCs, then offsets. */
-  #offsetOf(position: number): number {
-    const start = TABLE + this.#below(256) * (this.#width + 4)
-    const bytes = this.#index.read(start + position * 4, 4)
-    const offset = bytes.length < 4 ? LARGE_OFFSET : bytes.readUInt32BE(0)
-    if (offset >= LARGE_OFFSET) throw new NeedsGit('a very large pack')
-    return offset
+  #offsetOf(index: number): number {
+    const { offsets, offsetStep, largeOffsets } = this.#layout
+    const bytes = this.#index.read(offsets + index * offsetStep, 4)
+    if (bytes.length < 4) throw new NeedsGit('a truncated index')
+    const offset = bytes.readUInt32BE(0)
+    const position = largeOffsetPosition(this.#layout, offset)
+    if (position === undefined) return offset
+    const large = this.#index.read(largeOffsets + position, LARGE_OFFSET_BYTES)
+    return orNeedsGit(() => readLargeOffset(large, 0))
   }
 
   #entryAt(offset: number): Entry {
-    const bytes = this.#pack.read(offset, LONGEST_HEAD)
-    const [{ kind, size }, end] = headIn(bytes)
+    const bytes = this.#pack.read(offset, MAX_HEADER_BYTES)
+    const [{ kind, size }, end] = entryHeader(bytes)
     if (kind === OFFSET_DELTA) {
-      const [distance, after] = distanceIn(bytes, end)
-      return { kind, size, at: offset + after, base: offset - distance }
+      const [distance, after] = baseDistance(bytes, end)
+      return { kind, size, start: offset + after, base: offset - distance }
     }
-    if (kind !== NAMED_DELTA) return { kind, size, at: offset + end, base: undefined }
+    if (kind !== NAMED_DELTA) return { kind, size, start: offset + end, base: undefined }
     const base = this.find(bytes.subarray(end, end + this.#width))
-    if (base === undefined) throw new NeedsGit('a delta of what is elsewhere')
-    return { kind, size, at: offset + end + this.#width, base }
+    if (base === undefined) throw new NeedsGit('a delta whose base is in another file')
+    return { kind, size, start: offset + end + this.#width, base }
   }
 
-  #unpack({ at, size }: Entry, budget: Budget): Buffer {
-    // Deflate makes nothing longer than this.
-    const longest = allowed(size, budget) + Math.ceil(size / 1000) + LONGEST_HEAD
-    return inflated(this.#pack.read(at, longest), size)
+  #inflate({ start, size }: Entry, budget: Budget): Buffer {
+    // Deflate never makes its input longer than this.
+    const maxLength = spend(size, budget) + Math.ceil(size / 1000) + MAX_HEADER_BYTES
+    return inflate(this.#pack.read(start, maxLength), size)
   }
 }
 
-function typeOf({ kind }: Entry): string {
-  const type = TYPES[kind]
-  if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
-  return type
+function orNeedsGit<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof BadIndex ? new NeedsGit(error.message, { cause: error }) : error
+  }
+}
+
+/** Takes the bytes off the budget and returns their number; throws NeedsGit where it is used up. */
+export function spend(bytes: number, budget: Budget): number {
+  budget.bytes -= bytes
+  if (!(budget.bytes >= 0)) throw new NeedsGit('very large objects')
+  return bytes
+}
+
+/** Inflates exactly `size` bytes; other bytes may follow the deflated ones. */
+export function inflate(deflated: Buffer, size: number): Buffer {
+  // With a larger buffer than needed, zlib stops at the end of the stream and ignores what follows.
+  const capacity = size + 64
+  const bytes = inflateSync(deflated, { chunkSize: capacity, maxOutputLength: capacity })
+  if (bytes.length !== size) throw new NeedsGit('an object of another size')
+  return bytes
+}
+
+/** Inflates what the beginning of a deflated stream holds. */
+export function inflateStart(deflated: Buffer): Buffer {
+  return inflateSync(deflated, { finishFlush: constants.Z_SYNC_FLUSH })
+}
+
+type Parsed<T> = [value: T, end: number]
+
+/** Parses the kind and the size of an entry: three bits, and a number in groups of seven bits, the lowest first. */
+function entryHeader(bytes: Buffer): Parsed<{ kind: number; size: number }> {
+  const first = byteAt(bytes, 0)
+  let size = first & 15
+  let end = 1
+  for (let scale = 16; byteAt(bytes, end - 1) & 128; scale *= 128)
+    size += (byteAt(bytes, end++) & 127) * scale
+  return [{ kind: (first >> 4) & 7, size }, end]
+}
+
+/** Parses how far before a delta its base begins: groups of seven bits, the highest first, each but the last one less. */
+function baseDistance(bytes: Buffer, start: number): Parsed<number> {
+  let end = start
+  let distance = byteAt(bytes, end) & 127
+  while (byteAt(bytes, end++) & 128) distance = (distance + 1) * 128 + (byteAt(bytes, end) & 127)
+  return [distance, end]
+}
+
+/** Parses a length in a delta: groups of seven bits, the lowest first. */
+function deltaLength(bytes: Buffer, start: number): Parsed<number> {
+  let end = start
+  let length = byteAt(bytes, end) & 127
+  for (let scale = 128; byteAt(bytes, end++) & 128; scale *= 128)
+    length += (byteAt(bytes, end) & 127) * scale
+  return [length, end]
+}
+
+function deltaResultLength(delta: Buffer): number {
+  const [, end] = deltaLength(delta, 0)
+  return deltaLength(delta, end)[0]
+}
+
+/** A delta is a list of commands: each copies bytes of the base, or of the delta itself. */
+function applyDelta(base: Buffer, delta: Buffer, budget: Budget): Buffer {
+  const [baseLength, afterBase] = deltaLength(delta, 0)
+  const [length, start] = deltaLength(delta, afterBase)
+  if (baseLength !== base.length) throw new NeedsGit('a delta of another base')
+  const result = Buffer.allocUnsafe(spend(length, budget))
+  let filled = 0
+  for (let at = start; at < delta.length; ) {
+    const command = delta[at++]!
+    const [from, begin, size, next] =
+      command & 128 ? copyCommand(base, delta, at, command) : addCommand(delta, at, command)
+    if (begin + size > from.length || filled + size > length)
+      throw new NeedsGit('a delta that copies beyond the end')
+    from.copy(result, filled, begin, begin + size)
+    filled += size
+    at = next
+  }
+  if (filled !== length) throw new NeedsGit('a truncated delta')
+  return result
+}
+
+type Copy = [from: Buffer, begin: number, size: number, next: number]
+
+/** Four bits of the command say which bytes of the offset follow, three which bytes of the size. */
+function copyCommand(base: Buffer, delta: Buffer, start: number, command: number): Copy {
+  let at = start
+  const number = (bits: readonly number[]) =>
+    bits.reduce((sum, bit, n) => (command & bit ? sum + byteAt(delta, at++) * 256 ** n : sum), 0)
+  const begin = number([1, 2, 4, 8])
+  const size = number([16, 32, 64]) || 0x10000
+  return [base, begin, size, at]
+}
+
+function addCommand(delta: Buffer, at: number, size: number): Copy {
+  if (size === 0) throw new NeedsGit('an unknown command in a delta')
+  return [delta, at, size, at + size]
+}
+
+function byteAt(bytes: Buffer, at: number): number {
+  const byte = bytes[at]
+  if (byte === undefined) throw new NeedsGit('a truncated pack')
+  return byte
 }

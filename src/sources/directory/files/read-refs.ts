@@ -2,47 +2,47 @@ import type { Dirent } from 'node:fs'
 import { ifExists } from '../../../lib/errno.ts'
 import { type Refs, readable } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
-import { readText } from './read-text.ts'
+import { type NamedDirectory, readText } from './regular-file.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
-import { byteEntriesIn, linkTarget, lstatIfThere } from './sync-fs.ts'
+import { lstatIfExists, readByteEntries, readLink } from './sync-fs.ts'
 
-type Place = Pick<BareRepository, 'dir' | 'name'>
 type Pointer = Refs['head']
 
 /**
- * Reads the files themselves: `git for-each-ref` leaves out, with exit code 0, every ref that a crash has emptied.
- * Loose refs come before packed-refs, as in git: pack-refs writes the packed file before it removes the loose one, and
- * deletion rewrites the packed file first, so a ref on its way from one to the other is always seen.
+ * Reads HEAD and all refs from their files: `git for-each-ref` omits, with exit code 0, refs that a crash has emptied, and starting git
+ * costs more than reading. Throws Damaged for a file that is not a ref. Loose refs are read before packed-refs, as git does:
+ * `pack-refs` writes the packed file before it removes a loose one, and a deletion rewrites the packed file first, so a ref that
+ * moves from one to the other is always found.
  */
 export async function readRefs(repository: BareRepository): Promise<Refs> {
   const head = await readPointer(repository, 'HEAD', true)
   if (!head) throw new Damaged(repository.name, 'HEAD is missing')
-  const loose = await readLoose(repository)
-  const all = new Map<string, Pointer>([...(await readPacked(repository)), ...loose])
+  const loose = await readLooseRefs(repository)
+  const all = new Map<string, Pointer>([...(await readPackedRefs(repository)), ...loose])
   const names = [...all.keys()].sort()
   return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
 }
 
 /**
- * Throws Unsupported where git would read a ref from elsewhere, or wait for ever: a link could lead to the refs of somebody
- * else, and a pipe has no end.
+ * Throws Unsupported where git would read a ref from outside the repository, or wait forever: a link can lead to the refs of another
+ * owner, and a pipe has no end.
  */
-export async function refuseForeignRefs(repository: Place): Promise<void> {
-  const files = [{ name: 'HEAD', entry: await lstatIfThere(`${repository.dir}/HEAD`) }]
-  for (const { name, entry } of [...files, ...(await looseFiles(repository))]) {
-    if (entry?.isSymbolicLink()) await symbolicLink(repository, name)
+export async function refuseExternalRefs(repository: NamedDirectory): Promise<void> {
+  const files = [{ name: 'HEAD', entry: await lstatIfExists(`${repository.dir}/HEAD`) }]
+  for (const { name, entry } of [...files, ...(await listLooseRefs(repository))]) {
+    if (entry?.isSymbolicLink()) await readSymbolicLink(repository, name)
     else if (entry && !entry.isFile())
       throw new Unsupported(repository.name, `${readable(name)} is not a file of its own`)
   }
 }
 
-/** Every object that a ref or a detached HEAD names, once. */
+/** Returns the objects that refs or a detached HEAD name, without duplicates. */
 export function tipsOf({ head, refs }: Refs): string[] {
   const oids = [head, ...refs].flatMap((pointer) => ('oid' in pointer ? [pointer.oid] : []))
   return [...new Set(oids)].sort()
 }
 
-/** Of every branch and tag, once. */
+/** Returns the objects that branches and tags name, without duplicates. */
 export function headsOf({ refs }: Refs): string[] {
   const heads = refs.flatMap((ref) =>
     'oid' in ref && /^refs\/(heads|tags)\//.test(ref.name) ? [ref.oid] : [],
@@ -50,20 +50,20 @@ export function headsOf({ refs }: Refs): string[] {
   return [...new Set(heads)].sort()
 }
 
-async function readLoose(repository: BareRepository): Promise<Map<string, Pointer>> {
+async function readLooseRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
   const loose = new Map<string, Pointer>()
-  for (const { name, entry } of await looseFiles(repository)) {
+  for (const { name, entry } of await listLooseRefs(repository)) {
     const pointer = await unlessGone(readPointer(repository, name, entry.isSymbolicLink()))
     if (pointer) loose.set(name, pointer)
   }
   return loose
 }
 
-async function looseFiles(repository: Place) {
+async function listLooseRefs(repository: NamedDirectory) {
   const files: { name: string; entry: Dirent<Buffer> }[] = []
   const folders = ['refs']
   for (const folder of folders) {
-    for (const entry of await inFolder(repository, folder)) {
+    for (const entry of await readFolder(repository, folder)) {
       const name = `${folder}/${entry.name.toString('latin1')}`
       if (entry.isDirectory()) folders.push(name)
       else if (isRefName(name)) files.push({ name, entry })
@@ -72,12 +72,12 @@ async function looseFiles(repository: Place) {
   return files
 }
 
-async function inFolder(repository: Place, folder: string) {
+async function readFolder(repository: NamedDirectory, folder: string) {
   const path = pathOf(repository, folder)
-  return (await unlessGone(byteEntriesIn(path))) ?? []
+  return (await unlessGone(readByteEntries(path))) ?? []
 }
 
-async function readPacked(repository: BareRepository): Promise<Map<string, Pointer>> {
+async function readPackedRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
   const text = (await readText(repository, 'packed-refs')) ?? ''
   const packed = new Map<string, Pointer>()
   for (const line of text.split('\n')) {
@@ -95,9 +95,9 @@ async function readPacked(repository: BareRepository): Promise<Map<string, Point
 async function readPointer(
   repository: BareRepository,
   name: string,
-  maybeLink: boolean,
+  mayBeLink: boolean,
 ): Promise<Pointer | undefined> {
-  const target = maybeLink ? await symbolicLink(repository, name) : undefined
+  const target = mayBeLink ? await readSymbolicLink(repository, name) : undefined
   if (target !== undefined) return { target }
   const text = await readText(repository, name)
   if (text === undefined) return undefined
@@ -108,9 +108,15 @@ async function readPointer(
   throw new Damaged(repository.name, `${readable(name)} points to no object (broken ref)`)
 }
 
-/** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
-async function symbolicLink(repository: Place, name: string): Promise<string | undefined> {
-  const target = await ifExists(linkTarget(pathOf(repository, name)), 'EINVAL')
+/**
+ * Returns the target of a symbolic ref that is a symbolic link; undefined where the file is not a link. Git wrote such refs before
+ * 2006 and still reads them.
+ */
+async function readSymbolicLink(
+  repository: NamedDirectory,
+  name: string,
+): Promise<string | undefined> {
+  const target = await ifExists(readLink(pathOf(repository, name)), 'EINVAL')
   if (target === undefined || isRefName(target)) return target
   throw new Unsupported(
     repository.name,
@@ -118,7 +124,7 @@ async function symbolicLink(repository: Place, name: string): Promise<string | u
   )
 }
 
-/** A ref or folder that went away while we read was deleted, packed, or made way for another. */
+/** A ref or folder that disappears during the read was deleted, packed or replaced. */
 const unlessGone = <T>(read: Promise<T>): Promise<T | undefined> =>
   ifExists(read, 'ENOENT', 'ENOTDIR', 'EISDIR')
 
@@ -128,13 +134,13 @@ function isObjectName({ objectFormat }: BareRepository, oid: string): boolean {
   )
 }
 
-/** The rules of git-check-ref-format; a file with another name is no ref to git either. */
-const NOT_IN_A_NAME = /[^!-}\x80-\xff]|[:?*[\\^]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/
+/** The rules of git-check-ref-format: git ignores files with other names. */
+const INVALID_REF_NAME = /[^!-}\x80-\xff]|[:?*[\\^]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/
 
 function isRefName(name: string): boolean {
-  return name.startsWith('refs/') && !NOT_IN_A_NAME.test(name)
+  return name.startsWith('refs/') && !INVALID_REF_NAME.test(name)
 }
 
-function pathOf(repository: Place, name: string): Buffer {
+function pathOf(repository: NamedDirectory, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${repository.dir}/`), Buffer.from(name, 'latin1')])
 }

@@ -1,8 +1,8 @@
 import { GitFailed } from '../../../git/git-end.ts'
+import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { asUnreadable } from './why-unreadable.ts'
 
-/** A kind of repository that cannot be exported whole, such as a shallow one. Trying again will not help. */
+/** The repository is of a kind that cannot be exported completely, such as a shallow clone. Retrying does not help. */
 export class Unsupported extends Unreadable {
   override name = 'Unsupported'
 
@@ -11,7 +11,7 @@ export class Unsupported extends Unreadable {
   }
 }
 
-/** Objects or refs are missing, or are not what their names say. */
+/** Objects or refs are missing, or their content does not match their names. */
 export class Damaged extends Unreadable {
   override name = 'Damaged'
 
@@ -20,21 +20,64 @@ export class Damaged extends Unreadable {
   }
 }
 
-/** A repack or a push moved files between two looks: look again. Never leaves this room. */
+/** A repack or a push moved files while they were read: the caller reads again. Never leaves this folder. */
 export class ChangedDuringRead extends Error {
-  override name = 'Moved'
+  override name = 'ChangedDuringRead'
 }
 
-/** A failure to read, told by the repository's name: where git came to a verdict, it is damaged, in git's words. */
-export function faultByName(repository: string, error: unknown, dir: string): unknown {
-  const told = asUnreadable(error, dir)
-  if (told === error || !(told instanceof Unreadable)) return error
+/** This process cannot read these files by itself: the caller runs git instead. Never leaves this folder. */
+export class NeedsGit extends Error {
+  override name = 'NeedsGit'
+}
+
+const FILE_ERRORS: Readonly<Record<string, string>> = {
+  ENOENT: 'it no longer exists',
+  ENOTDIR: 'it no longer exists',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'a symbolic link where a file should be',
+  EISDIR: 'a directory where a file should be',
+  EIO: 'disk read error (input/output error)',
+}
+
+/** Returns the reason of a file system error for a user to see; undefined for errors that do not concern one repository. */
+export function fileErrorReason(error: unknown): string | undefined {
+  return FILE_ERRORS[codeOf(error) ?? '']
+}
+
+/** Translates a failure to read a repository to Unreadable; returns any other error, such as an abort, unchanged. */
+export function toUnreadable(error: unknown, dir: string): unknown {
+  const reason = error instanceof GitFailed ? gitErrorReason(error, dir) : fileErrorReason(error)
+  return reason === undefined ? error : new Unreadable(reason, { cause: error })
+}
+
+/** Runs `work` and translates its failure by `toUnreadable`, unless `signal` has aborted it. */
+export async function orUnreadable<T>(
+  dir: string,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw toUnreadable(error, dir)
+  }
+}
+
+/**
+ * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message where git
+ * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
+ */
+export function toNamedError(repository: string, error: unknown, dir: string): unknown {
+  const translated = toUnreadable(error, dir)
+  if (translated === error || !(translated instanceof Unreadable)) return error
   if (error instanceof GitFailed && error.exitCode !== null)
-    return new Damaged(repository, told.message, error)
-  return new Unreadable(`${repository}: ${told.message}`, { cause: error })
+    return new Damaged(repository, translated.message, error)
+  return new Unreadable(`${repository}: ${translated.message}`, { cause: error })
 }
 
-/** What the work on a repository answers; what it fails at is told by its name, unless it was stopped. */
+/** Runs `work` and translates its failure by `toNamedError`, unless `signal` has aborted it. */
 export async function orDamaged<T>(
   { name, dir }: { name: string; dir: string },
   signal: AbortSignal,
@@ -44,6 +87,33 @@ export async function orDamaged<T>(
     return await work()
   } catch (error) {
     signal.throwIfAborted()
-    throw faultByName(name, error, dir)
+    throw toNamedError(name, error, dir)
   }
+}
+
+/** Errors of the machine, which say nothing about the repository. */
+const MACHINE_ERROR =
+  /out of memory|cannot allocate|no space left|too many open files|resource temporarily unavailable/i
+
+/** Returns undefined where git was not started, or was killed by somebody else: then the repository may be intact. */
+function gitErrorReason(failure: GitFailed, dir: string): string | undefined {
+  const { exitCode, said, tookTooLong, cause } = failure
+  if (tookTooLong) return `git was stopped: it ${tookTooLong}`
+  if (cause !== undefined || exitCode === null || MACHINE_ERROR.test(said)) return undefined
+  return withoutPaths(said, dir) || 'git printed no reason'
+}
+
+const MAX_REASON_LENGTH = 500
+
+/** Returns git's message on one line, without paths of this machine. */
+function withoutPaths(message: string, dir: string): string {
+  const lines = message
+    .replaceAll(`${dir}/`, '')
+    .replaceAll(dir, 'the repository')
+    .replace(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+    .split('\n')
+    .map((line) => line.replace(/^(?:fatal|error|warning): /, '').trim())
+  return [...new Set(lines.filter((line) => line !== '' && !line.startsWith('hint:')))]
+    .join('; ')
+    .slice(0, MAX_REASON_LENGTH)
 }

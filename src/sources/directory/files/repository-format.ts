@@ -1,17 +1,18 @@
 import { join } from 'node:path'
-import type { Git } from '../../../git/git.ts'
 import type { BareRepository, ObjectFormat } from '../../snapshot.ts'
-import { readText } from './read-text.ts'
+import { type NamedDirectory, readText } from './regular-file.ts'
 import { Unsupported } from './repository-errors.ts'
 import {
-  INCLUDES_TIMEOUT_MS,
-  includesOthers,
-  LARGEST_CONFIG,
-  plainSettings,
-  readSettingsIn,
+  type ConfigReader,
+  hasIncludes,
+  MAX_CONFIG_BYTES,
+  parsePlainConfig,
+  readConfigFile,
+  readConfigWithIncludes,
+  type Settings,
 } from './repository-settings.ts'
-import { COMMON_DIR, OF_ANOTHER, refuseSpecialIncludes } from './special-files.ts'
-import { lstat } from './sync-fs.ts'
+import { COMMON_DIR, IS_WORKTREE, refuseSpecialIncludes } from './special-files.ts'
+import { lstat, lstatIfExists } from './sync-fs.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -23,89 +24,77 @@ const HARMLESS = new Set([
   'worktreeconfig',
 ])
 
-/** What the repository's own config says of how it is to be read. */
-export interface StatedFormat {
+/** What the repository's config says about reading it. */
+export interface RepositoryFormat {
   objectFormat: ObjectFormat
-  /** Where its LFS objects are, if not in `lfs`. */
+  /** The directory of its LFS objects, if not `lfs`. */
   lfsStorage: string | undefined
 }
 
-/**
- * The file is read by name, so that git neither opens the
- * repository nor heeds anything else in it. Throws Unsupported where the objects cannot all be there, or not be found.
- */
+/** Throws Unsupported where this format has only some of the objects, or is unknown. Git does not open the repository for this. */
 export async function readFormat(
-  at: { dir: string; name: string },
-  git: Git,
-  signal: AbortSignal,
-): Promise<StatedFormat> {
-  const format: StatedFormat = { objectFormat: 'sha1', lfsStorage: undefined }
-  for (const [key, value] of await settings(at, git, signal)) {
-    const extension = /^extensions\.(.+)$/.exec(key)?.[1]
-    if (extension === 'partialclone' || isPromisor(key, value))
-      throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
-    if (key === 'lfs.storage') format.lfsStorage = value
-    if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
-      format.objectFormat = value
-    else if (extension === 'refstorage' && value === 'files') continue
-    else if (extension !== undefined && !HARMLESS.has(extension))
-      throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
-    if (key === 'core.repositoryformatversion' && Number(value) > 1)
-      throw new Unsupported(at.name, `repository format version ${value} is not supported`)
-  }
+  at: NamedDirectory,
+  reader: ConfigReader,
+): Promise<RepositoryFormat> {
+  const format: RepositoryFormat = { objectFormat: 'sha1', lfsStorage: undefined }
+  // A key without a value means true.
+  for (const [key, values] of await readSettingsWithIncludes(at, reader))
+    for (const value of values) applySetting(at, format, key, value ?? 'true')
   return format
 }
 
-/** Throws Unsupported where history is cut off on purpose. */
-export async function refuseCutHistory(repository: BareRepository): Promise<void> {
+function applySetting(
+  at: NamedDirectory,
+  format: RepositoryFormat,
+  key: string,
+  value: string,
+): void {
+  const extension = /^extensions\.(.+)$/.exec(key)?.[1]
+  if (extension === 'partialclone' || isPromisor(key, value))
+    throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
+  if (key === 'lfs.storage') format.lfsStorage = value
+  if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
+    format.objectFormat = value
+  else if (extension === 'refstorage' && value === 'files') return
+  else if (extension !== undefined && !HARMLESS.has(extension))
+    throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
+  if (key === 'core.repositoryformatversion' && Number(value) > 1)
+    throw new Unsupported(at.name, `repository format version ${value} is not supported`)
+}
+
+/** Runs git only for a config that includes others or is not plain. */
+async function readSettingsWithIncludes(
+  at: NamedDirectory,
+  reader: ConfigReader,
+): Promise<Settings> {
+  const file = join(at.dir, 'config')
+  const text = (await readText(at, 'config', MAX_CONFIG_BYTES)) ?? ''
+  const plain = parsePlainConfig(Buffer.from(text, 'latin1').toString())
+  const own = plain ?? (await readConfigFile(file, reader))
+  if (!hasIncludes(own)) return own
+  await refuseSpecialIncludes(at, file, own, reader)
+  return readConfigWithIncludes(file, reader)
+}
+
+/** Throws Unsupported where the repository has only a part of its history on purpose. */
+export async function refusePartialHistory(repository: BareRepository): Promise<void> {
   const { name } = repository
-  if (await saysAnything(repository, 'shallow'))
+  if (await hasLines(repository, 'shallow'))
     throw new Unsupported(name, 'it is a shallow clone, which has only a part of the history')
-  if (await saysAnything(repository, 'info/grafts'))
+  if (await hasLines(repository, 'info/grafts'))
     throw new Unsupported(name, 'it has grafts (info/grafts), which hide history')
 }
 
-/** Throws Unsupported where its refs, or git itself, would be read from another repository. */
-export async function refuseExternalPaths({
-  dir,
-  name,
-}: Pick<BareRepository, 'dir' | 'name'>): Promise<void> {
+/** Throws Unsupported where git would read refs or the whole repository from another directory. */
+export async function refuseExternalPaths({ dir, name }: NamedDirectory): Promise<void> {
   const refs = await lstat(join(dir, 'refs'))
   if (!refs.isDirectory()) throw new Unsupported(name, 'refs is not a directory of its own')
-  if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined))
-    throw new Unsupported(name, OF_ANOTHER)
+  if (await lstatIfExists(join(dir, COMMON_DIR))) throw new Unsupported(name, IS_WORKTREE)
 }
 
-/** Whether it says that objects lie in other repositories. */
+/** Whether the repository has objects in other repositories. */
 export function hasAlternates(repository: BareRepository): Promise<boolean> {
-  return saysAnything(repository, 'objects/info/alternates')
-}
-
-/** With what it includes; where the config says nothing unusual, no git is started. */
-async function settings(
-  at: { dir: string; name: string },
-  git: Git,
-  signal: AbortSignal,
-): Promise<[key: string, value: string][]> {
-  const config = Buffer.from(
-    (await readText(at, 'config', LARGEST_CONFIG)) ?? '',
-    'latin1',
-  ).toString()
-  const plain = plainSettings(config)
-  if (plain && !includesOthers(plain))
-    return [...plain].flatMap(([key, values]) =>
-      values.map((value): [string, string] => [key, value]),
-    )
-  const file = join(at.dir, 'config')
-  const reader = { git, signal }
-  await refuseSpecialIncludes(at, file, plain ?? (await readSettingsIn(file, reader)), reader)
-  const list = ['config', '--file', file, '--includes', '--list', '-z']
-  const text = await git.text(list, { signal, timeoutMs: INCLUDES_TIMEOUT_MS })
-  return text.split('\0').map((setting) => {
-    const end = setting.indexOf('\n')
-    // A key without a value means true.
-    return end < 0 ? [setting, 'true'] : [setting.slice(0, end), setting.slice(end + 1)]
-  })
+  return hasLines(repository, 'objects/info/alternates')
 }
 
 function isPromisor(key: string, value: string): boolean {
@@ -113,6 +102,7 @@ function isPromisor(key: string, value: string): boolean {
   return /^remote\..*\.promisor$/.test(key) && !/^(false|no|off|0|)$/i.test(value)
 }
 
-async function saysAnything(repository: BareRepository, path: string): Promise<boolean> {
+/** Whether the file has a line other than comments. */
+async function hasLines(repository: BareRepository, path: string): Promise<boolean> {
   return /^[^#\s]/m.test((await readText(repository, path)) ?? '')
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { gitHost } from '../../../../test/support/git-host.ts'
-import { plainSettings } from './repository-settings.ts'
+import { parsePlainConfig } from './repository-settings.ts'
 
 const host = await gitHost()
 after(() => host.remove())
@@ -32,7 +32,7 @@ test('plain lines mean what they mean to git', async () => {
     '[include]\n\tpath = /etc/passwd\n',
     '[core]\n\tname\t=\t one two \t\n',
   ]) {
-    const settings = plainSettings(text)
+    const settings = parsePlainConfig(text)
     assert.ok(settings, text)
     const said = (await byGit(text))!.split('\0').slice(0, -1)
     assert.deepEqual(listed(settings).sort(), said.sort(), text)
@@ -60,5 +60,5 @@ test('whatever else there is, is left to git', () => {
     '[co re]\n',
     '[core\n',
   ])
-    assert.equal(plainSettings(text), undefined, JSON.stringify(text))
+    assert.equal(parsePlainConfig(text), undefined, JSON.stringify(text))
 })

@@ -9,107 +9,110 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as othersTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { hasCode } from '../../../lib/errno.ts'
 
-const LONGEST_TURN_MS = 4
+const MAX_BLOCKING_MS = 4
 
-let turnBegan = 0
+let lastYield = 0
 
 /**
- * To look at a repository is to ask for many small things that the system has at hand: it answers in a few microseconds,
- * and the way through the thread pool and back would take ten times as long. So what is made with this asks at once, and
- * lets others of its thread have a turn every few milliseconds, however much there is to look at.
+ * Makes an async function of a synchronous file system call. Reading a repository takes many small calls, which the kernel answers
+ * from its cache in a few microseconds; the way through the thread pool takes ten times as long. Calls run on this thread, and
+ * every few milliseconds other work of the thread runs first.
  */
 export function syncFs<A extends unknown[], T>(
-  ask: (...about: A) => T,
-): (...about: A) => Promise<T> {
-  return async (...about) => {
-    if (isTurnOver()) await giveTurn()
-    return ask(...about)
+  call: (...args: A) => T,
+): (...args: A) => Promise<T> {
+  return async (...args) => {
+    if (isYieldDue()) await yieldThread()
+    return call(...args)
   }
 }
 
-/** The same for what asks at every step. */
-export async function inTurns<T>(steps: Iterable<T>, take: (step: T) => void): Promise<void> {
-  for (const step of steps) {
-    take(step)
-    if (isTurnOver()) await giveTurn()
+/** Calls `action` for each item, and lets other work of this thread run every few milliseconds. */
+export async function forEachYielding<T>(
+  items: Iterable<T>,
+  action: (item: T) => void,
+): Promise<void> {
+  for (const item of items) {
+    action(item)
+    if (isYieldDue()) await yieldThread()
   }
 }
 
-const isTurnOver = (): boolean => performance.now() - turnBegan > LONGEST_TURN_MS
+const isYieldDue = (): boolean => performance.now() - lastYield > MAX_BLOCKING_MS
 
-async function giveTurn(): Promise<void> {
-  await othersTurn()
-  turnBegan = performance.now()
+async function yieldThread(): Promise<void> {
+  await nextTick()
+  lastYield = performance.now()
 }
 
 export const lstat = syncFs((path: string): Stats => lstatSync(path))
 
-/** The same where it may well not be there: an error would cost more. */
-export const lstatIfThere = syncFs((path: string): Stats | undefined =>
+/** Returns undefined for ENOENT and ENOTDIR. Faster than catching the error of `lstat`. */
+export const lstatIfExists = syncFs((path: string): Stats | undefined =>
   lstatSync(path, { throwIfNoEntry: false }),
 )
 
-/** Of what a link leads to, to the nanosecond. */
+/** Follows links; times are in nanoseconds. */
 export const preciseStat = syncFs((path: string): BigIntStats => statSync(path, { bigint: true }))
 
-export const namesIn = syncFs((folder: string): string[] => readdirSync(folder))
+export const readNames = syncFs((folder: string): string[] => readdirSync(folder))
 
-export const entriesIn = syncFs((folder: string): Dirent[] =>
+export const readEntries = syncFs((folder: string): Dirent[] =>
   readdirSync(folder, { withFileTypes: true }),
 )
 
-export const byteEntriesIn = syncFs((folder: Buffer): Dirent<Buffer>[] =>
+export const readByteEntries = syncFs((folder: Buffer): Dirent<Buffer>[] =>
   readdirSync(folder, { withFileTypes: true, encoding: 'buffer' }),
 )
 
-/** As a byte string. */
-export const linkTarget = syncFs((path: Buffer): string => readlinkSync(path, 'latin1'))
+/** Returns the target of a link as a byte string (latin1). */
+export const readLink = syncFs((path: Buffer): string => readlinkSync(path, 'latin1'))
 
-/** A file, or the one that a link leads to, with its place. */
-export const statWithPlace = syncFs((path: string): { place: string; stats: Stats } => {
+/** Returns the path and the stats of a file, or of the file that a link leads to. */
+export const statTarget = syncFs((path: string): { path: string; stats: Stats } => {
   const stats = lstatSync(path)
-  if (!stats.isSymbolicLink()) return { place: path, stats }
-  const place = realpathSync(path)
-  return { place, stats: statSync(place) }
+  if (!stats.isSymbolicLink()) return { path, stats }
+  const target = realpathSync(path)
+  return { path: target, stats: statSync(target) }
 })
 
-export interface Seen {
+export interface FileStats {
   path: string
   stats: BigIntStats
 }
 
 /**
- * Everything below a directory, in order of name, links not followed. What vanishes meanwhile is not there. Each step asks
- * the system: it is for `inTurns` to walk.
+ * Yields everything below a directory in the order of names, without following links. Files that disappear meanwhile are left out.
+ * Each step is a system call: use it with `forEachYielding`.
  */
-export function* statsBelow(dir: string): Generator<Seen, void, void> {
-  for (const name of ifThereNow(() => readdirSync(dir))?.sort() ?? []) {
+export function* walkStats(dir: string): Generator<FileStats, void, void> {
+  for (const name of ifExistsSync(() => readdirSync(dir))?.sort() ?? []) {
     const path = join(dir, name)
-    const stats = preciseStats(path)
+    const stats = preciseLstat(path)
     if (!stats) continue
     yield { path, stats }
-    if (stats.isDirectory()) yield* statsBelow(path)
+    if (stats.isDirectory()) yield* walkStats(path)
   }
 }
 
-/** Those of some paths that are there. */
-export const statsOf = syncFs((paths: readonly string[]): Seen[] =>
+/** Returns the stats of those paths that exist. */
+export const statExisting = syncFs((paths: readonly string[]): FileStats[] =>
   paths.flatMap((path) => {
-    const stats = preciseStats(path)
+    const stats = preciseLstat(path)
     return stats ? [{ path, stats }] : []
   }),
 )
 
-/** To the nanosecond; of a link itself. Much of what is asked for is not there, and an error each would cost more. */
-const preciseStats = (path: string): BigIntStats | undefined =>
-  ifThereNow(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }))
+/** Many of these files do not exist; an exception for each would cost more. */
+const preciseLstat = (path: string): BigIntStats | undefined =>
+  ifExistsSync(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }))
 
-function ifThereNow<T>(look: () => T): T | undefined {
+function ifExistsSync<T>(read: () => T): T | undefined {
   try {
-    return look()
+    return read()
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error

@@ -1,12 +1,13 @@
 import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../../lib/errno.ts'
+import { hasCode, ifExists } from '../../../lib/errno.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { Collaborator, Permission } from '../../source.ts'
-import { readOwnFile } from '../files/own-file.ts'
+import { readRegularFile } from '../files/regular-file.ts'
+import { fileErrorReason } from '../files/repository-errors.ts'
 import { preciseStat } from '../files/sync-fs.ts'
-import { reasonOf } from '../files/why-unreadable.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
-import { type GitoliteRepository, isAllowed, namesOfUser, rulesOf } from './access.ts'
+import type { CompiledConf, Rule } from './compiled-conf.ts'
 import {
   compiledFile,
   isLogin,
@@ -15,31 +16,31 @@ import {
   unreadableRights,
 } from './loaded-conf.ts'
 
-/** What gitolite lets its users do, read from what it has compiled: nothing of it is run or written. */
+/** The permissions of gitolite's users, read from its compiled configuration. Runs and writes nothing of gitolite. */
 export interface Gitolite {
+  /** All methods reject with Unreadable where the configuration cannot be read. */
   warnings(): Promise<readonly string[]>
   isUser(login: string): Promise<boolean>
-  /** Rejects with Unreadable. */
-  collaborators(place: RepositoryDirectory): Promise<Collaborator[]>
+  collaborators(directory: RepositoryDirectory): Promise<Collaborator[]>
 }
 
-const LARGEST_FILE = 1024 * 1024
-/** From the least to the most. */
+const MAX_FILE_BYTES = 1024 * 1024
+/** From the weakest to the strongest. */
 const LEVELS: readonly Permission[] = ['read', 'write', 'admin']
 
 export function openGitolite(admin: string, root: string): Gitolite {
   let loaded: { times: string; conf: Promise<LoadedConf> } | undefined
 
-  /** Every change of its configuration or its keys is compiled into a new file. */
+  /** Gitolite compiles every change of its configuration or keys into a new file. */
   async function current(): Promise<LoadedConf> {
     const stats = await preciseStat(compiledFile(admin)).catch((error: unknown) => {
-      const reason = hasCode(error, 'ENOENT') ? 'not compiled' : reasonOf(error)
+      const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
       throw reason === undefined ? error : unreadableRights(reason, error)
     })
     const times = `${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.size}`
     if (loaded?.times !== times) loaded = { times, conf: loadConf(admin, root) }
     const { conf } = loaded
-    // What could not be read may be readable the next time, without a new file.
+    // The next call reads again, even without a new file.
     conf.catch(() => {
       if (loaded?.conf === conf) loaded = undefined
     })
@@ -53,9 +54,9 @@ export function openGitolite(admin: string, root: string): Gitolite {
   }: RepositoryDirectory): Promise<Collaborator[]> {
     const conf = await current()
     const own = await levelsIn(conf, admin, dir, path)
-    // Who gets the repository gets its wiki with it.
+    // Everybody who can read the repository can read its wiki.
     if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
-    return asCollaborators(own, conf)
+    return toCollaborators(own, conf)
   }
 
   return {
@@ -71,62 +72,70 @@ async function levelsIn(conf: LoadedConf, admin: string, dir: string, name: stri
   const reason = conf.unreadable.get(name)
   if (reason !== undefined) throw unreadableRights(reason)
   const levels: Levels = new Map()
-  // Gitolite lets nobody in where its hook is not in place.
-  if (!(await isHooked(admin, dir))) return levels
-  const state = await stateOf(conf, dir, name)
-  const rules = rulesOf(conf, state)
+  // Without its hook, gitolite denies everybody access.
+  if (!(await hasHook(admin, dir))) return levels
+  const repository = await readRepository(conf, dir, name)
+  const rules = rulesOf(conf, repository)
   if (rules.isUnclear && rules.denies) return levels
-  for (const user of candidates(conf, state, rules.byUser)) {
-    const names = namesOfUser(conf, user, state)
-    const may = (asked: 'R' | 'W' | '+') => isAllowed(rules, names, asked)
+  for (const user of listCandidates(conf, repository, rules.byUser)) {
+    const names = namesOfUser(conf, user, repository)
+    const may = (access: Access) => isAllowed(rules, names, access)
     if (!may('R')) continue
-    const isAdmin = user === state.creator || may('+')
+    const isAdmin = user === repository.creator || may('+')
     levels.set(user, isAdmin ? 'admin' : may('W') ? 'write' : 'read')
   }
   return levels
 }
 
-async function isHooked(admin: string, dir: string): Promise<boolean> {
+/** Rejects with Unreadable where that cannot be seen. */
+async function hasHook(admin: string, dir: string): Promise<boolean> {
   const [own, common] = [join(dir, 'hooks', 'update'), join(admin, 'hooks', 'common', 'update')]
-  const target = await readlink(own).catch(() => undefined)
+  const unlessMissing = <T>(path: Promise<T>) =>
+    ifExists(path, 'ENOENT', 'ENOTDIR', 'EINVAL', 'ELOOP').catch((error: unknown) => {
+      throw unreadableRights(`hooks/update: ${fileErrorReason(error) ?? 'unreadable'}`, error)
+    })
+  // EINVAL is the code for a file that is not a link.
+  const target = await unlessMissing(readlink(own))
   if (target === undefined) return false
   if (target === common) return true
-  const [there, expected] = await Promise.all(
-    [own, common].map((path) => realpath(path).catch(() => undefined)),
+  const [actual, expected] = await Promise.all(
+    [own, common].map((path) => unlessMissing(realpath(path))),
   )
-  return there !== undefined && there === expected
+  return actual !== undefined && actual === expected
 }
 
-async function stateOf(conf: LoadedConf, dir: string, name: string): Promise<GitoliteRepository> {
-  const lines = (await textOf(dir, 'gl-perms')).split('\n').map(roleIn)
+async function readRepository(
+  conf: LoadedConf,
+  dir: string,
+  name: string,
+): Promise<GitoliteRepository> {
+  const lines = (await readFileOrEmpty(dir, 'gl-perms')).split('\n').map(parseRole)
   const roles = lines.filter(([role]) => conf.roles.has(role))
-  const groups = (await textOf(dir, 'gl-repo-groups')).split(/\s+/)
+  const groups = (await readFileOrEmpty(dir, 'gl-repo-groups')).split(/\s+/)
   return {
     name,
-    creator: (await textOf(dir, 'gl-creator')).replace(/\n$/, ''),
+    creator: (await readFileOrEmpty(dir, 'gl-creator')).replace(/\n$/, ''),
     roles,
     groups: groups.filter((g) => /^[\w@-]+$/.test(g)).map((g) => g.replace(/^@?/, '@')),
   }
 }
 
-/** `READERS = alice @staff`. */
-function roleIn(line: string): readonly [string, readonly string[]] {
+/** Parses a line such as `READERS = alice @staff`. */
+function parseRole(line: string): readonly [string, readonly string[]] {
   const [role = '', ...members] = line.replace('=', ' ').trim().split(/\s+/)
   return [role.replace(/^@/, ''), members]
 }
 
-async function textOf(dir: string, file: string): Promise<string> {
-  const text = await readOwnFile(Buffer.from(join(dir, file)), LARGEST_FILE).catch(
-    (error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return ''
-      throw unreadableRights(`${file}: ${reasonOf(error) ?? 'too large'}`, error)
-    },
-  )
+async function readFileOrEmpty(dir: string, file: string): Promise<string> {
+  const text = await readRegularFile(join(dir, file), MAX_FILE_BYTES).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return ''
+    throw unreadableRights(`${file}: ${fileErrorReason(error) ?? 'too large'}`, error)
+  })
   return text.toString()
 }
 
-/** Who could have a right by these rules: everyone only where something is said of everyone. */
-function candidates(
+/** Returns the users that these rules can give a permission: all users only where a rule names `@all`. */
+function listCandidates(
   { users, membersOf }: LoadedConf,
   { roles, creator }: GitoliteRepository,
   byUser: ReadonlyMap<string, unknown>,
@@ -140,6 +149,7 @@ function candidates(
 
 const isUserName = (name: string): boolean => name !== '' && !name.startsWith('@')
 
+/** Removes from `levels` what `others` does not permit. */
 function keepLesser(levels: Levels, others: Levels): void {
   for (const [user, level] of levels) {
     const other = others.get(user)
@@ -151,8 +161,8 @@ function keepLesser(levels: Levels, others: Levels): void {
 const lesser = (a: Permission, b: Permission): Permission =>
   LEVELS.indexOf(a) < LEVELS.indexOf(b) ? a : b
 
-/** Logins disregard case, gitolite does not: of several users who would be one here, that one gets what all of them have. */
-function asCollaborators(levels: Levels, { users }: LoadedConf): Collaborator[] {
+/** Logins are case-insensitive here, but not in gitolite: users with the same login get what all of them have. */
+function toCollaborators(levels: Levels, { users }: LoadedConf): Collaborator[] {
   const collaborators: Collaborator[] = []
   for (const [login, own] of levels) {
     const all = (users.get(login.toLowerCase()) ?? [login]).map((user) => levels.get(user))
@@ -161,3 +171,105 @@ function asCollaborators(levels: Levels, { users }: LoadedConf): Collaborator[] 
   }
   return collaborators.sort((a, b) => (a.login < b.login ? -1 : 1))
 }
+
+/** What gitolite stores in the repository itself. */
+interface GitoliteRepository {
+  /** Its path without `.git`, as gitolite names it. */
+  name: string
+  creator: string
+  /** The roles that its creator has assigned, with their members. */
+  roles: readonly (readonly [string, readonly string[]])[]
+  /** The groups that its own file adds it to. */
+  groups: readonly string[]
+}
+
+interface RepositoryRules {
+  byUser: ReadonlyMap<string, readonly Rule[]>
+  /** Whether rules that deny access apply before the ref is known. */
+  denies: boolean
+  /** Whether a pattern that only Perl understands may or may not match this repository. */
+  isUnclear: boolean
+}
+
+type Access = 'R' | 'W' | '+'
+
+/** Returns the rules for a repository by user. */
+function rulesOf(conf: CompiledConf, repository: GitoliteRepository): RepositoryRules {
+  const { names, isUnclear } = namesOf(conf, repository)
+  const byUser = new Map<string, Rule[]>()
+  for (const name of names) {
+    for (const [user, rules] of conf.rules.get(name) ?? []) {
+      byUser.set(user, [...(byUser.get(user) ?? []), ...rules])
+    }
+  }
+  const options = [...names]
+    .flatMap((name) => conf.options.get(name) ?? [])
+    .filter(({ key }) => key === 'gitolite-options.deny-rules')
+    .sort((a, b) => a.order - b.order)
+  const denies = !['', '0'].includes(options.at(-1)?.value ?? '')
+  return { byUser, denies, isUnclear }
+}
+
+/** Returns the name of a repository, the patterns that match it, and its groups. */
+function namesOf(conf: CompiledConf, repository: GitoliteRepository) {
+  const known = [repository.name, genericName(repository)].filter((name) => name !== '')
+  const names = new Set([repository.name, '@all', ...repository.groups])
+  let isUnclear = false
+  const matches = (pattern: string): boolean => {
+    if (known.includes(pattern)) return true
+    if (pattern.startsWith('@')) return false
+    const expression = perlPattern(`^${pattern}$`)
+    if (!expression) isUnclear = true
+    return expression !== null && known.some((name) => expression.test(name))
+  }
+  for (const pattern of [...conf.rules.keys(), ...conf.options.keys()])
+    if (matches(pattern)) names.add(pattern)
+  for (const member of [...known, ...conf.groupPatterns.filter(matches)])
+    for (const group of conf.groups.get(member) ?? []) names.add(group)
+  return { names, isUnclear }
+}
+
+/** `pub/alice/site`, which alice created, is also known as `pub/CREATOR/site`. */
+function genericName({ name, creator }: GitoliteRepository): string {
+  const generic = creator && name.replace(perlPattern(`\\b${creator}\\b`) ?? '', 'CREATOR')
+  return generic === name ? '' : generic
+}
+
+/** Returns the names by which rules for a repository can refer to a user: the user name, groups and roles. */
+function namesOfUser(conf: CompiledConf, user: string, repository: GitoliteRepository): string[] {
+  const names = new Set([user, '@all', ...(conf.groups.get(user) ?? [])])
+  const roles = [...repository.roles, ['CREATOR', [repository.creator]] as const]
+  const held = roles.filter(([, members]) => members.some((member) => names.has(member)))
+  return [...names, ...held.map(([role]) => `@${role}`)]
+}
+
+/** Returns what gitolite answers before it knows the ref. Rules apply in the order of their lines. */
+function isAllowed(
+  { byUser, denies }: Pick<RepositoryRules, 'byUser' | 'denies'>,
+  names: readonly string[],
+  access: Access,
+): boolean {
+  const rules = names.flatMap((name) => byUser.get(name) ?? []).sort((a, b) => a.order - b.order)
+  for (const { permission, refs } of rules) {
+    if (permission === '-') {
+      if (denies) return false
+    } else if (permission.includes(access)) {
+      // A user who may rewind only their own branches is no administrator.
+      if (access !== '+' || !refs.includes('/USER/')) return true
+    }
+  }
+  return false
+}
+
+const MAX_CACHED_PATTERNS = 10_000
+
+/** Converts a pattern of gitolite's configuration; returns null where only Perl understands it. */
+const perlPattern = memoize(MAX_CACHED_PATTERNS, (pattern: string): RegExp | null => {
+  // Escapes that JavaScript does not have, or reads in another way.
+  if (/\\[AzZGQEKRhHXNpPlLuU]/.test(pattern)) return null
+  try {
+    return new RegExp(pattern)
+  } catch {
+    return null
+  }
+})

@@ -1,35 +1,36 @@
-import { dirname, join } from 'node:path'
-import { hasCode } from '../../../lib/errno.ts'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { isName } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { readOwnFile } from '../files/own-file.ts'
-import { entriesIn } from '../files/sync-fs.ts'
-import { reasonOf } from '../files/why-unreadable.ts'
+import { readRegularFile } from '../files/regular-file.ts'
+import { fileErrorReason } from '../files/repository-errors.ts'
+import { readEntries } from '../files/sync-fs.ts'
 import { type CompiledConf, parseCompiledConf, parseOwnConf } from './compiled-conf.ts'
-import { readRc } from './find-gitolite.ts'
 
-/** All that gitolite has compiled, those of the repositories included, and who its users are. */
+/** Gitolite's compiled configuration, with that of single repositories, and its users. */
 export interface LoadedConf extends CompiledConf {
-  /** Who has a key, or is named, and can have a login here; by lower-case name, which several may share. */
+  /** Users with a key, or named in a rule, whose name is a valid login. By lower-case name, which several may share. */
   users: ReadonlyMap<string, readonly string[]>
   membersOf: ReadonlyMap<string, readonly string[]>
-  /** Roles that the creator of a repository may give. */
+  /** The roles that the creator of a repository may assign. */
   roles: ReadonlySet<string>
-  /** Why the rules of a repository could not be read. */
+  /** Why the rules of a repository could not be read, by repository. */
   unreadable: ReadonlyMap<string, string>
   warnings: readonly string[]
 }
 
-const LARGEST_FILE = 64 * 1024 * 1024
-const USUAL_ROLES = ['READERS', 'WRITERS']
+const MAX_FILE_BYTES = 64 * 1024 * 1024
+const DEFAULT_ROLES = ['READERS', 'WRITERS']
 
-/** Two names stand for programs. */
+/** `daemon` and `gitweb` stand for programs. */
 export const isLogin = (name: string): boolean =>
   isName(name) && name !== 'daemon' && name !== 'gitweb'
 
 export const compiledFile = (admin: string): string =>
   join(admin, 'conf', 'gitolite.conf-compiled.pm')
 
+/** Rejects with Unreadable. */
 export async function loadConf(admin: string, root: string): Promise<LoadedConf> {
   const conf = await readParsed(compiledFile(admin), parseCompiledConf)
   const unreadable = new Map<string, string>()
@@ -43,9 +44,14 @@ export async function loadConf(admin: string, root: string): Promise<LoadedConf>
       unreadable.set(name, error.message)
     }
   }
-  const rc = await readRc(dirname(admin))
+  const rc = await readRc(dirname(admin)).catch((error: unknown) => {
+    throw unreadableRights(`.gitolite.rc: ${fileErrorReason(error) ?? 'unreadable'}`, error)
+  })
   const membersOf = membersByGroup(conf)
-  const names = new Set([...(await keyHolders(join(admin, 'keydir'))), ...named(conf, membersOf)])
+  const names = new Set([
+    ...(await listKeyHolders(join(admin, 'keydir'))),
+    ...usersInRules(conf, membersOf),
+  ])
   const users = Map.groupBy([...names].filter(isLogin), (name) => name.toLowerCase())
   const warnings = /^\s*GROUPLIST_PGM\s*=>/m.test(rc)
     ? ['GROUPLIST_PGM is set: groups that only this program knows are not seen']
@@ -54,8 +60,8 @@ export async function loadConf(admin: string, root: string): Promise<LoadedConf>
 }
 
 async function readParsed<T>(file: string, parse: (text: string) => T): Promise<T> {
-  const text = await readOwnFile(Buffer.from(file), LARGEST_FILE).catch((error: unknown) => {
-    const reason = hasCode(error, 'ENOENT') ? 'not compiled' : reasonOf(error)
+  const text = await readRegularFile(file, MAX_FILE_BYTES).catch((error: unknown) => {
+    const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
     throw reason === undefined ? error : unreadableRights(reason, error)
   })
   try {
@@ -68,16 +74,16 @@ async function readParsed<T>(file: string, parse: (text: string) => T): Promise<
 export const unreadableRights = (reason: string, cause?: unknown): Unreadable =>
   new Unreadable(`gitolite's permissions cannot be read: ${reason}`, { cause })
 
-/** `alice.pub`, `alice@laptop.pub` and `sub/alice.pub` are keys of alice. */
-async function keyHolders(folder: string): Promise<string[]> {
-  const entries = await entriesIn(folder).catch((error: unknown) => {
+/** Lists users with a key: `alice.pub`, `alice@laptop.pub` and `sub/alice.pub` are keys of alice. */
+async function listKeyHolders(folder: string): Promise<string[]> {
+  const entries = await readEntries(folder).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return []
-    throw unreadableRights(reasonOf(error) ?? 'keydir', error)
+    throw unreadableRights(fileErrorReason(error) ?? 'keydir', error)
   })
   const holders: string[] = []
   for (const entry of entries) {
     if (entry.isDirectory())
-      for (const each of await keyHolders(join(folder, entry.name))) holders.push(each)
+      for (const each of await listKeyHolders(join(folder, entry.name))) holders.push(each)
     else if (entry.name.endsWith('.pub')) holders.push(entry.name.replace(/(@[^.]+)?\.pub$/, ''))
   }
   return holders
@@ -85,8 +91,8 @@ async function keyHolders(folder: string): Promise<string[]> {
 
 function membersByGroup({ groups }: CompiledConf): Map<string, string[]> {
   const members = new Map<string, string[]>()
-  for (const [member, of] of groups)
-    for (const group of of) {
+  for (const [member, memberGroups] of groups)
+    for (const group of memberGroups) {
       const known = members.get(group)
       if (known) known.push(member)
       else members.set(group, [member])
@@ -94,8 +100,8 @@ function membersByGroup({ groups }: CompiledConf): Map<string, string[]> {
   return members
 }
 
-/** Whom a rule names, or who is in a group that a rule names. */
-function named({ rules }: CompiledConf, membersOf: Map<string, string[]>): Set<string> {
+/** Returns the users that a rule names, and the members of groups that a rule names. */
+function usersInRules({ rules }: CompiledConf, membersOf: Map<string, string[]>): Set<string> {
   const names = new Set([...rules.values()].flatMap((byUser) => [...byUser.keys()]))
   for (const name of [...names]) for (const member of membersOf.get(name) ?? []) names.add(member)
   return names
@@ -103,6 +109,46 @@ function named({ rules }: CompiledConf, membersOf: Map<string, string[]>): Set<s
 
 function rolesIn(rc: string): Set<string> {
   const [, stated] = /^\s*ROLES\s*=>\s*\{([^}]*)\}/m.exec(rc) ?? []
-  if (stated === undefined) return new Set(USUAL_ROLES)
+  if (stated === undefined) return new Set(DEFAULT_ROLES)
   return new Set([...stated.matchAll(/(\w+)['"]?\s*=>\s*['"]?[1-9]/g)].map(([, role]) => role!))
+}
+
+/**
+ * Returns the `.gitolite` directory that controls a directory of repositories: the one beside it, or the one in the home of its owner
+ * if their gitolite keeps its repositories here. It must belong to the same user, or to root.
+ */
+export async function findGitolite(root: string): Promise<string | undefined> {
+  const owner = (await ifExists(stat(root), 'ENOENT', 'ENOTDIR'))?.uid
+  if (owner === undefined) return undefined
+  const real = await realpath(root)
+  const homes = [dirname(resolve(root)), dirname(real)]
+  const home = await homeOf(owner)
+  if (home !== undefined && (await repositoriesOf(home)) === real) homes.push(home)
+  for (const each of homes) {
+    const folder = join(each, '.gitolite')
+    const stats = await ifExists(stat(folder), 'ENOENT', 'ENOTDIR')
+    if (stats?.isDirectory() && [owner, 0].includes(stats.uid)) return folder
+  }
+  return undefined
+}
+
+async function homeOf(uid: number): Promise<string | undefined> {
+  const users = (await ifExists(readFile('/etc/passwd', 'utf8'), 'ENOENT')) ?? ''
+  const fields = users.split('\n').map((line) => line.split(':'))
+  return fields.find((field) => field[2] === String(uid))?.[5] || undefined
+}
+
+/** Returns where the gitolite of a home keeps its repositories. A home that this process may not enter has no gitolite for us. */
+async function repositoriesOf(home: string): Promise<string | undefined> {
+  const rc = (await ifExists(readRc(home), 'EACCES')) ?? ''
+  const [, stated] = /^\s*\$?(?:rc\{)?GL_REPO_BASE\}?\s*=>?\s*["']([^"']+)["']/m.exec(rc) ?? []
+  const path = stated?.replace(/^\$ENV\{HOME\}/, home) ?? join(home, 'repositories')
+  return ifExists(realpath(path), 'ENOENT', 'ENOTDIR', 'EACCES')
+}
+
+/** Reads gitolite's settings without comments. They are Perl code, of which only plain assignments can be understood. */
+async function readRc(home: string): Promise<string> {
+  const file = readFile(join(home, '.gitolite.rc'), 'utf8')
+  const text = (await ifExists(file, 'ENOENT', 'ENOTDIR')) ?? ''
+  return text.replace(/^\s*#.*$/gm, '')
 }

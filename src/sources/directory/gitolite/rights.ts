@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 import type { Collaborator, SourceFacts } from '../../source.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
-import { findGitolite } from './find-gitolite.ts'
 import { type Gitolite, openGitolite } from './gitolite.ts'
+import { findGitolite } from './loaded-conf.ts'
 
-export interface GitoliteRights {
+interface GitoliteRights {
   collaborators: Collaborator[]
   isOwnerUser: boolean
-  /** Changes whenever they do. */
+  /** Changes with the other fields. */
   stamp: string
 }
 
-/** The gitolite that rules over a directory of repositories, looked for again where that is asked. */
-export type GitoliteFor = (how?: { again?: boolean }) => Promise<Gitolite | undefined>
+/** Returns the gitolite that controls a directory of repositories. `again` repeats the search. */
+export type FindGitolite = (options?: { again?: boolean }) => Promise<Gitolite | undefined>
 
-export function gitoliteFor(root: string): GitoliteFor {
+export function gitoliteFinder(root: string): FindGitolite {
   let known: { admin: string; gitolite: Gitolite } | undefined
-  let looked: Promise<Gitolite | undefined> | undefined
+  let search: Promise<Gitolite | undefined> | undefined
 
-  async function look(): Promise<Gitolite | undefined> {
+  async function find(): Promise<Gitolite | undefined> {
     const admin = await findGitolite(root)
     if (admin === undefined) known = undefined
     else if (known?.admin !== admin) known = { admin, gitolite: openGitolite(admin, root) }
@@ -26,24 +26,25 @@ export function gitoliteFor(root: string): GitoliteFor {
   }
 
   return ({ again = false } = {}) => {
-    if (again || !looked) looked = look()
-    return looked
+    if (again || !search) search = find()
+    return search
   }
 }
 
-export async function rightsIn(
+/** Rejects with Unreadable. */
+export async function readRights(
   gitolite: Gitolite,
-  place: RepositoryDirectory,
+  directory: RepositoryDirectory,
 ): Promise<GitoliteRights> {
-  const collaborators = await gitolite.collaborators(place)
-  const isOwnerUser = await gitolite.isUser(place.owner)
+  const collaborators = await gitolite.collaborators(directory)
+  const isOwnerUser = await gitolite.isUser(directory.owner)
   const stamp = createHash('sha256').update(JSON.stringify([collaborators, isOwnerUser]))
   return { collaborators, isOwnerUser, stamp: stamp.digest('base64url') }
 }
 
 /**
- * An owner has every right here. So a repository in the directory of a user of gitolite is taken only where gitolite lets that
- * user do everything too.
+ * Returns why a repository is refused. An owner has every permission in Godwit, so a repository in the directory of a gitolite user is
+ * listed only if gitolite gives that user every permission too.
  */
 export function ownerRefusal(
   { owner }: RepositoryDirectory,
@@ -55,8 +56,8 @@ export function ownerRefusal(
   return `${owner} would own it here, but gitolite does not give ${owner} RW+`
 }
 
-/** What the repository's own config says of a person comes before what gitolite says. */
-export function withRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
+/** Adds gitolite's collaborators to the facts. Those in the repository's own config take precedence. */
+export function addRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
   const stated = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
   const others = rights.collaborators.filter(({ login }) => !stated.has(login.toLowerCase()))
   const collaborators = [...others, ...facts.collaborators]

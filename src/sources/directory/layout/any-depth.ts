@@ -1,133 +1,232 @@
+import type { Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { nameRefusal } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { MEMBERS_FILE } from '../members-file.ts'
 import {
+  cachingReader,
+  caseConflict,
   type Directory,
+  isLikeRepository,
   isNamedAsRepository,
+  linkRefusal,
+  nameOf,
   type ReadDirectory,
   readDirectory,
   readRoot,
-  rememberingReader,
-} from '../directory.ts'
-import { MEMBERS_FILE } from '../members-file.ts'
-import {
-  A_LINK,
-  caseConflict,
-  isLikeRepository,
-  isLinkToDirectory,
   refused,
 } from '../repository-directory.ts'
-import { candidatesNamed, type OwnedFolder, UNNAMED, walk } from './folder.ts'
-import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
-import { type Candidate, placesFor, settled, type TakenNames, takenNames } from './same-names.ts'
+import {
+  type Candidate,
+  candidateDirectories,
+  isWikiName,
+  type Layout,
+  type LayoutEntries,
+  type ListingOptions,
+  repositoryEntries,
+  resolveCandidates,
+  type TakenNames,
+  takenNames,
+} from './layout.ts'
 
-const AT_THE_TOP = 'it is in no directory of an owner: set --owner LOGIN to say whose it is'
+const WITHOUT_OWNER = 'it is in no directory of an owner: set --owner LOGIN to say whose it is'
+const WITHOUT_SUFFIX = 'a bare repository must have a name that ends in .git'
+const TOO_DEEP = 'it is too deep'
+const MAX_DEPTH = 30
 
 /**
- * Repositories at any depth: the first part of the path is the owner, the rest joined by `-` is the name. Those at the top
- * are `topOwner`'s.
+ * Repositories at any depth: the first part of the path is the owner, the other parts joined by `-` are the name. Those in the root
+ * belong to `topOwner`.
  */
 export function anyDepth(root: string, topOwner: string | undefined): Layout {
-  const remembering = rememberingReader()
+  const cachedRead = cachingReader()
 
-  async function* list(options: ListingOptions = {}): FoundPlaces {
+  async function* list(options: ListingOptions = {}): LayoutEntries {
     const { only, read = readDirectory, spellingOf = () => only?.owner } = options
     const top = await readRoot(root, read)
     const owners = takenNames()
     if (topOwner !== undefined) owners.take(topOwner)
-    for (const owner of ownersIn(top, topOwner, only?.owner)) {
+    for (const owner of listOwners(top, topOwner, only?.owner)) {
       const spelling = spellingOf(owner)
-      // Whose name it is keeps it even while nothing is there: others would be given what is not theirs.
-      if (spelling !== undefined && top.hasDirectory(spelling) && !owners.twinOf(spelling))
+      // A known owner keeps the name even without repositories: others would get what is not theirs.
+      if (spelling !== undefined && top.hasDirectory(spelling) && !owners.spellingOf(spelling))
         owners.take(spelling)
       const { folders, reason } = await foldersOf(root, owner, { top, topOwner, read })
       if (reason !== undefined) yield refused(owner, reason)
       const candidates: Candidate[] = []
       for (const folder of folders) {
         if (only) candidates.push(...(await candidatesNamed(root, folder, only.name, read)))
-        else yield* walk(root, folder, (candidate) => candidates.push(candidate))
+        else yield* collectCandidates(root, folder, candidates)
       }
       const members = folders.find(({ directory }) => directory.has(MEMBERS_FILE))
       if (candidates.length > 0 || members) {
-        const refusal = refusalOf(owner, owners)
+        const refusal = ownerRefusal(owner, owners)
         if (refusal) yield refusal
         else {
           owners.take(owner)
           if (members) yield { membersOf: owner, path: `${members.path}${MEMBERS_FILE}` }
-          yield* settled(root, candidates)
+          yield* resolveCandidates(root, candidates)
         }
       }
     }
-    if (!only) yield* outsideOwners(root, top, topOwner)
+    if (!only) yield* entriesWithoutOwner(root, top, topOwner)
   }
 
   return {
     list,
     async dataPathsOf({ owner, name }) {
-      const top = await readRoot(root, remembering)
-      const unread: string[] = []
+      const top = await readRoot(root, cachedRead)
+      const unreadable: string[] = []
       const read: ReadDirectory = async (dir) => {
-        const directory = await remembering(dir)
-        if ('reason' in directory) unread.push(`${relative(root, dir)}: ${directory.reason}`)
+        const directory = await cachedRead(dir)
+        if ('reason' in directory) unreadable.push(`${relative(root, dir)}: ${directory.reason}`)
         return directory
       }
       const { folders } = await foldersOf(root, owner, { top, topOwner, read })
       const candidates: Candidate[] = []
       for (const folder of folders)
         candidates.push(...(await candidatesNamed(root, folder, name, read)))
-      // It may be where nobody may look.
-      if (candidates.length === 0 && unread[0] !== undefined) throw new Unreadable(unread[0])
-      return placesFor(root, candidates)
+      // The repository may be in the directory that cannot be read.
+      if (candidates.length === 0 && unreadable[0] !== undefined)
+        throw new Unreadable(unreadable[0])
+      return candidateDirectories(root, candidates)
     },
   }
 }
 
-/** All of them, or those who are called so without regard to case. */
-function ownersIn(top: Directory, topOwner: string | undefined, only?: string): Set<string> {
-  const isAsked = (owner: string) =>
+/** Lists all owners, or those of one name without regard to case. */
+function listOwners(top: Directory, topOwner: string | undefined, only?: string): Set<string> {
+  const isWanted = (owner: string) =>
     only === undefined || owner.toLowerCase() === only.toLowerCase()
   const directories = top.entries.filter((e) => e.isDirectory() && !isNamedAsRepository(e))
   const owners = directories.map(({ name }) => name)
   if (topOwner !== undefined) owners.unshift(topOwner)
-  return new Set(owners.filter(isAsked))
+  return new Set(owners.filter(isWanted))
 }
 
-interface Looking {
+/** A directory that contains repositories of an owner, or directories with such repositories. */
+interface OwnedFolder {
+  owner: string
+  /** Relative to the root, with a final slash; empty for the root itself, whose directories are owners. */
+  path: string
+  /** The beginning of the name of every repository in it. */
+  prefix: string
+  directory: Directory
+}
+
+interface Reading {
   top: Directory
   topOwner: string | undefined
   read: ReadDirectory
 }
 
-/** Where an owner's repositories are: in their directory, and at the top where that is theirs. */
-async function foldersOf(root: string, owner: string, { top, topOwner, read }: Looking) {
+/** Returns the owner's directory, and the root where it belongs to the owner. */
+async function foldersOf(root: string, owner: string, { top, topOwner, read }: Reading) {
   const folders: OwnedFolder[] = []
   if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
   if (!top.hasDirectory(owner)) return { folders }
   const directory = await read(join(root, owner))
   if ('reason' in directory) return { folders, reason: directory.reason }
-  if (isLikeRepository(directory)) return { folders, reason: UNNAMED }
+  if (isLikeRepository(directory)) return { folders, reason: WITHOUT_SUFFIX }
   folders.push({ owner, path: `${owner}/`, prefix: '', directory })
   return { folders }
 }
 
-function refusalOf(owner: string, owners: TakenNames) {
+function ownerRefusal(owner: string, owners: TakenNames) {
   const reason = nameRefusal(owner)
   if (reason !== undefined) return refused(owner, reason)
-  const twin = owners.twinOf(owner)
-  return twin === undefined || twin === owner ? undefined : caseConflict(owner, twin)
+  const taken = owners.spellingOf(owner)
+  return taken === undefined || taken === owner ? undefined : caseConflict(owner, taken)
 }
 
-/** What is no owner's. */
-async function* outsideOwners(
+async function* entriesWithoutOwner(
   root: string,
   top: Directory,
   topOwner: string | undefined,
-): FoundPlaces {
+): LayoutEntries {
   for (const entry of top.entries) {
     if (isNamedAsRepository(entry)) {
-      if (topOwner === undefined) yield refused(entry.name, AT_THE_TOP)
-    } else if (entry.isSymbolicLink() && (await isLinkToDirectory(join(root, entry.name)))) {
-      yield refused(entry.name, A_LINK)
+      if (topOwner === undefined) yield refused(entry.name, WITHOUT_OWNER)
+    } else {
+      const reason = await linkRefusal(root, entry.name, entry)
+      if (reason !== undefined) yield refused(entry.name, reason)
     }
   }
+}
+
+/** Adds every candidate in the folder, however deep, to `candidates`; yields directories that cannot be read. */
+async function* collectCandidates(
+  root: string,
+  folder: OwnedFolder,
+  candidates: Candidate[],
+  depth = 1,
+): LayoutEntries {
+  for (const entry of folder.directory.entries) {
+    if (isNamedAsRepository(entry)) {
+      if (!isWikiIn(folder, entry)) candidates.push(candidateOf(folder, entry))
+    } else if (folder.path !== '') {
+      yield* collectBelow(root, folder, entry, candidates, depth)
+    }
+  }
+}
+
+async function* collectBelow(
+  root: string,
+  { owner, path, prefix }: OwnedFolder,
+  entry: Dirent,
+  candidates: Candidate[],
+  depth: number,
+): LayoutEntries {
+  const below = `${path}${entry.name}`
+  const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
+  const hides = { beginning: `${owner}/${inside.prefix}` }
+  if (entry.isDirectory()) {
+    const directory = await readDirectory(join(root, below))
+    if ('reason' in directory) yield refused(below, directory.reason, hides)
+    else if (isLikeRepository(directory)) yield refused(below, WITHOUT_SUFFIX)
+    else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hides)
+    else yield* collectCandidates(root, { ...inside, directory }, candidates, depth + 1)
+  } else {
+    const reason = await linkRefusal(root, below, entry)
+    if (reason !== undefined) yield refused(below, reason)
+  }
+}
+
+/**
+ * Returns the candidates of one name. Reads only directories whose names the name can begin with, so that finding one of ten thousand
+ * repositories does not read them all.
+ */
+async function candidatesNamed(
+  root: string,
+  folder: OwnedFolder,
+  name: string,
+  read: ReadDirectory,
+): Promise<Candidate[]> {
+  const { owner, path, prefix, directory } = folder
+  const found = repositoryEntries(directory, name).map((entry) => candidateOf(folder, entry))
+  for (const [part, rest] of path === '' ? [] : splitsAtHyphens(name)) {
+    for (const entry of directory.named(part)) {
+      if (!entry.isDirectory() || isNamedAsRepository(entry)) continue
+      const below = `${path}${entry.name}/`
+      const inside = await read(join(root, below))
+      if ('reason' in inside || isLikeRepository(inside)) continue
+      const next = { owner, path: below, prefix: `${prefix}${entry.name}-`, directory: inside }
+      found.push(...(await candidatesNamed(root, next, rest, read)))
+    }
+  }
+  return found
+}
+
+/** Splits `a-b-c` into `a` and `b-c`, and into `a-b` and `c`. */
+function splitsAtHyphens(name: string): [string, string][] {
+  const hyphens = [...name.matchAll(/-/g)].map(({ index }) => index)
+  return hyphens.map((at) => [name.slice(0, at), name.slice(at + 1)])
+}
+
+const isWikiIn = ({ directory }: OwnedFolder, entry: Dirent): boolean =>
+  isWikiName(nameOf(entry), (name) => directory.has(`${name}.git`))
+
+function candidateOf({ owner, path, prefix }: OwnedFolder, entry: Dirent): Candidate {
+  const name = nameOf(entry)
+  return { owner, name: `${prefix}${name}`, path: `${path}${name}`, entry }
 }

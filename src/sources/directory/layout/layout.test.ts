@@ -3,12 +3,13 @@ import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { sourceContract } from '../../source.contract.ts'
 import type { Source } from '../../source.ts'
 import { Gone, Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
-import type { LayoutOptions } from './layout-of.ts'
+import type { LayoutOptions } from './create-layout.ts'
 
 sourceContract('a git directory of any depth', async () => {
   const host = await gitHost()
@@ -203,7 +204,7 @@ describe('layouts of a git directory', () => {
       await chmod(at('octo/web'), 0)
       await chmod(join(host.root, '..'), 0o755)
       const settling = (name: string) =>
-        asSomebodyElse(() => source.settleLock({ owner: 'octo', name }, no).catch(String))
+        asNobody(() => source.settleLock({ owner: 'octo', name }, no).catch(String))
       const there = await settling('web-shop')
       const gone = await settling('other')
       await chmod(at('octo/web'), 0o755)
@@ -216,7 +217,7 @@ describe('layouts of a git directory', () => {
       await host.repository('octo/web/shop')
       await chmod(at('octo/web-shop.git'), 0)
       await chmod(join(host.root, '..'), 0o755)
-      const rows = await asSomebodyElse(listed)
+      const rows = await asNobody(listed)
       await chmod(at('octo/web-shop.git'), 0o755)
       assert.deepEqual(
         rows.map((row) => row.split(':')[0]),
@@ -235,19 +236,8 @@ test('a name that may be in lower case is not gone where nobody may look', async
   const settling = () => source.settleLock({ owner: 'Ann', name: 'Site' }, async () => false)
   await chmod(join(host.root, 'Ann'), 0)
   await chmod(join(host.root, '..'), 0o755)
-  const refused = await asSomebodyElse(() => settling().catch((error: unknown) => error))
+  const refused = await asNobody(() => settling().catch((error: unknown) => error))
   await chmod(join(host.root, 'Ann'), 0o755)
   assert.ok(refused instanceof Unreadable && !(refused instanceof Gone), String(refused))
   await settling()
 })
-
-/** Root may read everything, so as root it is done by a user who may not. */
-async function asSomebodyElse<T>(act: () => Promise<T>): Promise<T> {
-  if (process.getuid?.() !== 0) return act()
-  process.seteuid?.('nobody')
-  try {
-    return await act()
-  } finally {
-    process.seteuid?.(0)
-  }
-}

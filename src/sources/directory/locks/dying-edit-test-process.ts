@@ -1,6 +1,6 @@
 /**
- * Locks a repository, and is killed before its n-th call that changes or opens a file:
- * node dying-edit-test-process.ts DIR HOME N. Prints how many calls it made, where it lived.
+ * Locks a repository, and kills itself before its n-th call that changes or opens a file:
+ * node dying-edit-test-process.ts DIR HOME N. Prints the number of calls where it survives.
  */
 import { promises } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

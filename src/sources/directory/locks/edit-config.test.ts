@@ -9,7 +9,7 @@ import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { inTime, until } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
 import { Busy } from '../../unreadable.ts'
-import { signName } from './abandoned-edits.ts'
+import { livenessName } from './abandoned-edits.ts'
 import { editConfig } from './edit-config.ts'
 import { settlePushLock } from './push-lock.ts'
 
@@ -42,7 +42,7 @@ describe('a config that is edited', () => {
   const tryBriefly = () =>
     editConfig(
       dir,
-      { change: async () => Buffer.of(), isStillRight: async () => true },
+      { change: async () => Buffer.of(), isStillWanted: async () => true },
       { holderMs: 200 },
     )
   const leftovers = async () =>
@@ -63,7 +63,7 @@ describe('a config that is edited', () => {
 
   test('is edited beside a sign of life that is a link, and what that leads to is not touched', async () => {
     const elsewhere = join(host.root, '../elsewhere')
-    await symlink(elsewhere, join(dir, signName('00000000-0000-4000-8000-000000000000')))
+    await symlink(elsewhere, join(dir, livenessName('00000000-0000-4000-8000-000000000000')))
     await settle(true)
     await assert.rejects(lstat(elsewhere), { code: 'ENOENT' })
   })
@@ -144,7 +144,7 @@ describe('a config that is edited', () => {
   test('stays as it is where the edit is not wanted any more when its turn has come', async () => {
     const isDone = await editConfig(dir, {
       change: async () => Buffer.from('[core]'),
-      isStillRight: async () => {
+      isStillWanted: async () => {
         assert.ok(await lstat(join(dir, 'config.lock')), 'asked while nobody else can edit')
         return false
       },
@@ -158,7 +158,7 @@ describe('a config that is edited', () => {
     let asked = 0
     await editConfig(dir, {
       change: async (text) => Buffer.concat([text, Buffer.from('[ours]\n')]),
-      async isStillRight() {
+      async isStillWanted() {
         asked += 1
         if (asked === 1) await writeFile(join(dir, 'config'), '[theirs]\n')
         return true
@@ -177,7 +177,7 @@ describe('a config that is edited', () => {
         if (changes < OFTEN) await host.git(['config', 'host.edit', String(++changes)], { dir })
         return Buffer.concat([text, Buffer.from('[ours]\n')])
       },
-      isStillRight: async () => true,
+      isStillWanted: async () => true,
     }
     assert.equal(await editConfig(dir, edit, { holderMs: 1 }), true)
     assert.equal(String(await config()), `${before}[host]\n\tedit = ${OFTEN}\n[ours]\n`)
@@ -188,15 +188,15 @@ describe('a config that is edited', () => {
     const answers = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
     const edit = {
       change: async (text: Buffer) => Buffer.concat([text, Buffer.from('[ours]\n')]),
-      async isStillRight() {
+      async isStillWanted() {
         // Only what is let go of can be had again.
         return (await answers.shift()) ?? true
       },
     }
     assert.equal(await editConfig(dir, edit, { answerMs: 1 }), true)
     assert.equal(String(await config()), `${before}[ours]\n`)
-    const never = { ...edit, isStillRight: () => new Promise<boolean>(() => {}) }
-    const timeouts = { answerMs: 1, longestAnswerMs: 1 }
+    const never = { ...edit, isStillWanted: () => new Promise<boolean>(() => {}) }
+    const timeouts = { answerMs: 1, maxAnswerMs: 1 }
     await assert.rejects(editConfig(dir, never, timeouts), Busy)
     assert.deepEqual(await leftovers(), [])
   })
@@ -241,7 +241,7 @@ const STOPPED = (dir: string) => `
   const { editConfig } = await import(${JSON.stringify(new URL('edit-config.ts', import.meta.url).href)})
   await editConfig(${JSON.stringify(dir)}, {
     change: async (config) => Buffer.concat([config, Buffer.from('[stopped]\\n')]),
-    async isStillRight() {
+    async isStillWanted() {
       process.stdout.write('held')
       await new Promise((resolve) => setImmediate(() => setTimeout(resolve, 0)))
       process.kill(process.pid, 'SIGSTOP')

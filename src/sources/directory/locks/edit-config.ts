@@ -2,62 +2,62 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { writingTo } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
-import { Unreadable } from '../../unreadable.ts'
-import { LARGEST_CONFIG } from '../files/repository-settings.ts'
+import { Busy, Unreadable } from '../../unreadable.ts'
+import { MAX_CONFIG_BYTES } from '../files/repository-settings.ts'
 import {
   draftName,
-  exactLstatIfThere,
-  holdSign,
+  holdLivenessFile,
+  livenessName,
+  preciseLstatIfExists,
   removeAbandoned,
-  signName,
 } from './abandoned-edits.ts'
-import { ConfigLock, type LockTimeouts } from './config-lock.ts'
 
 export interface ConfigEdit {
-  /** What the config is to become, proven; undefined where it is so already. */
+  /** Returns the new content of the config, checked; undefined where nothing has to change. */
   change(config: Buffer): Promise<Buffer | undefined>
-  /** Asked while nobody else can change the config: where it says no, the config stays as it is. */
-  isStillRight(): Promise<boolean>
+  /** Called while nobody else can change the config. If it returns false, the config stays unchanged. */
+  isStillWanted(): Promise<boolean>
 }
 
 /**
- * Replaces a repository's config, in turn with git and with every other Godwit that reaches the directory: see
- * docs/decisions/0008. False where the edit is not right any more.
+ * Replaces a repository's config under the same lock as git and every other Godwit on the directory: see docs/decisions/0008. Returns
+ * false where the edit is no longer wanted. Rejects with Busy where the lock cannot be had in time, or with Unreadable.
  */
 export async function editConfig(
   dir: string,
   edit: ConfigEdit,
   timeouts: Partial<LockTimeouts> = {},
 ): Promise<boolean> {
-  const turn = new ConfigLock(join(dir, 'config.lock'), timeouts)
+  const waiting = new LockWaiting(join(dir, 'config.lock'), timeouts)
   for (;;) {
     await removeAbandoned(dir)
-    const isRight = await tryToEdit(dir, edit, turn)
-    if (isRight !== undefined) return isRight
-    await turn.waitForNext()
+    const isWanted = await tryToEdit(dir, edit, waiting)
+    if (isWanted !== undefined) return isWanted
+    await waiting.waitForNextAttempt()
   }
 }
 
-/** Undefined where another holds the config, or changed it meanwhile, or the last question was not answered in time. */
+/** Returns undefined where the lock is held, the config changed meanwhile, or `isStillWanted` took too long: then try again. */
 async function tryToEdit(
   dir: string,
   edit: ConfigEdit,
-  turn: ConfigLock,
+  waiting: LockWaiting,
 ): Promise<boolean | undefined> {
-  // Whoever holds it may be about to change what we would take for settled.
-  if (await exactLstatIfThere(join(dir, 'config.lock'))) return undefined
-  const before = await readOwnConfig(dir)
+  // The holder of the lock may be about to change what this edit is based on.
+  if (await preciseLstatIfExists(join(dir, 'config.lock'))) return undefined
+  const before = await readConfig(dir)
   const after = await edit.change(before.bytes)
   if (!after) return true
   const id = randomUUID()
-  await using sign = await holdSign(join(dir, signName(id)))
-  if (!sign) return undefined
+  await using liveness = await holdLivenessFile(join(dir, livenessName(id)))
+  if (!liveness) return undefined
   const draft = join(dir, draftName(id))
   try {
     await writingTo(draft, () => writeDraft(draft, after, before.stats))
-    return await putInPlace(dir, draft, before, () => turn.answerOf(edit.isStillRight()))
+    return await replaceConfig(dir, draft, before, () => waiting.orTimeout(edit.isStillWanted()))
   } finally {
     await rm(draft, { force: true })
   }
@@ -68,22 +68,22 @@ interface Config {
   stats: BigIntStats
 }
 
-export async function readOwnConfig(dir: string): Promise<Config> {
+export async function readConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
-  // A link could lead to anybody's file, a pipe would be waited for, and a socket cannot be opened (ENXIO).
+  // A link could lead to any file, reading a pipe could block, and opening a socket fails with ENXIO.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   await using file = await open(path, flags).catch((error: unknown) => {
-    throw hasCode(error, 'ELOOP', 'ENXIO') ? notOwn() : error
+    throw hasCode(error, 'ELOOP', 'ENXIO') ? notRegular() : error
   })
   const stats = await file.stat({ bigint: true })
-  if (!stats.isFile()) throw notOwn()
-  if (stats.size > LARGEST_CONFIG) throw new Unreadable('its config is too large')
+  if (!stats.isFile()) throw notRegular()
+  if (stats.size > MAX_CONFIG_BYTES) throw new Unreadable('its config is too large')
   return { bytes: await file.readFile(), stats }
 }
 
-const notOwn = () => new Unreadable('its config is not a file of its own')
+const notRegular = () => new Unreadable('its config is not a file of its own')
 
-/** On disk for certain, and as before the host's own: under root its user could be shut out of its config. */
+/** Syncs the file to disk, and keeps owner and mode: a process of root must not lock the host's user out of the config. */
 async function writeDraft(path: string, bytes: Buffer, { uid, gid, mode }: BigIntStats) {
   await using file = await open(path, 'wx', 0o600)
   await file.writeFile(bytes)
@@ -93,23 +93,23 @@ async function writeDraft(path: string, bytes: Buffer, { uid, gid, mode }: BigIn
   await file.sync()
 }
 
-/** As git does it: `config.lock` can be made by one alone, and becomes the config by being renamed. */
-async function putInPlace(
+/** Does as git does: only one process can create `config.lock`, and renames it to `config`. */
+async function replaceConfig(
   dir: string,
   draft: string,
   before: Config,
-  isStillRight: () => Promise<boolean | undefined>,
+  isStillWanted: () => Promise<boolean | undefined>,
 ): Promise<boolean | undefined> {
   const lock = join(dir, 'config.lock')
-  if (!(await linkUnlessHeld(draft, lock))) return undefined
+  if (!(await linkUnlessExists(draft, lock))) return undefined
   try {
-    const isRight = await isStillRight()
-    if (!isRight) return isRight
-    if (!isSame(before, await readOwnConfig(dir)) || !(await isOwn(lock, draft))) return undefined
+    const isWanted = await isStillWanted()
+    if (!isWanted) return isWanted
+    if (!isSame(before, await readConfig(dir)) || !(await isSameFile(lock, draft))) return undefined
     await rename(lock, join(dir, 'config'))
   } finally {
-    // Unless it has become the config it is ours, and nobody else's to remove while our sign of life is held.
-    if (await isOwn(lock, draft)) await rm(lock, { force: true })
+    // Unless it was renamed, it is ours: nobody else removes it while our liveness file is locked.
+    if (await isSameFile(lock, draft)) await rm(lock, { force: true })
   }
   await using folder = await open(dir)
   await folder.sync()
@@ -119,7 +119,7 @@ async function putInPlace(
 const isSame = (a: Config, b: Config): boolean =>
   a.stats.ino === b.stats.ino && a.stats.ctimeNs === b.stats.ctimeNs && a.bytes.equals(b.bytes)
 
-async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
+async function linkUnlessExists(draft: string, lock: string): Promise<boolean> {
   try {
     await link(draft, lock)
     return true
@@ -129,7 +129,79 @@ async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
   }
 }
 
-async function isOwn(lock: string, draft: string): Promise<boolean> {
-  const held = await exactLstatIfThere(lock)
-  return held !== undefined && held.ino === (await exactLstatIfThere(draft))?.ino
+async function isSameFile(lock: string, draft: string): Promise<boolean> {
+  const held = await preciseLstatIfExists(lock)
+  return held !== undefined && held.ino === (await preciseLstatIfExists(draft))?.ino
+}
+
+const MIN_WAIT_MS = 10
+const MAX_WAIT_MS = 250
+/** An attempt fails when another process changes the config or holds the lock at the same time. */
+const MAX_ATTEMPTS = 500
+const MAX_TIMEOUTS = 8
+
+export interface LockTimeouts {
+  /** How long to wait while `config.lock` stays the same file. */
+  holderMs: number
+  /** How long the first `isStillWanted` may take, since nobody else can edit the config meanwhile; later ones get longer. */
+  answerMs: number
+  /** Shorter than `holderMs`, which is how long others wait for us. */
+  maxAnswerMs: number
+}
+
+const DEFAULT_TIMEOUTS: LockTimeouts = { holderMs: 10_000, answerMs: 2000, maxAnswerMs: 8000 }
+
+/**
+ * Decides when an edit is tried again and when it is given up. It is given up when `config.lock` stays the same file for too long, not
+ * when others are faster, so that a slow machine gets more time.
+ */
+class LockWaiting {
+  readonly #lock: string
+  readonly #timeouts: LockTimeouts
+  #attempts = 0
+  #timeoutCount = 0
+  #holder: string | undefined
+  #heldSince = 0
+
+  constructor(lock: string, timeouts: Partial<LockTimeouts>) {
+    this.#lock = lock
+    this.#timeouts = { ...DEFAULT_TIMEOUTS, ...timeouts }
+  }
+
+  async waitForNextAttempt(): Promise<void> {
+    const holder = await this.#readHolder()
+    const now = performance.now()
+    if (holder === undefined || holder !== this.#holder) this.#heldSince = now
+    else if (now - this.#heldSince > this.#timeouts.holderMs)
+      throw new Busy('its config cannot be changed: another program holds config.lock')
+    this.#holder = holder
+    if (++this.#attempts === MAX_ATTEMPTS)
+      throw new Busy('its config cannot be changed: other programs keep changing it')
+    const wait = Math.min(MIN_WAIT_MS * 2 ** this.#attempts, MAX_WAIT_MS)
+    await pause(wait * (0.5 + Math.random()))
+  }
+
+  /** Returns undefined where the answer takes too long: then the lock is released and the edit is tried again. */
+  async orTimeout(answer: Promise<boolean>): Promise<boolean | undefined> {
+    const { answerMs, maxAnswerMs } = this.#timeouts
+    const ended = new AbortController()
+    const timeout = async () => {
+      const ms = Math.min(answerMs * 2 ** this.#timeoutCount, maxAnswerMs)
+      await pause(ms, undefined, { signal: ended.signal })
+      if (++this.#timeoutCount === MAX_TIMEOUTS)
+        throw new Busy('the state of its lock could not be read in time')
+      return undefined
+    }
+    try {
+      return await Promise.race([answer, timeout()])
+    } finally {
+      ended.abort()
+    }
+  }
+
+  /** Distinguishes successive holders by ctime: file systems can reuse the inode number. */
+  async #readHolder(): Promise<string | undefined> {
+    const held = await preciseLstatIfExists(this.#lock)
+    return held && `${held.ino} ${held.ctimeNs}`
+  }
 }

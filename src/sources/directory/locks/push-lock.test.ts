@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { asReceivePackSees, settlePushLock, whyNoLock } from './push-lock.ts'
+import { checkPushLocks, lockProblem, readLockState, settlePushLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -23,7 +24,7 @@ describe('a lock against pushes', () => {
 
   const lock = () => settlePushLock(host.locked, dir, async () => true)
   const unlock = () => settlePushLock(host.locked, dir, async () => false)
-  const isLocked = async () => (await asReceivePackSees(host.locked, dir)) === 'locked'
+  const isLocked = async () => (await readLockState(host.locked, dir)) === 'locked'
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
 
@@ -105,11 +106,23 @@ describe('a lock against pushes', () => {
     await refusesPushes(dir)
   })
 
+  test('a config that may not be read is reported as such', async () => {
+    await chmod(dir, 0)
+    await chmod(join(host.root, '..'), 0o755)
+    const directory = { owner: '', name: '', path: '', dir, wikiDir: null }
+    const error = await asNobody(() =>
+      checkPushLocks(host.locked, directory).catch((error: unknown) => error),
+    )
+    await chmod(dir, 0o755)
+    assert.ok(error instanceof Unreadable)
+    assert.equal(error.message, 'permission denied')
+  })
+
   test('that a worktree config reopens cannot hold, and says so before and after', async () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
-    assert.equal(await whyNoLock(host.locked, dir), undefined)
+    assert.equal(await lockProblem(host.locked, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    assert.match((await whyNoLock(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
+    assert.match((await lockProblem(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
     await assert.rejects(lock(), /shows refs again/)
     assert.equal(await isLocked(), false)
     await unlock()

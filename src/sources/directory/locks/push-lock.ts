@@ -1,103 +1,150 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants, lstat } from 'node:fs/promises'
+import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
-import { codeOf } from '../../../lib/errno.ts'
+import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { Busy, Unreadable } from '../../unreadable.ts'
+import { orUnreadable, toUnreadable } from '../files/repository-errors.ts'
 import { refuseSpecialConfig } from '../files/special-files.ts'
-import { isTooLong, signName } from './abandoned-edits.ts'
-import { editConfig, readOwnConfig } from './edit-config.ts'
+import { lstatIfExists } from '../files/sync-fs.ts'
+import {
+  hasConfig,
+  isRepository,
+  type RepositoryDirectory,
+  wikiOf,
+} from '../repository-directory.ts'
+import { isPathTooLong, livenessName } from './abandoned-edits.ts'
+import { editConfig, readConfig } from './edit-config.ts'
 
-const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
-const REOPENS = /^\^?!/
-/** Each time another has changed it back meanwhile. */
-const MAX_TRIES = 20
+/** Rejects with Unreadable where a lock on the repository or its wiki would not keep pushes out. */
+export async function checkPushLocks(
+  git: Git,
+  { dir, wikiDir }: RepositoryDirectory,
+): Promise<void> {
+  for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
+    const problem = await orUnreadable(part, undefined, () => lockProblem(git, part))
+    if (problem !== undefined) throw new Unreadable(problem)
+  }
+}
+
+/** Whether our lock is in the config of the repository or of its wiki. Rejects with Unreadable. */
+export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promise<boolean> {
+  for (const part of [dir, wikiOf(dir)]) {
+    const check = async () => (await hasConfig(part)) && (await isLocked(git, part))
+    if (await orUnreadable(part, undefined, check)) return true
+  }
+  return false
+}
+
+/** Locks or unlocks a repository and its wiki, as `isWanted` says. Rejects with Unreadable or Busy. */
+export async function settlePushLocks(
+  git: Git,
+  { dir }: RepositoryDirectory,
+  isWanted: () => Promise<boolean>,
+): Promise<void> {
+  await settleOne(git, dir, isWanted)
+  const wiki = wikiOf(dir)
+  if (!(await orUnreadable(wiki, undefined, () => hasConfig(wiki)))) return
+  // A damaged wiki takes no pushes and is not locked, but a lock from before the damage is removed.
+  await settleOne(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
+}
+
+async function settleOne(git: Git, dir: string, isWanted: () => Promise<boolean>): Promise<void> {
+  try {
+    await settlePushLock(git, dir, isWanted)
+  } catch (error) {
+    // A repository without a config has no lock. A missing repository may come back with both.
+    const isUnlocked = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
+    if (!isUnlocked) throw toUnreadable(error, dir)
+  }
+}
+
+const HIDE_REFS_KEYS = '^(receive|transfer)\\.hiderefs$'
+/** A value that shows refs again, such as `!refs/heads/open`. */
+const UNHIDES = /^\^?!/
+/** An attempt fails when another program changes the lock back meanwhile. */
+const MAX_ATTEMPTS = 20
 
 /**
- * Locked, receive-pack refuses every push; fetches go on, and a push that is under way may still land. `isWanted` is asked
- * while nobody else can change the config, so that whoever acts last acts on what is so.
+ * Locks or unlocks one repository. `git receive-pack` refuses every push to a locked repository; fetches still work, and a push that
+ * has already begun may succeed. `isWanted` is called while nobody else can change the config, so the last edit is always right.
  */
 export async function settlePushLock(
   git: Git,
   dir: string,
   isWanted: () => Promise<boolean>,
 ): Promise<void> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const wanted = await isWanted()
     const isDone = await editConfig(dir, {
-      change: (config) => provenChange(git, config, wanted),
-      isStillRight: async () => (await isWanted()) === wanted,
+      change: (config) => changeLock(git, config, wanted),
+      isStillWanted: async () => (await isWanted()) === wanted,
     })
     if (!isDone) continue
     if (!wanted) return
-    const seen = await asReceivePackSees(git, dir)
-    if (seen === 'locked') return
-    // Let go of by the last who held it, between the edit and the look.
-    if (!(await isWanted()) || seen === 'open') continue
+    const state = await readLockState(git, dir)
+    if (state === 'locked') return
+    // Another process has unlocked it since the edit.
+    if (!(await isWanted()) || state === 'open') continue
     throw new Unreadable('its config shows refs again that the lock hides')
   }
   throw new Busy('other programs keep changing its config, or git reads another config')
 }
 
 /**
- * With what the config includes, and with the settings of a worktree. Reopened is a lock where a later value takes refs out of it
- * again, as `!refs/heads/open` would.
+ * Reads the lock as `git receive-pack` does, with includes and the settings of a worktree. In a reopened repository, a later value
+ * shows some refs again.
  */
-export async function asReceivePackSees(
+export async function readLockState(
   git: Git,
   dir: string,
 ): Promise<'locked' | 'reopened' | 'open'> {
   await refuseSpecialConfig({ dir }, { git })
-  const settings = await listed(git, ['--get-regexp', SETTINGS_THAT_HIDE], { dir })
+  const settings = await listSettings(git, ['--get-regexp', HIDE_REFS_KEYS], { dir })
   const ours = settings.lastIndexOf(OUR_SETTING)
   if (ours === -1) return 'open'
-  return settings.slice(ours).some((setting) => REOPENS.test(hiddenBy(setting)))
+  return settings.slice(ours).some((setting) => UNHIDES.test(hiddenRefs(setting)))
     ? 'reopened'
     : 'locked'
 }
 
-/** Whether our value is in the repository's own config. */
-export async function holdsPushLock(git: Git, dir: string): Promise<boolean> {
-  const { bytes } = await readOwnConfig(dir)
+async function isLocked(git: Git, dir: string): Promise<boolean> {
+  const { bytes } = await readConfig(dir)
   if (!/hiderefs/i.test(bytes.toString('latin1'))) return false
-  return (await settingsIn(git, bytes)).includes(OUR_SETTING)
+  return (await parseConfig(git, bytes)).includes(OUR_SETTING)
 }
 
-/** Why a lock could not hold; undefined where nothing is known that would be in its way. */
-export async function whyNoLock(git: Git, dir: string): Promise<string | undefined> {
-  if (isTooLong(join(dir, signName(randomUUID())))) return 'its path is too long for a lock'
-  const config = await lstat(join(dir, 'config')).catch(() => undefined)
+/** Returns why a lock would not keep pushes out; undefined where no reason is known. */
+export async function lockProblem(git: Git, dir: string): Promise<string | undefined> {
+  if (isPathTooLong(join(dir, livenessName(randomUUID())))) return 'its path is too long for a lock'
+  const config = await lstatIfExists(join(dir, 'config'))
   if (!config?.isFile()) return 'its config is not a file of its own'
   try {
     await access(dir, constants.W_OK)
   } catch (error) {
     return `its directory cannot be written to (${codeOf(error)})`
   }
-  // A lock is the last word of the config; only what is read after the config could take it back.
+  // The lock is at the end of the config, so only the worktree's config, which git reads later, can show refs again.
   await refuseSpecialConfig({ dir }, { git })
-  const args = ['--show-scope', '--get-regexp', SETTINGS_THAT_HIDE]
-  const told = await listed(git, args, { dir })
-  const reopens = told.some(
-    (setting, i) => told[i - 1] === 'worktree' && REOPENS.test(hiddenBy(setting)),
+  const args = ['--show-scope', '--get-regexp', HIDE_REFS_KEYS]
+  const output = await listSettings(git, args, { dir })
+  const reopens = output.some(
+    (setting, i) => output[i - 1] === 'worktree' && UNHIDES.test(hiddenRefs(setting)),
   )
   return reopens ? 'its config.worktree shows refs again that a lock hides' : undefined
 }
 
-const hiddenBy = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
+const hiddenRefs = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
 
-/** All that the config held is in its place, but for our value: git itself is asked, of the bytes and not of a file. */
-async function provenChange(
-  git: Git,
-  config: Buffer,
-  wanted: boolean,
-): Promise<Buffer | undefined> {
+/** Returns the changed config, or undefined where nothing changes. Git checks that no other setting changes with it. */
+async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Buffer | undefined> {
   const text = config.toString('latin1')
   const changed = wanted ? withLock(text) : withoutLock(text)
-  // What is locked already is looked at afterwards in any case.
+  // The state of a locked repository is checked after the edit.
   if (changed === text && (wanted || !/hiderefs/i.test(text))) return undefined
   const after = Buffer.from(changed, 'latin1')
-  const [had, has] = await Promise.all([settingsIn(git, config), settingsIn(git, after)])
+  const [had, has] = await Promise.all([parseConfig(git, config), parseConfig(git, after)])
   const others = had.filter((setting) => setting !== OUR_SETTING)
   const expected = wanted ? [...others, OUR_SETTING] : others
   if (has.length !== expected.length || has.some((setting, i) => setting !== expected[i])) {
@@ -106,23 +153,22 @@ async function provenChange(
   return changed === text ? undefined : after
 }
 
-const settingsIn = (git: Git, config: Buffer): Promise<string[]> =>
-  listed(git, ['--file', '-', '--no-includes', '--list'], { input: config })
+const parseConfig = (git: Git, config: Buffer): Promise<string[]> =>
+  listSettings(git, ['--file', '-', '--no-includes', '--list'], { input: config })
 
-const NONE = 1
+const NOT_FOUND = 1
 
-async function listed(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
+async function listSettings(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
   const output = await git.run(['config', '-z', ...args], call).catch((error: unknown) => {
-    if (error instanceof GitFailed && error.exitCode === NONE) return Buffer.alloc(0)
+    if (error instanceof GitFailed && error.exitCode === NOT_FOUND) return Buffer.alloc(0)
     throw error
   })
   return output.toString('latin1').split('\0').slice(0, -1)
 }
 
 /**
- * Our value in the text of a config. Git trims the slash, so it hides every ref from pushes; that it is spelt with one marks it
- * as ours, to be told from what the host hides for reasons of its own. Bytes are kept as characters (latin1): nothing else of
- * the config is understood, or changed.
+ * The lock in the text of a config. Git ignores the final slash, so this hides every ref from pushes; the slash distinguishes our value
+ * from the host's own. The text is a byte string (latin1), of which nothing else is parsed or changed.
  */
 const BLOCK = '[receive]\n\thideRefs = refs/'
 const AT_END = /(?:^|\n)\[receive\]\n\thideRefs = refs\/\n?$/
@@ -131,14 +177,16 @@ const WHOLE_SECTION = /(^|\n)\[receive\]\n\thideRefs = refs\/\n(?=[ \t]*\[|$)/g
 const LINE = /^[ \t]*hiderefs[ \t]*=[ \t]*refs\/[ \t]*\r?\n?$/i
 const SECTION = /^[ \t]*\[([^\]]*)\]/
 
-/** As `git config --list -z` tells it. */
+/** As `git config --list -z` prints it. */
 const OUR_SETTING = 'receive.hiderefs\nrefs/'
 
-/** At the end, where nothing that the config holds or includes comes after it; a last line without an end stays one. */
+/** Adds the lock at the end, after all other settings and includes. A last line without a newline stays without one. */
 function withLock(config: string): string {
   if (AT_END.test(config)) return config
-  const open = withoutLock(config)
-  return open === '' || open.endsWith('\n') ? `${open}${BLOCK}\n` : `${open}\n${BLOCK}`
+  const unlocked = withoutLock(config)
+  return unlocked === '' || unlocked.endsWith('\n')
+    ? `${unlocked}${BLOCK}\n`
+    : `${unlocked}\n${BLOCK}`
 }
 
 function withoutLock(config: string): string {
@@ -146,13 +194,13 @@ function withoutLock(config: string): string {
   return withoutLines(rest)
 }
 
-/** Where the host has put more into our section since, or git has put our value into the host's. */
+/** Removes our line where the host has added to our section, or git has moved our value to another section. */
 function withoutLines(config: string): string {
   let isReceive = false
-  const kept = config.split(/(?<=\n)/).filter((line) => {
+  const rest = config.split(/(?<=\n)/).filter((line) => {
     const section = SECTION.exec(line)?.[1]
     if (section !== undefined) isReceive = section.trim().toLowerCase() === 'receive'
     return !(isReceive && LINE.test(line))
   })
-  return kept.join('')
+  return rest.join('')
 }

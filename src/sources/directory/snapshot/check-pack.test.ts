@@ -44,19 +44,19 @@ function swap(index: Buffer, a: number, b: number): void {
 async function complaintOf(
   pack: string,
   width: number,
-  { stretch = 2 ** 30, step = 1000, onSmallEntry = (_: Buffer) => {} } = {},
+  { sectionBytes = 2 ** 30, step = 1000, onSmallEntry = (_: Buffer) => {} } = {},
 ) {
   const bytes = readFileSync(pack)
   const indexPath = pack.replace(/pack$/, 'idx')
   const size = statSync(pack).size
-  await using check = await checkPack({ indexPath, size, width, stretch, onSmallEntry })
+  await using check = await checkPack({ indexPath, size, width, sectionBytes, onSmallEntry })
   // As it is read: into the same room again and again.
   const room = Buffer.alloc(step)
   for (let at = 0; at < size; at += step) {
     const length = bytes.copy(room, 0, at)
-    await check.take(room.subarray(0, length))
+    await check.add(room.subarray(0, length))
   }
-  return check.complaint(bytes.subarray(-width))
+  return check.findMismatch(bytes.subarray(-width))
 }
 
 for (const [format, width] of Object.entries(FORMATS))
@@ -69,8 +69,8 @@ for (const [format, width] of Object.entries(FORMATS))
       const pack = onlyPack(dir)
       for (const step of [1, 13, 1000, 1_000_000])
         assert.equal(await complaintOf(pack, width, { step }), undefined)
-      for (const stretch of [1, 100, 5000])
-        assert.equal(await complaintOf(pack, width, { stretch }), undefined)
+      for (const sectionBytes of [1, 100, 5000])
+        assert.equal(await complaintOf(pack, width, { sectionBytes }), undefined)
       let [entries, bytes] = [0, 0]
       const onSmallEntry = (entry: Buffer) => {
         entries += 1

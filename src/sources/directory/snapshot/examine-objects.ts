@@ -2,49 +2,49 @@ import { join } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
 import type { BareRepository, ObjectFile } from '../../snapshot.ts'
 import { ChangedDuringRead, Unsupported } from '../files/repository-errors.ts'
-import { entriesIn, lstat, statWithPlace } from '../files/sync-fs.ts'
+import { lstat, readEntries, statTarget } from '../files/sync-fs.ts'
 
 /**
- * Finished packs and loose objects. An object may move while we look (repack, gc), but then a pack comes or goes: only
- * where the packs are the same after listing the loose objects as before is every object in the list.
- * Bitmaps, reverse indexes, multi-pack-indexes and commit-graphs are left behind: git makes them anew when it wants
- * them, and no check would tell a wrong one.
+ * Lists finished packs and loose objects. A repack or gc can move an object meanwhile, but then a pack appears or disappears: the list
+ * is complete only where the packs are the same before and after listing the loose objects. Otherwise throws ChangedDuringRead.
+ * Bitmaps, reverse indexes, multi-pack-indexes and commit-graphs are left out: git recreates them when needed, and no check here
+ * would find a wrong one.
  */
 export async function listObjectFiles(repository: BareRepository): Promise<ObjectFile[]> {
   const before = await packFiles(repository)
   const loose = await looseObjects(repository)
   const files = await withSizes(repository, [...loose, ...before])
   const after = await packFiles(repository)
-  if (before.join() !== after.join()) throw new ChangedDuringRead('packs came or went')
+  if (before.join() !== after.join()) throw new ChangedDuringRead('packs changed')
   return files
 }
 
-/** Then some may be another's, and the files as they are hold more than the refs reach. */
-export async function mayBeHiddenByLinks(
+/** Whether objects are behind links: then some may belong to others, and the files hold more than the refs reach. */
+export async function hasLinkedObjects(
   { dir }: BareRepository,
   files: readonly ObjectFile[],
 ): Promise<boolean> {
   if (files.some(({ path, from }) => from !== join(dir, path))) return true
   const objects = join(dir, 'objects')
   if ((await lstat(objects)).isSymbolicLink()) return true
-  return (await entriesIn(objects)).some((entry) => entry.isSymbolicLink())
+  return (await readEntries(objects)).some((entry) => entry.isSymbolicLink())
 }
 
 const HEX_PAIR = /^[0-9a-f]{2}$/
 
-/** Quarantined pushes (`incoming-*`, `tmp_objdir-*`) and half-written `tmp_*` files have other names. */
+/** The pattern excludes quarantined pushes (`incoming-*`, `tmp_objdir-*`) and unfinished `tmp_*` files. */
 async function looseObjects(repository: BareRepository): Promise<string[]> {
   const rest = repository.objectFormat === 'sha256' ? /^[0-9a-f]{62}$/ : /^[0-9a-f]{38}$/
   const paths: string[] = []
-  for (const folder of await named(repository, 'objects', HEX_PAIR))
-    for (const path of await named(repository, folder, rest)) paths.push(path)
+  for (const folder of await listNames(repository, 'objects', HEX_PAIR))
+    for (const path of await listNames(repository, folder, rest)) paths.push(path)
   return paths
 }
 
-/** git writes a pack's index last and removes it first, so a pack without one is not there (yet, or any more). */
+/** Git writes a pack's index last and removes it first, so a pack without an index is unfinished or being removed. */
 async function packFiles(repository: BareRepository): Promise<string[]> {
   const present = new Set(
-    await named(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
+    await listNames(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
   )
   for (const path of present)
     if (path.endsWith('.promisor'))
@@ -59,12 +59,12 @@ async function packFiles(repository: BareRepository): Promise<string[]> {
   })
 }
 
-async function named(
+async function listNames(
   repository: BareRepository,
   folder: string,
   pattern: RegExp,
 ): Promise<string[]> {
-  const entries = await ifExists(entriesIn(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
+  const entries = await ifExists(readEntries(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
   const wanted = entries?.filter(({ name }) => pattern.test(name)) ?? []
   return wanted.map(({ name }) => `${folder}/${name}`).sort()
 }
@@ -72,10 +72,10 @@ async function named(
 async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
   const files: ObjectFile[] = []
   for (const path of paths) {
-    const here = join(repository.dir, path)
+    const file = join(repository.dir, path)
     try {
-      // A link to a symbolic link would lead nowhere from the scratch repository.
-      const { place: from, stats } = await statWithPlace(here)
+      // A hard link to a relative symbolic link would lead nowhere from the scratch repository.
+      const { path: from, stats } = await statTarget(file)
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {

@@ -1,43 +1,58 @@
 import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { Refs } from '../../refs.ts'
 import type {
   BareRepository,
   Examination,
-  ExaminedPlace,
   Found,
   ObjectFile,
+  PreservedSettings,
+  RepositoryLocation,
 } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { headsOf, readRefs } from '../files/read-refs.ts'
-import { readText } from '../files/read-text.ts'
-import { ChangedDuringRead, orDamaged } from '../files/repository-errors.ts'
+import { type NamedDirectory, readText } from '../files/regular-file.ts'
+import { ChangedDuringRead, orDamaged, Unsupported } from '../files/repository-errors.ts'
 import {
   hasAlternates,
   readFormat,
-  refuseCutHistory,
   refuseExternalPaths,
+  refusePartialHistory,
 } from '../files/repository-format.ts'
-import { listObjectFiles, mayBeHiddenByLinks } from './examine-objects.ts'
-import { readKeptSettings } from './kept-settings.ts'
-import { lfsPath, listLfsObjects } from './lfs-objects.ts'
-import type { SharedLfs } from './lfs-shared.ts'
+import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
+import { lstatIfExists } from '../files/sync-fs.ts'
+import { hasLinkedObjects, listObjectFiles } from './examine-objects.ts'
+import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
-/** Raise it when a snapshot of the same repository would come out with other bytes, or more is proven or told of it. */
+/** Raise it when a snapshot of an unchanged repository gets other bytes, or more is verified or reported of it. */
 const SNAPSHOT_FORMAT = 4
 
-const MAX_LOOKS = 10
+const MAX_ATTEMPTS = 10
 
-/** A cheap look, safe beside pushes and repacks. Throws Unsupported, Damaged, or else Unreadable, each fit for a user. */
-export async function examine(place: ExaminedPlace, parts: ExamineParts): Promise<Examination> {
+export interface ExamineParts {
+  git: Git
+  /** Where to look for LFS objects that the repository does not have itself. */
+  sharedLfs?: SharedLfs | undefined
+  signal: AbortSignal
+}
+
+/**
+ * Finds out what a snapshot would hold, without reading objects. Safe during pushes and repacks. Throws Unsupported, Damaged or
+ * Unreadable, with messages for a user.
+ */
+export async function examine(
+  place: RepositoryLocation,
+  parts: ExamineParts,
+): Promise<Examination> {
   const { dir, wikiDir, fullName, origin, wikiOrigin } = place
-  const repository = { origin, ...(await find({ dir, name: fullName }, parts)) }
+  const repository = { origin, ...(await examineOne({ dir, name: fullName }, parts)) }
   const wiki =
     wikiDir === undefined
       ? null
       : {
           origin: wikiOrigin,
-          ...(await find({ dir: wikiDir, name: `${fullName}.wiki` }, parts)),
+          ...(await examineOne({ dir: wikiDir, name: `${fullName}.wiki` }, parts)),
         }
   const files = [repository, wiki].flatMap((found) =>
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
@@ -46,62 +61,54 @@ export async function examine(place: ExaminedPlace, parts: ExamineParts): Promis
   return { place, repository, wiki, bytes, fingerprint: fingerprint(fullName, repository, wiki) }
 }
 
-export interface ExamineParts {
-  git: Git
-  /** Where LFS objects are looked for that the repository does not have itself. */
-  sharedLfs?: SharedLfs | undefined
-  signal: AbortSignal
-}
+type FoundWithoutOrigin = Omit<Found, 'origin'>
 
-type FoundInside = Omit<Found, 'origin'>
-
-async function find(at: { dir: string; name: string }, parts: ExamineParts): Promise<FoundInside> {
-  const { git, signal } = parts
-  return orDamaged(at, signal, async () => {
-    const { objectFormat, lfsStorage } = await readFormat(at, git, signal)
+async function examineOne(at: NamedDirectory, parts: ExamineParts): Promise<FoundWithoutOrigin> {
+  return orDamaged(at, parts.signal, async () => {
+    const { objectFormat, lfsStorage } = await readFormat(at, parts)
     const repository = { ...at, objectFormat }
     await refuseExternalPaths(repository)
-    await refuseCutHistory(repository)
-    return lookUntilStill(repository, lfsStorage, parts)
+    await refusePartialHistory(repository)
+    return readUntilUnchanged(repository, lfsStorage, parts)
   })
 }
 
 /**
- * Refs are read before objects, so all they name is there to be listed, and again after, so that a push of several
- * refs is seen whole. Where pushes never pause, the last look stands: each of its refs was true when it was read.
+ * Reads refs before objects, so that the list has every object that they name, and again after them, so that a push of several refs is
+ * seen completely. If pushes never pause, the last attempt counts: each of its refs was right when it was read.
  */
-async function lookUntilStill(
+async function readUntilUnchanged(
   repository: BareRepository,
   lfsStorage: string | undefined,
   parts: ExamineParts,
-): Promise<FoundInside> {
-  for (let looks = 1; ; looks++) {
+): Promise<FoundWithoutOrigin> {
+  for (let attempt = 1; ; attempt++) {
     parts.signal.throwIfAborted()
     try {
       const refs = await readRefs(repository)
-      const files = await lookAtFiles(repository, parts)
-      const lfs = await lookAtLfs({ ...repository, ...refs }, lfsStorage, parts)
-      const still = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
-      if (still || looks === MAX_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
+      const files = await examineFiles(repository, parts)
+      const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
+      const isUnchanged = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
+      if (isUnchanged || attempt === MAX_ATTEMPTS)
+        return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
-      if (looks === MAX_LOOKS) throw keepsChanging(repository.name, error)
+      if (attempt === MAX_ATTEMPTS) throw keepsChanging(repository.name, error)
     }
   }
 }
 
-async function lookAtFiles(repository: BareRepository, { git, signal }: ExamineParts) {
+async function examineFiles(repository: BareRepository, { git, signal }: ExamineParts) {
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
-    kept: await readKeptSettings(repository, git, signal),
-    borrows:
-      (await hasAlternates(repository)) || (await mayBeHiddenByLinks(repository, objectFiles)),
+    kept: await readPreservedSettings(repository, git, signal),
+    borrows: (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
   }
 }
 
-async function lookAtLfs(
+async function examineLfs(
   repository: BareRepository & Refs,
   storage: string | undefined,
   { git, sharedLfs, signal }: ExamineParts,
@@ -112,20 +119,57 @@ async function lookAtLfs(
     .pointersOf(repository, headsOf(repository), git, signal)
     .catch(async (error: unknown) => {
       signal.throwIfAborted()
-      // A head that was deleted since may have taken its objects along; that is no damage.
+      // The objects of a branch that was deleted meanwhile may be gone: that is no damage.
       const now = headsOf(await readRefs(repository))
       throw now.join() === headsOf(repository).join()
         ? error
         : new ChangedDuringRead('refs changed')
     })
-  const has = new Set(own.map(({ path }) => path))
-  const wanted = pointers.filter(({ oid }) => !has.has(lfsPath(oid)))
+  const ownPaths = new Set(own.map(({ path }) => path))
+  const wanted = pointers.filter(({ oid }) => !ownPaths.has(lfsPath(oid)))
   const shared = await sharedLfs.objectsOf(repository, storage, wanted)
   return { lfsObjects: [...own, ...shared], lfsPointers: pointers }
 }
 
 export function keepsChanging(name: string, cause: unknown): Unreadable {
   return new Unreadable(`${name}: its files changed too often while they were read`, { cause })
+}
+
+async function readPreservedSettings(
+  at: NamedDirectory,
+  git: Git,
+  signal: AbortSignal,
+): Promise<PreservedSettings> {
+  // Most configs deny nothing and need not be parsed.
+  const mayDeny = /deny/i.test((await readText(at, 'config')) ?? '')
+  const denials = mayDeny ? denialsOf(await readSettings(git, at.dir, signal)) : []
+  return { denials, ...(await readAttributes(at)) }
+}
+
+const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']
+
+/** Returns only values that mean something in a bare repository, which excludes `updateInstead`. */
+function denialsOf(settings: Settings): PreservedSettings['denials'] {
+  return DENIALS.flatMap((name): PreservedSettings['denials'] => {
+    const key = `receive.${name.toLowerCase()}`
+    const isFlag = typeof flag(settings, key) === 'boolean'
+    const value = isFlag ? String(flag(settings, key)) : (setting(settings, key) ?? '')
+    return isFlag || /^(?:refuse|warn|ignore)$/i.test(value) ? [[name, value.toLowerCase()]] : []
+  })
+}
+
+/** Attributes behind a link, or of an absurd size, are not exported; the repository is. */
+async function readAttributes(at: NamedDirectory) {
+  const folder = await lstatIfExists(join(at.dir, 'info'))
+  if (folder?.isSymbolicLink())
+    return { attributes: undefined, attributesProblem: 'info is not a directory of its own' }
+  try {
+    return { attributes: await readText(at, 'info/attributes'), attributesProblem: undefined }
+  } catch (error) {
+    if (!(error instanceof Unsupported)) throw error
+    const attributesProblem = error.message.replace(`${at.name}: `, '')
+    return { attributes: undefined, attributesProblem }
+  }
 }
 
 function fingerprint(fullName: string, repository: Found, wiki: Found | null): string {

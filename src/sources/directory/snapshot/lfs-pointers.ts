@@ -3,11 +3,11 @@ import { inflateSync } from 'node:zlib'
 import type { Git } from '../../../git/git.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
-import { readBlobs, recordsIn } from '../files/git-records.ts'
+import { readBlobs, splitRecords } from '../files/git-records.ts'
 
-/** git-lfs takes nothing larger for a pointer, and nothing smaller holds a version, an oid and a size. */
-const LARGEST = 1023
-const SMALLEST = 100
+/** git-lfs accepts no larger pointers, and a version, an oid and a size do not fit in fewer bytes. */
+const MAX_POINTER_BYTES = 1023
+const MIN_POINTER_BYTES = 100
 const POINTER =
   /^version https?:\/\/\S+\r?\n(?:ext-\d+-\S+ \S+\r?\n)*oid sha256:([0-9a-f]{64})\r?\nsize (\d{1,15})(?:\r?\n|$)/
 
@@ -16,60 +16,61 @@ export function parsePointer(text: string): LfsPointer | undefined {
   return oid === undefined ? undefined : { oid, size: Number(size) }
 }
 
-const isPointerSize = (size: number) => size >= SMALLEST && size <= LARGEST
+const isPointerSize = (size: number) => size >= MIN_POINTER_BYTES && size <= MAX_POINTER_BYTES
 
 /**
- * Tells, from the bytes of a repository as they go by, whether there can be a pointer in it at all: most have none, and to
- * ask git for each would take longer than the export of a small one. No packer stores a pointer as a delta, since more
- * than half of it is a hash.
+ * Finds out, while the objects of a repository are read, whether it can have an LFS pointer. Most repositories have none, and asking
+ * git takes longer than the export of a small repository. Pointers are never stored as deltas, since more than half of a
+ * pointer is a hash.
  */
-export class PointerWatch {
-  #maySee = false
-  #looks = 0
+export class PointerDetector {
+  #mayHave = false
+  #inflations = 0
 
   get mayHavePointers(): boolean {
-    return this.#maySee
+    return this.#mayHave
   }
 
-  /** A blob as it lies in a pack: its type and size, then the deflated content. */
-  packed(entry: Buffer): void {
-    if (this.#maySee || (entry[0]! & 0x70) !== BLOB) return
+  /** Checks an entry of a pack: type and size, then the deflated content. */
+  checkPacked(entry: Buffer): void {
+    if (this.#mayHave || (entry[0]! & 0x70) !== BLOB) return
     let size = entry[0]! & 0x0f
     let at = 0
     for (let shift = 4; entry[at]! & 0x80 && shift < 32; shift += 7)
       size += (entry[++at]! & 0x7f) * 2 ** shift
     if (!isPointerSize(size)) return
-    this.#looks += 1
-    this.#maySee = this.#looks > MAX_LOOKS || isPointer(inflated(entry.subarray(at + 1)))
+    this.#inflations += 1
+    this.#mayHave =
+      this.#inflations > MAX_INFLATIONS || isPointer(inflateOrEmpty(entry.subarray(at + 1)))
   }
 
-  /** A loose object, inflated: `blob SIZE`, a zero byte, the content. */
-  loose(object: Buffer): void {
-    if (this.#maySee || object.length > LARGEST + 20) return
+  /** Checks an inflated loose object: `blob SIZE`, a zero byte, the content. */
+  checkLoose(object: Buffer): void {
+    if (this.#mayHave || object.length > MAX_POINTER_BYTES + 20) return
     const text = object.toString('latin1')
-    this.#maySee = text.startsWith('blob ') && isPointer(text.slice(text.indexOf('\0') + 1))
+    this.#mayHave = text.startsWith('blob ') && isPointer(text.slice(text.indexOf('\0') + 1))
   }
 }
 
 const BLOB = 3 << 4
-/** Where there are so many small files, it is quicker to ask git. */
-const MAX_LOOKS = 10_000
+/** With more small blobs it is faster to ask git. */
+const MAX_INFLATIONS = 10_000
 
 const isPointer = (text: string) => parsePointer(text) !== undefined
 
-function inflated(bytes: Buffer): string {
+function inflateOrEmpty(bytes: Buffer): string {
   try {
-    return inflateSync(bytes, { maxOutputLength: LARGEST }).toString('latin1')
+    return inflateSync(bytes, { maxOutputLength: MAX_POINTER_BYTES }).toString('latin1')
   } catch {
-    // Whether the pack is sound is for others to say.
+    // Damage is found by the check of the pack.
     return ''
   }
 }
 
 const READ_AT_ONCE = 10_000
-const AN_HOUR = 3_600_000
+const TIMEOUT_MS = 3_600_000
 
-/** The pointers in the trees of these commits and tags, each once, in the order of their oids. */
+/** Returns the pointers in the trees of these commits and tags, without duplicates, in the order of their oids. */
 export async function findPointers(
   git: Git,
   dir: string,
@@ -77,9 +78,9 @@ export async function findPointers(
   signal: AbortSignal,
 ): Promise<LfsPointer[]> {
   const found = new Map<string, LfsPointer>()
-  const call = { dir, signal, timeoutMs: AN_HOUR, config: { 'core.commitGraph': 'false' } }
-  for (const oids of batchesOf(await smallBlobs(git, heads, call), READ_AT_ONCE)) {
-    const maxBytes = oids.length * (LARGEST + 200)
+  const call = { dir, signal, timeoutMs: TIMEOUT_MS, config: { 'core.commitGraph': 'false' } }
+  for (const oids of batchesOf(await listSmallBlobs(git, heads, call), READ_AT_ONCE)) {
+    const maxBytes = oids.length * (MAX_POINTER_BYTES + 200)
     for (const blob of await readBlobs(git, oids, { ...call, maxBytes })) {
       const pointer = blob && parsePointer(blob.toString('latin1'))
       if (pointer && pointer.size > 0) found.set(`${pointer.oid} ${pointer.size}`, pointer)
@@ -88,30 +89,30 @@ export async function findPointers(
   return [...found.keys()].sort().map((key) => found.get(key)!)
 }
 
-/** Those that can be a pointer by their size, of all that the trees of the heads hold. */
-async function smallBlobs(
+/** Lists the blobs in the trees of the heads that have the size of a pointer. */
+async function listSmallBlobs(
   git: Git,
   heads: readonly string[],
   call: { dir: string; signal: AbortSignal; timeoutMs: number },
 ): Promise<string[]> {
   if (heads.length === 0) return []
   const listing = git.start(['rev-list', '--objects', '--no-walk', LIMIT, '--stdin'], call)
-  // Their failure is told by git itself, when it ends.
+  // `done` rejects with the reason.
   listing.stdin.on('error', () => {})
   listing.stdin.end(`${heads.join('\n')}\n`)
-  const asking = git.start(['cat-file', `--batch-check=${FORMAT}`], call)
-  const piped = pipeline(listing.stdout, asking.stdin).catch(() => {})
+  const sizing = git.start(['cat-file', `--batch-check=${FORMAT}`], call)
+  const piped = pipeline(listing.stdout, sizing.stdin).catch(() => {})
   const small: string[] = []
-  for await (const line of recordsIn(asking.stdout, '\n')) {
+  for await (const line of splitRecords(sizing.stdout, '\n')) {
     const [kind, size, oid] = line.split(' ', 3)
     if (kind === 'blob' && isPointerSize(Number(size))) small.push(oid!)
   }
   await piped
   await listing.done
-  await asking.done
+  await sizing.done
   return small
 }
 
-const LIMIT = `--filter=blob:limit=${LARGEST + 1}`
-/** With `rest`, what follows the name of an object, its path, is no part of the name. */
+const LIMIT = `--filter=blob:limit=${MAX_POINTER_BYTES + 1}`
+/** `rest` makes git accept the path that follows an object name in its input. */
 const FORMAT = '%(objecttype) %(objectsize) %(objectname) %(rest)'

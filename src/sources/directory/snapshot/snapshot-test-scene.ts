@@ -10,16 +10,16 @@ import {
   temporaryDirectory,
 } from '../../../../test/support/odd-repositories.ts'
 import { createGit, type Git } from '../../../git/git.ts'
-import type { ExaminedPlace, Snapshot, Verified } from '../../snapshot.ts'
+import type { RepositoryLocation, Snapshot, Verified } from '../../snapshot.ts'
 import { Damaged } from '../files/repository-errors.ts'
 import { examine } from './examine.ts'
-import type { SharedLfs } from './lfs-shared.ts'
+import type { SharedLfs } from './lfs-objects.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { verify } from './verify-objects.ts'
+import { verify } from './verify-snapshot.ts'
 
 export const { signal } = new AbortController()
 
-/** A place for the repository Ada/Engine, not made yet, and what the tests of snapshots do with it. */
+/** A path for the repository Ada/Engine, which does not exist yet, and the actions of the snapshot tests. */
 export function scene(t: TestContext) {
   const root = temporaryDirectory(t)
   const searchPath = process.env.PATH ?? ''
@@ -32,7 +32,7 @@ export function scene(t: TestContext) {
   const take = async (change: LookOptions = {}) =>
     takeSnapshot(await look(change), root, { git, sharedLfs: change.sharedLfs, signal })
 
-  /** Takes, verifies and writes out; answers where the repositories of Ada are now. */
+  /** Takes a snapshot, verifies it and writes it out; returns the directory of Ada's repositories. */
   async function writeOut(change?: LookOptions, to = join(root, 'out')) {
     const snapshot = await take(change)
     await verify(snapshot, git, signal)
@@ -41,7 +41,7 @@ export function scene(t: TestContext) {
     return join(to, 'repositories/Ada')
   }
 
-  /** What each half of a check says: the proof or the complaint of git, and the complaint of reading. */
+  /** Returns the results of both halves of the verification: of git, and of reading all bytes. */
   async function check({ last, runner = git, ...change }: CheckOptions = {}) {
     const snapshot = await take(change)
     try {
@@ -72,7 +72,7 @@ export function packedAndLoose(t: TestContext) {
   return here
 }
 
-export interface LookOptions extends Partial<ExaminedPlace> {
+export interface LookOptions extends Partial<RepositoryLocation> {
   sharedLfs?: SharedLfs
 }
 
@@ -81,7 +81,7 @@ interface CheckOptions extends LookOptions {
   runner?: Git
 }
 
-/** As an importer would: in the order given, with no directory made that was not announced. */
+/** Writes the entries as an importer does: in their order, and only into directories among them. */
 export async function writeEntries(snapshot: Snapshot, to: string): Promise<void> {
   await mkdir(join(to, 'repositories/Ada'), { recursive: true })
   for await (const entry of snapshot.entries()) {

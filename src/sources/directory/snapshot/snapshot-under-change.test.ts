@@ -16,7 +16,7 @@ import {
 } from '../../../../test/support/odd-repositories.ts'
 import { scene, signal, writeEntries } from './snapshot-test-scene.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { verify } from './verify-objects.ts'
+import { verify } from './verify-snapshot.ts'
 
 test('a borrower that was given its own objects meanwhile is looked at again', async (t) => {
   const here = scene(t)

@@ -9,12 +9,12 @@ import {
   ODD_REPOSITORIES,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
-import type { ExaminedPlace } from '../../snapshot.ts'
+import type { RepositoryLocation } from '../../snapshot.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
 /** As an export tells it, and as a preflight does: they never differ. */
-async function warningOf(here: ReturnType<typeof scene>, change?: Partial<ExaminedPlace>) {
+async function warningOf(here: ReturnType<typeof scene>, change?: Partial<RepositoryLocation>) {
   const snapshot = await here.take(change)
   for await (const entry of snapshot.entries()) for await (const _ of entry.open());
   const { warning } = await snapshot.report()

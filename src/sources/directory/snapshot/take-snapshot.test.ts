@@ -12,7 +12,7 @@ import {
 } from '../../../../test/support/odd-repositories.ts'
 import type { SnapshotEntry } from '../../snapshot.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
-import { verify } from './verify-objects.ts'
+import { verify } from './verify-snapshot.ts'
 
 const refsOf = (dir: string) =>
   plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(objecttype) %(symref)'])

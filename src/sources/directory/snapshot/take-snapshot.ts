@@ -3,22 +3,21 @@ import { join } from 'node:path'
 import type { Examination, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead } from '../files/repository-errors.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
-import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
+import { type Link, makeScratchRepository, type ScratchRepository } from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
-import { checkedBytes } from './verify-bytes.ts'
-import { verify } from './verify-objects.ts'
+import { checkedBytes, verify } from './verify-snapshot.ts'
 
-/** The same, as whoever works on it here sees it. */
+/** A snapshot with what only this folder uses. */
 export interface TakenSnapshot extends Snapshot {
   repository: ScratchRepository
   wiki: ScratchRepository | null
 }
 
-const MAX_TRIES = 20
-/** Where there are no file handles left for a while, it is tried again. */
+const MAX_ATTEMPTS = 20
+/** Retries while the process has no file handles left. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
 
-/** Links (else reflinks, else copies) what was examined into `scratchDir`; looks again when a file went away. */
+/** Links (otherwise reflinks or copies) the examined files into `scratchDir`; examines again when a file has disappeared. */
 export async function takeSnapshot(
   examination: Examination,
   scratchDir: string,
@@ -27,25 +26,30 @@ export async function takeSnapshot(
   const dir = await mkdtemp(join(scratchDir, 'snapshot-'))
   const remove = () => rm(dir, REMOVAL)
   try {
-    return { ...(await takeUntilWhole(examination, dir, { link: hardLink, ...parts })), remove }
+    return { ...(await takeUntilComplete(examination, dir, { link: hardLink, ...parts })), remove }
   } catch (error) {
     await remove()
     throw error
   }
 }
 
-async function takeUntilWhole(
-  asked: Examination,
+async function takeUntilComplete(
+  first: Examination,
   dir: string,
   parts: ExamineParts & { link: Link },
 ): Promise<Omit<TakenSnapshot, 'remove'>> {
-  let examination = asked
-  for (let tries = 1; ; tries++) {
-    const attempt = join(dir, String(tries))
+  let examination = first
+  for (let attempt = 1; ; attempt++) {
+    const attemptDir = join(dir, String(attempt))
     try {
       const { place, repository: found, wiki: foundWiki } = examination
-      const repository = await makeScratch(found, join(attempt, 'repository.git'), parts)
-      const wiki = foundWiki && (await makeScratch(foundWiki, join(attempt, 'wiki.git'), parts))
+      const repository = await makeScratchRepository(
+        found,
+        join(attemptDir, 'repository.git'),
+        parts,
+      )
+      const wiki =
+        foundWiki && (await makeScratchRepository(foundWiki, join(attemptDir, 'wiki.git'), parts))
       const taken = { examination, repository, wiki }
       return {
         ...taken,
@@ -55,14 +59,14 @@ async function takeUntilWhole(
       }
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
-      if (tries === MAX_TRIES) throw keepsChanging(asked.place.fullName, error)
-      await rm(attempt, REMOVAL)
-      examination = await examine(asked.place, parts)
+      if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.place.fullName, error)
+      await rm(attemptDir, REMOVAL)
+      examination = await examine(first.place, parts)
     }
   }
 }
 
-/** Always the same, so that the same content gives the same archive; no tool takes it for an unset clock. */
+/** A constant, so that the same content gives the same archive. Not the epoch, which some tools take for an unset clock. */
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
 
 async function* entriesOf(

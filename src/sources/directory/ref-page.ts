@@ -1,21 +1,20 @@
-import type { Git } from '../../../git/git.ts'
-import type { AskedRefs, ListedRef, RefPage } from '../../source.ts'
-import type { RepositoryCall } from '../facts/repository-refs.ts'
-import { gitRecords } from '../files/git-records.ts'
-import { everySetting, readSettings, type Settings } from '../files/repository-settings.ts'
+import type { Git } from '../../git/git.ts'
+import type { AskedRefs, ListedRef, RefPage } from '../source.ts'
+import { gitRecords, type RepositoryCall } from './files/git-records.ts'
+import { readSettings, type Settings, settingValues } from './files/repository-settings.ts'
 
-/** Branches in the order of their names; tags with the newest version first. */
+/** Branches are in the order of their names, tags with the newest version first. */
 const LISTINGS = {
   branches: { below: 'refs/heads/', sort: 'refname', format: '%(objectname)' },
   tags: {
     below: 'refs/tags/',
     sort: '-version:refname',
-    // A tag is asked what it points at; a commit points at nothing.
+    // For an annotated tag, the fields with an asterisk are those of the object that it names.
     format: '%(objectname) %(objecttype) %(*objectname) %(*objecttype)',
   },
 } as const
 
-/** All are counted and a page of them is kept, so that a million refs take no more memory than a hundred. */
+/** Counts all refs and keeps one page, so that a million refs take no more memory than a hundred. Rejects with Unreadable. */
 export async function readRefPage(
   git: Git,
   call: RepositoryCall,
@@ -39,35 +38,40 @@ export async function readRefPage(
     if (page.total >= offset && page.refs.length < limit) page.refs.push({ name, commit })
     page.total++
   }
-  return { ...page, refs: await resolved(git, call, page.refs) }
+  return { ...page, refs: await resolveTags(git, call, page.refs) }
 }
 
-const A_TAG = ''
+/** Stands for a tag of a tag until it is resolved. */
+const UNRESOLVED = ''
 
-/** Undefined where it is a tag of something else, which nobody could check out. */
+/** Returns undefined for a tag of a tree or blob, which nobody could check out. */
 function commitOfTag([oid, type, peeled, peeledType]: string[]): string | undefined {
   if (type === 'commit') return oid
-  if (peeledType === 'tag') return A_TAG
+  if (peeledType === 'tag') return UNRESOLVED
   return peeledType === 'commit' ? peeled : undefined
 }
 
-/** Tags of tags by one more process: gits before 2.45 take a single step. */
-async function resolved(git: Git, call: RepositoryCall, refs: ListedRef[]): Promise<ListedRef[]> {
-  const tags = refs.filter(({ commit }) => commit === A_TAG)
+/** Resolves tags of tags with one more process: before version 2.45 `for-each-ref` follows a single step. */
+async function resolveTags(
+  git: Git,
+  call: RepositoryCall,
+  refs: ListedRef[],
+): Promise<ListedRef[]> {
+  const tags = refs.filter(({ commit }) => commit === UNRESOLVED)
   if (tags.length === 0) return refs
   const input = tags.map(({ name }) => `refs/tags/${name}^{commit}\n`).join('')
-  const said = await git.text(['cat-file', '--batch-check=%(objectname)'], { ...call, input })
-  const lines = said.split('\n')
-  const commits = new Map(tags.map(({ name }, at) => [name, lines[at] ?? '']))
+  const output = await git.text(['cat-file', '--batch-check=%(objectname)'], { ...call, input })
+  const lines = output.split('\n')
+  const commits = new Map(tags.map(({ name }, index) => [name, lines[index] ?? '']))
   return refs
     .map((ref) => ({ ...ref, commit: commits.get(ref.name) ?? ref.commit }))
     .filter(({ commit }) => /^[0-9a-f]{40,64}$/.test(commit))
 }
 
-/** What the repository hides from those who fetch, nobody is shown here either. Of several words on a ref the last counts. */
+/** Hides the refs that the repository hides from fetches. The last rule for a ref counts. */
 function hiddenRefs(settings: Settings): (ref: string) => boolean {
   const rules = ['transfer.hiderefs', 'uploadpack.hiderefs']
-    .flatMap((key) => everySetting(settings, key))
+    .flatMap((key) => settingValues(settings, key))
     .map((rule) => ({
       isHidden: !rule.startsWith('!'),
       prefix: rule.replace(/^!?\^?/, '').replace(/\/+$/, ''),

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseCompiledConf } from './compiled-conf.ts'
-import { parseDump } from './dumped-data.ts'
+import { parseCompiledConf, parseDump } from './compiled-conf.ts'
 
 test('what Perl wrote is read as data', () => {
   const read = parseDump(`$data_version = '3.2';

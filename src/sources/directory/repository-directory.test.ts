@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Directory, rememberingReader } from './directory.ts'
+import { cachingReader, Directory } from './repository-directory.ts'
 
 const LONG_AGO = new Date('2020-01-02T03:04:05Z')
 const anHourLater = () => Date.now() + 3_600_000
@@ -24,7 +24,7 @@ function namesOf(read: Directory | { reason: string }): string[] {
 
 test('a directory is read once until it changes', async (t) => {
   const dir = await oldDirectory(t)
-  const read = rememberingReader(anHourLater)
+  const read = cachingReader(anHourLater)
   const first = await read(dir)
   assert.deepEqual(namesOf(first), ['site.git'])
   assert.equal(await read(dir), first)
@@ -34,13 +34,13 @@ test('a directory is read once until it changes', async (t) => {
 
 test('one that changed a moment ago is read each time', async (t) => {
   const dir = await oldDirectory(t)
-  const read = rememberingReader(anHourAgo)
+  const read = cachingReader(anHourAgo)
   assert.notEqual(await read(dir), await read(dir))
 })
 
 test('another directory in its place is another', async (t) => {
   const [dir, other] = [await oldDirectory(t), await oldDirectory(t)]
-  const read = rememberingReader(anHourLater)
+  const read = cachingReader(anHourLater)
   const first = await read(dir)
   await rename(join(other, 'site.git'), join(other, 'other.git'))
   await rm(dir, { recursive: true })
@@ -53,7 +53,7 @@ test('another directory in its place is another', async (t) => {
 
 test('entries are found in any case, and told apart by it', async (t) => {
   const dir = await oldDirectory(t)
-  const read = await rememberingReader()(dir)
+  const read = await cachingReader()(dir)
   assert.ok(read instanceof Directory)
   assert.deepEqual(
     read.named('SITE.git').map(({ name }) => name),

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
-import type { AskedRefs, Source } from '../../source.ts'
-import { Unreadable } from '../../unreadable.ts'
-import { gitDirectory } from '../git-directory.ts'
+import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import type { AskedRefs, Source } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
+import { gitDirectory } from './git-directory.ts'
 
 const SITE = { owner: 'alice', name: 'site' }
 const MIT = `MIT License

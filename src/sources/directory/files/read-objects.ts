@@ -1,0 +1,219 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { hasCode } from '../../../lib/errno.ts'
+import type { ObjectFormat } from '../../snapshot.ts'
+import { type Budget, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
+import { openRegularFile, type RegularFile } from './regular-file.ts'
+import { NeedsGit } from './repository-errors.ts'
+import { lstatIfExists, readNames, syncFs } from './sync-fs.ts'
+
+export interface GitObject {
+  type: string
+  bytes: Buffer
+}
+
+/** `git gc --auto` repacks a repository with more packs. */
+const MAX_PACKS = 50
+/** For one repository. Beyond it git reads the objects, in a process with its own memory. */
+const MAX_INFLATED_BYTES = 64 * 1024 * 1024
+const MAX_LOOSE_BYTES = 4 * 1024 * 1024
+/** Enough deflated bytes for `<type> <size>`. */
+const LOOSE_HEADER_BYTES = 128
+
+/**
+ * Opens the objects of an ordinary repository. They are read from its files, and each is checked against its name. Throws NeedsGit for
+ * anything unusual, missing or damaged: then git decides, and explains what is wrong.
+ *
+ * Starting git costs more than reading a small repository: the facts of a repository with 30 commits take 6 ms of CPU time with this
+ * reader and 22 ms with git commands, so it makes a sync of 10,000 repositories more than three times as fast.
+ */
+export async function openObjectFiles(dir: string, format: ObjectFormat): Promise<ObjectFiles> {
+  for (const file of ['alternates', 'http-alternates'])
+    if (await lstatIfExists(join(dir, 'objects/info', file))) throw new NeedsGit('alternates')
+  return new ObjectFiles(dir, format)
+}
+
+export class ObjectFiles implements Disposable {
+  readonly #dir: string
+  readonly #format: ObjectFormat
+  readonly #files: RegularFile[] = []
+  readonly #budget: Budget = { bytes: MAX_INFLATED_BYTES }
+  #packs: PackFile[] | undefined
+
+  constructor(dir: string, format: ObjectFormat) {
+    this.#dir = dir
+    this.#format = format
+  }
+
+  /** Returns the sizes of objects, in the order of their names. */
+  sizes(oids: readonly string[]): Promise<number[]> {
+    return this.#each(
+      oids,
+      (pack, offset) => pack.size(offset),
+      (file) => looseHeader(inflateStart(file.read(0, LOOSE_HEADER_BYTES))).size,
+    )
+  }
+
+  /** Returns objects in the order of their names. */
+  async read(oids: readonly string[]): Promise<GitObject[]> {
+    const objects = await this.#each(
+      oids,
+      (pack, offset) => pack.read(offset, this.#budget),
+      (file) => readLooseObject(file, this.#budget),
+    )
+    for (const [index, object] of objects.entries())
+      if (nameOf(object, this.#format) !== oids[index])
+        throw new NeedsGit('an object that does not match its name')
+    return objects
+  }
+
+  [Symbol.dispose](): void {
+    for (const file of this.#files) file.close()
+  }
+
+  /** Looks in the packs first, as git does. */
+  async #each<T>(
+    oids: readonly string[],
+    fromPack: (pack: PackFile, offset: number) => T,
+    fromLoose: (file: RegularFile) => T,
+  ): Promise<T[]> {
+    this.#packs ??= await this.#openPacks()
+    const find = syncFs((oid: string): T => {
+      const name = Buffer.from(oid, 'hex')
+      for (const pack of this.#packs!) {
+        const offset = pack.find(name)
+        if (offset !== undefined) return fromPack(pack, offset)
+      }
+      const path = join(this.#dir, 'objects', oid.slice(0, 2), oid.slice(2))
+      return withLooseObject(path, fromLoose)
+    })
+    const found: T[] = []
+    for (const oid of oids) found.push(await find(oid))
+    return found
+  }
+
+  async #openPacks(): Promise<PackFile[]> {
+    const folder = join(this.#dir, 'objects/pack')
+    const names = (await readNames(folder)).filter((name) => /^pack-\w+\.idx$/.test(name))
+    if (names.length > MAX_PACKS) throw new NeedsGit('very many packs')
+    const width = this.#format === 'sha1' ? 20 : 32
+    return names.map((name) => {
+      const path = join(folder, name.slice(0, -'.idx'.length))
+      return new PackFile(this.#open(`${path}.idx`), this.#open(`${path}.pack`), width)
+    })
+  }
+
+  #open(path: string): RegularFile {
+    const file = openRegularFile(path)
+    this.#files.push(file)
+    return file
+  }
+}
+
+function withLooseObject<T>(path: string, use: (file: RegularFile) => T): T {
+  let file: RegularFile
+  try {
+    file = openRegularFile(path)
+  } catch (error) {
+    throw hasCode(error, 'ENOENT') ? new NeedsGit('a missing object') : error
+  }
+  try {
+    return use(file)
+  } finally {
+    file.close()
+  }
+}
+
+/** The file is `<type> <size>`, a zero byte and the content, deflated. */
+function readLooseObject(file: RegularFile, budget: Budget): GitObject {
+  if (file.size > MAX_LOOSE_BYTES) throw new NeedsGit('a very large object')
+  const deflated = file.read(0, file.size)
+  const start = inflateStart(deflated.subarray(0, LOOSE_HEADER_BYTES))
+  const { type, size, length } = looseHeader(start)
+  return { type, bytes: inflate(deflated, length + spend(size, budget)).subarray(length) }
+}
+
+function looseHeader(bytes: Buffer): { type: string; size: number; length: number } {
+  const [header, type, size] = /^([a-z]+) (\d{1,15})\0/.exec(bytes.toString('latin1', 0, 40)) ?? []
+  if (header === undefined) throw new NeedsGit('a loose object without a header')
+  return { type: type!, size: Number(size), length: header.length }
+}
+
+function nameOf({ type, bytes }: GitObject, format: ObjectFormat): string {
+  return hash(format, Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes]))
+}
+
+export interface Commit {
+  tree: string
+  parents: string[]
+  /** The committer's time in seconds since 1970, as it is written. */
+  committed: string
+}
+
+export interface Tag {
+  object: string
+  type: string
+  /** The tagger's time in seconds since 1970, as it is written; empty where there is no tagger. */
+  tagged: string
+}
+
+export interface TreeEntry {
+  kind: 'file' | 'tree' | 'other'
+  oid: string
+  name: string
+}
+
+/** Twelve digits are about thirty thousand years; git decides what longer numbers mean. */
+const TIME = String.raw`[^\n]*> (\d{1,12}) [+-]\d{4}$`
+
+export function parseCommit({ type, bytes }: GitObject): Commit {
+  const header = headerOf(bytes)
+  const [, tree] = /^tree ([0-9a-f]+)$/m.exec(header) ?? []
+  const [, committed] = new RegExp(`^committer ${TIME}`, 'm').exec(header) ?? []
+  if (type !== 'commit' || !tree || !committed) throw new NeedsGit('an unusual commit')
+  return {
+    tree,
+    parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, oid]) => oid!),
+    committed,
+  }
+}
+
+export function parseTag({ type: objectType, bytes }: GitObject): Tag {
+  const header = headerOf(bytes)
+  const [, object, type] = /^object ([0-9a-f]+)\ntype (\w+)$/m.exec(header) ?? []
+  const hasTagger = /^tagger /m.test(header)
+  const [, tagged = ''] = new RegExp(`^tagger ${TIME}`, 'm').exec(header) ?? []
+  if (objectType !== 'tag' || !object || !type || (hasTagger && tagged === ''))
+    throw new NeedsGit('an unusual tag')
+  return { object, type, tagged }
+}
+
+/** Returns what precedes the empty line before the message. */
+function headerOf(bytes: Buffer): string {
+  const end = bytes.indexOf('\n\n')
+  return bytes.toString('latin1', 0, end === -1 ? bytes.length : end)
+}
+
+const FILE_TYPE = 0o170000
+const REGULAR_FILE = 0o100000
+const DIRECTORY = 0o040000
+
+/** Each entry is `<mode> <name>`, a zero byte, and the bytes of the object name. */
+export function parseTree({ type, bytes }: GitObject, format: ObjectFormat): TreeEntry[] {
+  if (type !== 'tree') throw new NeedsGit('not a tree')
+  const entries: TreeEntry[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(0x20, at)
+    const end = bytes.indexOf(0, space)
+    const next = end + 1 + (format === 'sha1' ? 20 : 32)
+    if (space === -1 || end === -1 || next > bytes.length) throw new NeedsGit('a truncated tree')
+    const mode = Number.parseInt(bytes.toString('latin1', at, space), 8) & FILE_TYPE
+    entries.push({
+      kind: mode === REGULAR_FILE ? 'file' : mode === DIRECTORY ? 'tree' : 'other',
+      oid: bytes.toString('hex', end + 1, next),
+      name: bytes.toString('utf8', space + 1, end),
+    })
+    at = next
+  }
+  return entries
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { asNobody } from '../../../../test/support/as-nobody.ts'
+import { gitHost } from '../../../../test/support/git-host.ts'
+import type { ListedEntry } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { gitDirectory } from '../git-directory.ts'
+
+const CONF = `
+$data_version = '3.2';
+%repos = ('team/site' => {'alice' => [[1, 'RW+', 'refs/.*']]});
+`
+
+/** A host with the repository team/site, which gitolite gives to alice. */
+async function gitoliteScene(t: TestContext) {
+  const host = await gitHost()
+  t.after(host.remove)
+  const base = join(host.root, '..')
+  const admin = join(base, '.gitolite')
+  const rc = join(base, '.gitolite.rc')
+  const hook = join(admin, 'hooks/common/update')
+  const dir = await host.repository('team/site')
+  await mkdir(join(admin, 'conf'), { recursive: true })
+  await writeFile(join(admin, 'conf/gitolite.conf-compiled.pm'), CONF)
+  await writeFile(rc, '%RC = (UMASK => 0077);\n')
+  await mkdir(dirname(hook), { recursive: true })
+  await writeFile(hook, '')
+  await mkdir(join(dir, 'hooks'), { recursive: true })
+  await symlink(hook, join(dir, 'hooks/update'))
+  await chmod(base, 0o755)
+  const source = gitDirectory({ root: host.root, git: host.locked })
+  const list = (): Promise<ListedEntry[]> => Array.fromAsync(source.list())
+  return { dir, rc, source, list }
+}
+
+test('a user with RW+ is an administrator', async (t) => {
+  const { source } = await gitoliteScene(t)
+  const { collaborators } = await source.facts((await source.find('team', 'site'))!)
+  assert.deepEqual(collaborators, [{ login: 'alice', permission: 'admin' }])
+})
+
+test('a repository whose hook may not be read is withdrawn with the reason', async (t) => {
+  const { dir, list } = await gitoliteScene(t)
+  await chmod(join(dir, 'hooks'), 0)
+  const entries = await asNobody(list)
+  await chmod(join(dir, 'hooks'), 0o755)
+  const reason = "gitolite's permissions cannot be read: hooks/update: permission denied"
+  const hides = { fullName: 'team/site' }
+  assert.deepEqual(entries, [
+    { refused: { path: 'team/site.git', hides, reason, isWithdrawn: true } },
+  ])
+})
+
+test('settings that may not be read are an error that names them', async (t) => {
+  const { rc, list } = await gitoliteScene(t)
+  await chmod(rc, 0)
+  const error = await asNobody(() => list().catch((error: unknown) => error))
+  assert.ok(error instanceof Unreadable)
+  const message = "gitolite's permissions cannot be read: .gitolite.rc: permission denied"
+  assert.equal(error.message, message)
+})

@@ -1,0 +1,266 @@
+import { constants } from 'node:fs'
+import { copyFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { A_DAY, type Git } from '../../../git/git.ts'
+import { addDiskFacts } from '../../../lib/disk-errors.ts'
+import { hasCode } from '../../../lib/errno.ts'
+import { mapConcurrent } from '../../../lib/map-concurrent.ts'
+import { readable, resolvingSymrefs } from '../../refs.ts'
+import type { BareRepository, Found, ObjectFile } from '../../snapshot.ts'
+import { readRefs, tipsOf } from '../files/read-refs.ts'
+import { readText } from '../files/regular-file.ts'
+import { ChangedDuringRead, toNamedError, Unsupported } from '../files/repository-errors.ts'
+import { refuseSpecialObjects } from '../files/special-files.ts'
+import { hasLinkedObjects } from './examine-objects.ts'
+import { PointerDetector } from './lfs-pointers.ts'
+import { newestCommit } from './newest-commit.ts'
+
+export type Link = (from: string, to: string) => Promise<void>
+
+/** A repository made by us that holds all objects of the source and does not change with it. */
+export interface ScratchRepository extends BareRepository {
+  /** The objects that refs name. */
+  tips: string[]
+  /** Relative to `dir`, parents first. */
+  directories: string[]
+  /** Of the text files, only those that git needs to walk the objects are on disk. */
+  files: SnapshotFile[]
+  /** Checks the objects while `files` are read. */
+  pointerDetector: PointerDetector
+}
+
+export type SnapshotFile = TextFile | { path: string; size: number; kind: ObjectKind }
+
+interface TextFile {
+  path: string
+  size: number
+  kind: 'text'
+  bytes: Buffer
+}
+
+type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
+
+/** Enough to keep the thread pool busy, few enough for any limit on open files. */
+const MAX_CONCURRENT_LINKS = 32
+
+/** Throws ChangedDuringRead where a file has disappeared since the examination. */
+export async function makeScratchRepository(
+  found: Found,
+  dir: string,
+  parts: { git: Git; signal: AbortSignal; link: Link },
+): Promise<ScratchRepository> {
+  const { git, signal } = parts
+  const own = found.borrows ? [] : found.objectFiles
+  const linked = [...own, ...found.lfsObjects]
+  const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
+  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
+  const stated = textFiles(found)
+  for (const { path, bytes } of stated)
+    if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
+  await mapConcurrent(linked, { lanes: MAX_CONCURRENT_LINKS, signal }, (file) =>
+    linkOrCopy(found, file, join(dir, file.path), parts.link),
+  )
+  const packed = found.borrows ? await packReachable(found, dir, git, signal) : []
+  const tips = tipsOf(found)
+  const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
+  const texts = [...stated, ...(newest === undefined ? [] : [textFile('info/last-sync', newest)])]
+  return {
+    dir,
+    name: found.name,
+    objectFormat: found.objectFormat,
+    tips,
+    pointerDetector: new PointerDetector(),
+    directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
+    files: [
+      ...texts,
+      ...[...packed, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
+    ],
+  }
+}
+
+/** What git needs to accept a directory as a repository, and to walk and pack its objects. */
+const GIT_NEEDS = {
+  folders: ['objects/info', 'objects/pack', 'refs'],
+  texts: ['HEAD', 'config'],
+}
+
+/** Object files never change, so a hard link is as good as a copy as long as nobody writes through it. */
+async function linkOrCopy(found: Found, file: ObjectFile, to: string, link: Link): Promise<void> {
+  try {
+    await link(file.from, to)
+  } catch (linkError) {
+    if (hasCode(linkError, 'ENOENT'))
+      throw new ChangedDuringRead(`${file.path} disappeared`, { cause: linkError })
+    // Another device, another owner under protected_hardlinks, a file system without links, or too many links.
+    await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
+      if (hasCode(error, 'ENOENT'))
+        throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
+      throw toNamedError(found.name, addDiskFacts(error, to, file.size), found.dir)
+    })
+  }
+}
+
+/**
+ * Returns the files that git needs besides objects, in the form of github.com's archives. The config is ours: it has no hook, program,
+ * credential or remote of the source.
+ */
+function textFiles(found: Found): TextFile[] {
+  const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
+  const symbolic = resolvingSymrefs(found.refs).map(
+    ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
+  )
+  const { head, kept } = found
+  const { attributes } = kept
+  const texts: (readonly [string, string])[] = [
+    ['HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`],
+    ['config', scratchConfig(found)],
+    ['description', found.description],
+    ['info/nwo', Buffer.from(found.name).toString('latin1')],
+    ...(attributes === undefined ? [] : ([['info/attributes', attributes]] as const)),
+    ['packed-refs', `# pack-refs with: sorted \n${packed.join('')}`],
+    ...symbolic,
+  ]
+  return texts.map(([path, text]) => textFile(path, text))
+}
+
+function textFile(path: string, text: string): TextFile {
+  const bytes = Buffer.from(text, 'latin1')
+  return { path, size: bytes.length, kind: 'text', bytes }
+}
+
+/** A symbolic ref needs a file of its own, since packed-refs cannot hold it, and paths in an archive are UTF-8. */
+function pathOf(found: Found, name: string): string {
+  const path = readable(name)
+  if (Buffer.from(path).equals(Buffer.from(name, 'latin1'))) return path
+  throw new Unsupported(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
+}
+
+const ALWAYS_PRESENT = [
+  'info',
+  'objects',
+  'objects/info',
+  'objects/pack',
+  'refs/heads',
+  'refs/tags',
+]
+
+function parentsOf(paths: readonly string[]): string[] {
+  const directories = new Set<string>()
+  for (let path of [...ALWAYS_PRESENT, ...paths.map((file) => dirname(file))])
+    for (; path !== '.' && !directories.has(path); path = dirname(path)) directories.add(path)
+  return [...directories].sort()
+}
+
+function kindOf(path: string): ObjectKind {
+  if (path.startsWith('lfs/')) return 'lfs'
+  if (path.endsWith('.pack')) return 'pack'
+  return path.endsWith('.idx') ? 'idx' : 'loose'
+}
+
+/**
+ * Returns the config as `git clone --mirror` and github.com write it: some importers change the URL of `origin`, and fail without that
+ * remote. Every value is ours or from a short list.
+ */
+function scratchConfig({ objectFormat, origin, kept }: Found): string {
+  const isSha1 = objectFormat === 'sha1'
+  return [
+    section('core', [
+      ['repositoryformatversion', isSha1 ? '0' : '1'],
+      ['filemode', 'true'],
+      ['bare', 'true'],
+    ]),
+    isSha1 ? '' : section('extensions', [['objectFormat', objectFormat]]),
+    origin === undefined
+      ? ''
+      : section('remote "origin"', [
+          ['url', quoteIfNeeded(origin)],
+          ['fetch', '+refs/*:refs/*'],
+          ['mirror', 'true'],
+        ]),
+    kept.denials.length === 0 ? '' : section('receive', kept.denials),
+  ].join('')
+}
+
+function section(name: string, settings: readonly (readonly [string, string])[]): string {
+  return `[${name}]\n${settings.map(([key, value]) => `\t${key} = ${value}\n`).join('')}`
+}
+
+/** Without quotes, `#` and `;` begin a comment. */
+function quoteIfNeeded(value: string): string {
+  return /[#;"\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value
+}
+
+/**
+ * A wrong bitmap or commit-graph of the other repository must not decide what is packed. With several threads the deltas would differ
+ * each time, but the same repository must give the same bytes.
+ */
+const PACKING = {
+  'core.commitGraph': 'false',
+  'core.multiPackIndex': 'false',
+  'pack.readReverseIndex': 'false',
+  'pack.threads': '1',
+  'pack.useBitmaps': 'false',
+  'pack.writeReverseIndex': 'false',
+}
+
+/**
+ * Packs into `dir` the objects that the refs reach and no others, which may belong to another owner. Git runs in our repository,
+ * with the source as an alternate, so the config of the source has no effect.
+ */
+async function packReachable(
+  found: Found,
+  dir: string,
+  git: Git,
+  signal: AbortSignal,
+): Promise<ObjectFile[]> {
+  const tips = tipsOf(found)
+  if (tips.length === 0) return []
+  const packs = join(dir, 'objects/pack')
+  const alternates = join(dir, 'objects/info/alternates')
+  await refuseSpecialObjects(found)
+  await writeFile(alternates, await alternatesOf(found))
+  await git
+    .run(['pack-objects', '--revs', '--delta-base-offset', '--quiet', join(packs, 'pack')], {
+      dir,
+      input: `${tips.join('\n')}\n`,
+      config: PACKING,
+      // After this message git goes on with wrong bytes.
+      failurePattern: /bad packed object CRC/,
+      timeoutMs: A_DAY,
+      signal,
+    })
+    .catch(async (error) => {
+      signal.throwIfAborted()
+      // The objects of a ref that was deleted meanwhile may be gone: that is no damage.
+      const now = tipsOf(await readRefs(found))
+      if (now.join() !== tips.join()) throw new ChangedDuringRead('refs changed', { cause: error })
+      throw toNamedError(found.name, error, dir)
+    })
+  await rm(alternates)
+  return listPackFiles(packs)
+}
+
+/** Returns the source and its own alternates as absolute paths: older gits resolve relative ones only at the first level. */
+async function alternatesOf(found: Found): Promise<string> {
+  const objects = resolve(found.dir, 'objects')
+  const text = (await readText(found, 'objects/info/alternates')) ?? ''
+  if (text === '' && !(await hasLinkedObjects(found, found.objectFiles)))
+    throw new ChangedDuringRead('it no longer borrows')
+  const lines = Buffer.from(text, 'latin1')
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  // Git unquotes a quoted path.
+  const paths = lines.map((line) => (line.startsWith('"') ? line : resolve(objects, line)))
+  return `${[objects, ...paths].join('\n')}\n`
+}
+
+async function listPackFiles(folder: string): Promise<ObjectFile[]> {
+  const names = (await readdir(folder)).filter((name) => /\.(pack|idx)$/.test(name)).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const from = join(folder, name)
+      return { path: `objects/pack/${name}`, size: (await stat(from)).size, from }
+    }),
+  )
+}

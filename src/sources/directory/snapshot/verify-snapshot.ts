@@ -1,0 +1,252 @@
+import { createHash, type Hash } from 'node:crypto'
+import { once } from 'node:events'
+import { constants } from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { createInflate, inflateSync } from 'node:zlib'
+import { A_DAY, type Git } from '../../../git/git.ts'
+import { codeOf } from '../../../lib/errno.ts'
+import type { Connected, Verified } from '../../snapshot.ts'
+import { Damaged, orDamaged } from '../files/repository-errors.ts'
+import { checkPack } from './check-pack.ts'
+import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
+
+/**
+ * Checks that every object that the refs reach is present; throws Damaged with git's message. The bytes of the objects are checked by
+ * `checkedBytes` while `snapshot.entries()` are read. A snapshot is verified when both have passed.
+ */
+export async function verify(
+  { repository, wiki }: { repository: ScratchRepository; wiki: ScratchRepository | null },
+  git: Git,
+  signal: AbortSignal,
+  last?: Verified,
+): Promise<Verified> {
+  return {
+    repository: await verifyConnected(repository, git, signal, last?.repository),
+    wiki: wiki && (await verifyConnected(wiki, git, signal, last?.wiki)),
+  }
+}
+
+async function verifyConnected(
+  repository: ScratchRepository,
+  git: Git,
+  signal: AbortSignal,
+  last: Connected | null | undefined,
+): Promise<Connected> {
+  const { dir, tips, files } = repository
+  const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
+  const verified = last && hasAll(objectFiles, last.objectFiles) ? last.tips : []
+  const wanted = [...new Set(tips).difference(new Set(verified))]
+  if (wanted.length > 0)
+    await orDamaged(repository, signal, () =>
+      // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
+      git.run(['rev-list', '--objects', '--quiet', '--stdin'], {
+        dir,
+        input: [...wanted, ...verified.map((oid) => `^${oid}`), ''].join('\n'),
+        // With a commit-graph git does not notice missing commits.
+        config: { 'core.commitGraph': 'false' },
+        timeoutMs: A_DAY,
+        signal,
+      }),
+    )
+  return { tips, objectFiles }
+}
+
+function isObjectFile({ kind }: ScratchRepository['files'][number]): boolean {
+  return kind === 'pack' || kind === 'idx' || kind === 'loose'
+}
+
+function hasAll(present: readonly string[], needed: readonly string[]): boolean {
+  const files = new Set(present)
+  return needed.every((path) => files.has(path))
+}
+
+/** A file can be replaced by a link or a pipe after it was found. */
+const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const CHUNK_BYTES = 1024 * 1024
+const MAX_SMALL_BYTES = 128 * 1024
+/** Inflates to 66 MB in the worst case. */
+const MAX_INFLATED_AT_ONCE = 64 * 1024
+
+/** Yields the bytes of a file; throws Damaged at the end where they do not match its name or its checksum. */
+export function checkedBytes(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  switch (file.kind) {
+    case 'pack':
+      return readPack(repository, file)
+    case 'idx':
+      return readWithTrailer(repository, file)
+    case 'loose':
+      return readLoose(repository, file)
+    case 'lfs':
+      return readLfs(repository, file)
+    case 'text':
+      return [file.bytes]
+  }
+}
+
+/** `rev-list` reads no packed blobs: the pack's checksum and the comparison with its index verify those. */
+async function* readPack(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+): AsyncGenerator<Buffer> {
+  await using check = await checkPack({
+    indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
+    size: file.size,
+    width: widthOf(repository),
+    onSmallEntry: (entry) => repository.pointerDetector.checkPacked(entry),
+  })
+  const trailer = yield* readWithTrailer(repository, file, check.add.bind(check))
+  const mismatch = check.findMismatch(trailer)
+  if (mismatch !== undefined) throw damaged(repository, file, mismatch)
+}
+
+/** Packs and indexes end with the checksum of the bytes before it. */
+async function* readWithTrailer(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+  onChunk?: (chunk: Buffer) => Promise<void>,
+): AsyncGenerator<Buffer, Buffer> {
+  const hash = createHash(repository.objectFormat)
+  const trailer = Buffer.alloc(widthOf(repository))
+  const end = file.size - trailer.length
+  let at = 0
+  for await (const chunk of readChunks(repository, file)) {
+    const body = Math.min(Math.max(end - at, 0), chunk.length)
+    hash.update(chunk.subarray(0, body))
+    chunk.copy(trailer, Math.max(at + body - end, 0), body)
+    at += chunk.length
+    await onChunk?.(chunk)
+    yield chunk
+  }
+  if (end < 0 || !hash.digest().equals(trailer))
+    throw damaged(repository, file, `${file.kind === 'pack' ? 'pack' : 'index'} checksum mismatch`)
+  return trailer
+}
+
+/** The name of a loose object is the hash of its inflated bytes. They are checked before the first byte is yielded. */
+async function* readLoose(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+): AsyncGenerator<Buffer> {
+  const small = file.size <= MAX_INFLATED_AT_ONCE ? await readWhole(repository, file) : undefined
+  const hash = createHash(repository.objectFormat)
+  const used = await (small
+    ? inflate(repository, small, hash)
+    : inflateFile(repository, file, hash)
+  ).catch((error) => {
+    if (!codeOf(error)?.startsWith('Z_')) throw error
+    const empty = file.size === 0
+    throw damaged(repository, file, empty ? 'object file is empty' : 'inflate error', error)
+  })
+  const oid = file.path.split('/').slice(-2).join('')
+  if (hash.digest('hex') !== oid) throw damaged(repository, file, 'hash mismatch')
+  if (used !== file.size) throw damaged(repository, file, 'garbage at end of loose object')
+  if (small) yield small
+  else yield* readChunks(repository, file)
+}
+
+/** Returns how many of the bytes belong to the object. */
+async function inflate(
+  { pointerDetector }: ScratchRepository,
+  bytes: Buffer,
+  hash: Hash,
+): Promise<number> {
+  const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
+  hash.update(buffer)
+  pointerDetector.checkLoose(buffer)
+  return engine.bytesWritten
+}
+
+/** What inflateSync returns with `info: true`, which its types omit. */
+interface Inflated {
+  buffer: Buffer
+  engine: { bytesWritten: number }
+}
+
+/** Does not use `pipeline`: if bytes follow the object, it sometimes fails with an AbortError. */
+async function inflateFile(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+  hash: Hash,
+): Promise<number> {
+  const inflating = createInflate({ chunkSize: CHUNK_BYTES })
+  const ended = once(
+    inflating.on('data', (part: Buffer) => hash.update(part)),
+    'end',
+  )
+  // A failure is handled below, where `ended` is awaited.
+  ended.catch(() => {})
+  try {
+    for await (const chunk of readChunks(repository, file)) {
+      const written = new Promise((resolve) => inflating.write(chunk, resolve))
+      await Promise.race([written, ended])
+      if (inflating.readableEnded) break
+    }
+    inflating.end()
+    await ended
+    return inflating.bytesWritten
+  } finally {
+    inflating.destroy()
+  }
+}
+
+async function* readLfs(repository: ScratchRepository, file: SnapshotFile): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  for await (const chunk of readChunks(repository, file)) {
+    hash.update(chunk)
+    yield chunk
+  }
+  if (hash.digest('hex') !== basename(file.path))
+    throw damaged(repository, file, 'the content does not match its LFS oid')
+}
+
+/** Yields exactly `file.size` bytes, or throws at the end. A chunk is valid until the next is requested. */
+async function* readChunks(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+): AsyncGenerator<Buffer> {
+  if (file.size <= MAX_SMALL_BYTES) return yield await readWhole(repository, file)
+  await using handle = await open(join(repository.dir, file.path), READ_REGULAR)
+  using pooled = pooledChunk()
+  const { chunk } = pooled
+  let left = file.size
+  for (;;) {
+    const { bytesRead } = await handle.read(chunk)
+    left -= bytesRead
+    if (bytesRead === 0 || left < 0) break
+    yield chunk.subarray(0, bytesRead)
+  }
+  if (left !== 0) throw damaged(repository, file, SIZE_CHANGED)
+}
+
+/** Buffers for reuse: a new one for each file would keep the garbage collector busy. */
+const unusedChunks: Buffer[] = []
+
+function pooledChunk(): Disposable & { chunk: Buffer } {
+  const chunk = unusedChunks.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  return { chunk, [Symbol.dispose]: () => unusedChunks.push(chunk) }
+}
+
+async function readWhole(repository: ScratchRepository, file: SnapshotFile): Promise<Buffer> {
+  const bytes = await readFile(join(repository.dir, file.path), { flag: READ_REGULAR })
+  if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
+  return bytes
+}
+
+const SIZE_CHANGED = 'its size changed after it was found'
+
+function damaged(
+  repository: ScratchRepository,
+  file: SnapshotFile,
+  reason: string,
+  cause?: unknown,
+): Damaged {
+  return new Damaged(repository.name, `${file.path}: ${reason}`, cause)
+}
+
+function widthOf({ objectFormat }: ScratchRepository): number {
+  return objectFormat === 'sha256' ? 32 : 20
+}

@@ -2,17 +2,16 @@ import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi } from './errors.ts'
-import { explainError, type Request } from './explain-error.ts'
+import { explainError, type FailedRequest } from './explain-error.ts'
+import type { RequestOptions, Server } from './send-request.ts'
 import { requestSender, type Send } from './send-request.ts'
-import type { RequestOptions, Server } from './server.ts'
 
 const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
-/** What a refusal is to be told in terms of, beside the server's address. */
-export type ErrorContext = Omit<Request, 'url'>
+export type ErrorContext = Omit<FailedRequest, 'url'>
 
-/** Calls a server's operations, checks the shape of its answers and explains its refusals. */
+/** Sends requests, checks the shape of the responses, and converts errors to messages for people. */
 export class ApiCalls {
   readonly send: Send
   readonly #url: string
@@ -34,7 +33,7 @@ export class ApiCalls {
     return this.checked(data, schema)
   }
 
-  /** Of all pages. */
+  /** Reads all pages of a list. */
   all<S extends Schema>(
     route: string,
     parameters: object,
@@ -43,15 +42,15 @@ export class ApiCalls {
   ): Promise<Static<S>[]> {
     return this.#explain(context, async () => {
       const page = { per_page: MAX_PER_PAGE, ...parameters }
-      const found: Static<S>[] = []
+      const items: Static<S>[] = []
       try {
         for await (const { data } of this.#octokit.paginate.iterator(route, page))
-          for (const each of this.checked(data, arrayOf(schema))) found.push(each)
+          for (const item of this.checked(data, arrayOf(schema))) items.push(item)
       } catch (error) {
-        // Octokit looks into an answer before we can.
+        // Octokit throws a bare TypeError for a page of unexpected shape.
         throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error
       }
-      return found
+      return items
     })
   }
 

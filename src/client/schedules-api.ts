@@ -1,81 +1,77 @@
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import type { ApiCalls, ErrorContext } from './api-calls.ts'
+import type { ApiPaths } from './paths.ts'
 import {
   type ScheduleResponse,
   type ScheduleRunResponse,
   scheduleResponse,
   scheduleRunResponse,
 } from './responses.ts'
-import type { Server } from './server.ts'
+import type { Server } from './send-request.ts'
 
-/** Migrations that are started every day or every week. Only Godwit has them. */
+/** Schedules: migrations that are started every day or every week. Only Godwit servers have them. */
 export class SchedulesApi {
   readonly #calls: ApiCalls
   readonly #server: Server
-  readonly #all: string
-  readonly #one: string
+  readonly #paths: ApiPaths
 
-  constructor(server: Server, calls: ApiCalls, migrations: string) {
+  constructor(server: Server, calls: ApiCalls, paths: ApiPaths) {
     this.#server = server
     this.#calls = calls
-    this.#all = `${migrations}/schedules`
-    this.#one = `${this.#all}/{schedule_id}`
+    this.#paths = paths
   }
 
   list(): Promise<ScheduleResponse[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleResponse)
+    const route = `GET ${this.#paths.schedules}`
+    return this.#calls.all(route, {}, this.#listContext(), scheduleResponse)
   }
 
   show(id: number): Promise<ScheduleResponse> {
-    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleResponse)
+    const route = `GET ${this.#paths.schedule}`
+    return this.#calls.one(route, { schedule_id: id }, this.#context(id), scheduleResponse)
   }
 
   runs(id: number): Promise<ScheduleRunResponse[]> {
-    return this.#calls.all(
-      `GET ${this.#one}/runs`,
-      numbered(id),
-      this.#ofOne(id),
-      scheduleRunResponse,
-    )
+    const route = `GET ${this.#paths.schedule}/runs`
+    return this.#calls.all(route, { schedule_id: id }, this.#context(id), scheduleRunResponse)
   }
 
   add(body: ScheduleRequest): Promise<ScheduleResponse> {
-    const context = { ...this.#ofAll(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#all}`, body, context, scheduleResponse)
+    const context = { ...this.#listContext(), repositories: body.repositories }
+    return this.#calls.one(`POST ${this.#paths.schedules}`, body, context, scheduleResponse)
   }
 
   change(id: number, body: ScheduleChange): Promise<ScheduleResponse> {
-    const asked = { ...numbered(id), ...body }
+    const parameters = { schedule_id: id, ...body }
     const { repositories } = body
-    const context = { ...this.#ofOne(id), ...(repositories && { repositories }) }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, context, scheduleResponse)
+    const context = { ...this.#context(id), ...(repositories && { repositories }) }
+    return this.#calls.one(`PATCH ${this.#paths.schedule}`, parameters, context, scheduleResponse)
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#one}`, numbered(id), this.#ofOne(id))
+    const route = `DELETE ${this.#paths.schedule}`
+    await this.#calls.request(route, { schedule_id: id }, this.#context(id))
   }
 
   run(id: number): Promise<ScheduleRunResponse> {
-    const asked = numbered(id)
-    return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunResponse)
+    const route = `POST ${this.#paths.schedule}/runs`
+    return this.#calls.one(route, { schedule_id: id }, this.#context(id), scheduleRunResponse)
   }
 
-  /** Deletes an archive that the schedule keeps beyond its number. */
+  /** Deletes an archive that the schedule keeps in addition to its number of archives. */
   async release(id: number, migrationId: number): Promise<void> {
-    const asked = { ...numbered(id), migration_id: migrationId }
+    const route = `DELETE ${this.#paths.schedule}/protected-archives/{migration_id}`
     const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
-    await this.#calls.request(`DELETE ${this.#one}/protected-archives/{migration_id}`, asked, {
-      missing,
-    })
+    await this.#calls.request(route, { schedule_id: id, migration_id: migrationId }, { missing })
   }
 
-  #ofAll = (): ErrorContext => {
+  #listContext = (): ErrorContext => {
     const { url, org } = this.#server
     const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
     return { missing: `${url} has ${where}no schedules: only Godwit servers have them` }
   }
 
-  #ofOne = (id: number): ErrorContext => {
+  #context = (id: number): ErrorContext => {
     const { url, org } = this.#server
     const list = `godwit schedule list${org === undefined ? '' : ` --org ${org}`}`
     return {
@@ -83,5 +79,3 @@ export class SchedulesApi {
     }
   }
 }
-
-const numbered = (id: number) => ({ schedule_id: id })

@@ -1,6 +1,7 @@
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
 import type { ApiCalls, ErrorContext } from './api-calls.ts'
 import { SecretNeeded } from './errors.ts'
+import type { ApiPaths } from './paths.ts'
 import {
   type DeliveryResponse,
   deliveryResponse,
@@ -9,80 +10,103 @@ import {
   type WebhookResponse,
   webhookResponse,
 } from './responses.ts'
-import type { Server } from './server.ts'
+import type { Server } from './send-request.ts'
 
-/** The webhooks of the caller, or of an organization. GitHub has those of organizations. */
+/** The webhooks of the caller or of an organization. GitHub has only those of organizations. */
 export class WebhooksApi {
   readonly #server: Server
   readonly #calls: ApiCalls
-  readonly #all: string
-  readonly #one: string
+  readonly #paths: ApiPaths
 
-  constructor(server: Server, calls: ApiCalls) {
-    const { org } = server
+  constructor(server: Server, calls: ApiCalls, paths: ApiPaths) {
     this.#server = server
     this.#calls = calls
-    this.#all = org === undefined ? '/user/hooks' : `/orgs/${org}/hooks`
-    this.#one = `${this.#all}/{hook_id}`
+    this.#paths = paths
   }
 
   list(): Promise<WebhookResponse[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookResponse)
+    return this.#calls.all(`GET ${this.#paths.webhooks}`, {}, this.#listContext(), webhookResponse)
   }
 
   add(body: WebhookRequest): Promise<WebhookResponse> {
-    const asked = { name: 'web', ...body }
-    return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookResponse)
+    const parameters = { name: 'web', ...body }
+    return this.#calls.one(
+      `POST ${this.#paths.webhooks}`,
+      parameters,
+      this.#listContext(),
+      webhookResponse,
+    )
   }
 
   show(id: number): Promise<WebhookResponse> {
-    return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookResponse)
+    return this.#calls.one(
+      `GET ${this.#paths.webhook}`,
+      { hook_id: id },
+      this.#context(id),
+      webhookResponse,
+    )
   }
 
-  /** What is not said stays as it is. GitHub forgets a secret that does not come along, unless only the config is changed. */
+  /**
+   * Changes only the given fields. GitHub removes the secret when a change of other fields comes without it, so a change
+   * of the configuration alone is sent to the separate `/config` route.
+   */
   async edit(id: number, { config, ...change }: WebhookChange): Promise<WebhookResponse> {
     if (Object.keys(change).length === 0) {
-      // Beside `data`, Octokit would take a `url` for where to ask.
-      const asked = { hook_id: id, data: config }
-      await this.#calls.request(`PATCH ${this.#one}/config`, asked, this.#of(id))
+      // Octokit would use a top-level `url` parameter as the address of the request.
+      const parameters = { hook_id: id, data: config }
+      await this.#calls.request(
+        `PATCH ${this.#paths.webhook}/config`,
+        parameters,
+        this.#context(id),
+      )
       return this.show(id)
     }
-    const known = await this.show(id)
-    if (losesSecret(known) && config?.secret === undefined)
+    const current = await this.show(id)
+    if (losesSecret(current) && config?.secret === undefined)
       throw new SecretNeeded(
         `${this.#server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
       )
-    const whole = config && { config: { ...known.config, ...config } }
-    const asked = { hook_id: id, ...change, ...whole }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookResponse)
+    const mergedConfig = config && { config: { ...current.config, ...config } }
+    const parameters = { hook_id: id, ...change, ...mergedConfig }
+    return this.#calls.one(
+      `PATCH ${this.#paths.webhook}`,
+      parameters,
+      this.#context(id),
+      webhookResponse,
+    )
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#one}`, { hook_id: id }, this.#of(id))
+    await this.#calls.request(`DELETE ${this.#paths.webhook}`, { hook_id: id }, this.#context(id))
   }
 
   async ping(id: number): Promise<void> {
-    await this.#calls.request(`POST ${this.#one}/pings`, { hook_id: id }, this.#of(id))
+    await this.#calls.request(
+      `POST ${this.#paths.webhook}/pings`,
+      { hook_id: id },
+      this.#context(id),
+    )
   }
 
   deliveries(id: number): Promise<DeliveryResponse[]> {
-    const route = `GET ${this.#one}/deliveries`
-    return this.#calls.all(route, { hook_id: id }, this.#of(id), deliveryResponse)
+    const route = `GET ${this.#paths.webhook}/deliveries`
+    return this.#calls.all(route, { hook_id: id }, this.#context(id), deliveryResponse)
   }
 
   delivery(id: number, delivery: number): Promise<FullDeliveryResponse> {
-    const asked = { hook_id: id, delivery_id: delivery }
-    const route = `GET ${this.#one}/deliveries/{delivery_id}`
-    return this.#calls.one(route, asked, this.#of(id, delivery), fullDeliveryResponse)
+    const parameters = { hook_id: id, delivery_id: delivery }
+    const route = `GET ${this.#paths.delivery}`
+    return this.#calls.one(route, parameters, this.#context(id, delivery), fullDeliveryResponse)
   }
 
   async redeliver(id: number, delivery: number): Promise<void> {
-    const asked = { hook_id: id, delivery_id: delivery }
-    const route = `POST ${this.#one}/deliveries/{delivery_id}/attempts`
-    await this.#calls.request(route, asked, this.#of(id, delivery))
+    const parameters = { hook_id: id, delivery_id: delivery }
+    const route = `POST ${this.#paths.delivery}/attempts`
+    await this.#calls.request(route, parameters, this.#context(id, delivery))
   }
 
-  #ofApi = (): ErrorContext => {
+  #listContext = (): ErrorContext => {
     const { org, url } = this.#server
     return {
       missing:
@@ -92,7 +116,7 @@ export class WebhooksApi {
     }
   }
 
-  #of = (id: number, delivery?: number): ErrorContext => {
+  #context = (id: number, delivery?: number): ErrorContext => {
     const { org, url } = this.#server
     const what = delivery === undefined ? `webhook ${id}` : `delivery ${delivery} of webhook ${id}`
     const flags = org === undefined ? '' : ` --org ${org}`
@@ -102,6 +126,6 @@ export class WebhooksApi {
   }
 }
 
-/** Only Godwit says why a webhook is inactive, and only Godwit keeps a secret by itself. */
+/** Only Godwit servers send `disabled_reason`, and only they keep a secret that a change leaves out. */
 const losesSecret = ({ config, disabled_reason }: WebhookResponse): boolean =>
   config.secret !== undefined && disabled_reason === undefined

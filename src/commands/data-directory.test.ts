@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { commandRow } from '../../test/support/command-row.ts'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 
-test('a data directory that cannot be made is refused in a line', async (t) => {
+test('a data directory that cannot be created is reported in one line', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'file')
   writeFileSync(file, '')

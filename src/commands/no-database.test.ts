@@ -25,7 +25,7 @@ const COMMANDS = [
   ['locks', '--json'],
 ]
 
-test('a command that needs a database says that there is none, and creates none', async (t) => {
+test('a command that needs a database reports that none exists, and creates none', async (t) => {
   const folder = temporaryDirectory(t)
   const godwit = commandRow()
   const data = join(folder, 'nope')
@@ -48,7 +48,7 @@ test('a command that needs a database says that there is none, and creates none'
   assert.ok(!existsSync(data), 'the data directory was created')
 })
 
-test('an account that is unknown is created only where that is asked for', async (t) => {
+test('an unknown account is created only with --create', async (t) => {
   const data = join(temporaryDirectory(t), 'data')
   const godwit = commandRow()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
@@ -63,7 +63,7 @@ test('an account that is unknown is created only where that is asked for', async
 
 const isRoot = process.getuid?.() === 0
 
-test("what root does to another user's data is done as that user", {
+test('root acts as the owner of the data directory', {
   skip: !isRoot && 'only root can give files away',
 }, async (t) => {
   await using host = await gitHost()

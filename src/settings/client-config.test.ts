@@ -7,7 +7,7 @@ import { readClientConfig } from './client-config.ts'
 
 const url = 'http://127.0.0.1:3000'
 
-test('a token by argument wins over a file, a file over the environment', (t) => {
+test('--token overrides the token file, and the file overrides the environment', (t) => {
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, ' from-the-file\n')
   const env = { GODWIT_URL: `${url}/`, GODWIT_TOKEN_FILE: file, GODWIT_TOKEN: 'from-env' }
@@ -25,7 +25,7 @@ test("GitHub's own variable is for GitHub alone", () => {
     assert.throws(() => readClientConfig({ url: address }, env), /no access token/)
 })
 
-test('what would show or lose the token is told first', () => {
+test('the user is warned of a token in the arguments or without encryption', () => {
   const warnings = (flags: object, env: object) =>
     readClientConfig(flags, { GODWIT_TOKEN: 't', ...env }).warnings
   assert.deepEqual(warnings({ url }, {}), [])
@@ -37,7 +37,7 @@ test('what would show or lose the token is told first', () => {
   assert.deepEqual(warnings({ url: 'https://git.example.com' }, {}), [])
 })
 
-test('a token that cannot be sent is refused without being shown', () => {
+test('an invalid token is rejected without showing it', () => {
   const told = (token: string) => {
     try {
       readClientConfig({ url }, { GODWIT_TOKEN: token })

@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
+import { pathsOf } from '../../src/client/paths.ts'
 import {
   type Api,
   type ApiOf,
@@ -6,7 +7,6 @@ import {
   createApi,
   currentSession,
   mediaTypeOf,
-  migrationsPath,
   openSession,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
@@ -136,5 +136,5 @@ export function useSignedIn(): SignedIn {
   const org = useContext(OrganizationContext)
   if (session.state !== 'signed-in') throw new Error('nobody is signed in')
   const { user, mediaType, apiOf } = session
-  return { user, mediaType, org, api: apiOf(org), to: linksOf(org), path: migrationsPath(org) }
+  return { user, mediaType, org, api: apiOf(org), to: linksOf(org), path: pathsOf(org).migrations }
 }

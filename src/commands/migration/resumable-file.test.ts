@@ -12,7 +12,7 @@ async function placeWith(t: TestContext, part: string | undefined) {
   return { folder, file }
 }
 
-test('a part with its validator is resumed; without one it is not ours', async (t) => {
+test('a part with an ETag file is resumed, and a part without one is rejected', async (t) => {
   const { file } = await placeWith(t, 'some of it')
   await assert.rejects(ResumableFile.open(file), /exists and is not a part of this download/)
   await writeFile(`${file}.part.etag`, '"1"')
@@ -20,14 +20,14 @@ test('a part with its validator is resumed; without one it is not ours', async (
   assert.deepEqual([resumed.position, resumed.etag], [10, '"1"'])
 })
 
-test('a validator without its part begins anew', async (t) => {
+test('an ETag file without a part starts a new download', async (t) => {
   const { file } = await placeWith(t, undefined)
   await writeFile(`${file}.part.etag`, '"1"')
   await using begun = await ResumableFile.open(file)
   assert.deepEqual([begun.position, begun.etag], [0, undefined])
 })
 
-test('a validator or a part that cannot be read is told as that, and nothing is removed', async (t) => {
+test('an unreadable ETag file or part is an error, and nothing is removed', async (t) => {
   const validator = await placeWith(t, 'some of it')
   await mkdir(`${validator.file}.part.etag`)
   await assert.rejects(ResumableFile.open(validator.file), { code: 'EISDIR' })

@@ -1,7 +1,7 @@
 import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
 import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
-import { webhooksPath } from '../api.ts'
+import { pathsOf } from '../../../src/client/paths.ts'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
@@ -24,7 +24,7 @@ export default function WebhooksPage() {
     'webhooks',
     EVERY_MS,
   )
-  const list = { path: webhooksPath(org) }
+  const list = { path: pathsOf(org).webhooks }
   return (
     <>
       <PageHead

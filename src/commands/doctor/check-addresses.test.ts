@@ -60,12 +60,12 @@ function handOn(from: IncomingMessage, to: ServerResponse): void {
   to.on('close', () => from.destroy())
 }
 
-test('a proxy that lets everything through', async (t) => {
+test('a proxy that forwards everything passes', async (t) => {
   const findings = await behind(t, {})
   assertFinding(findings, 'proxy', 'passed', /leads here; streams, ranges and addresses arrive$/)
 })
 
-test('a proxy that holds streams back', async (t) => {
+test('a proxy that buffers streams is reported', async (t) => {
   const findings = await behind(t, {
     async answer(from, to) {
       const all = await buffer(from)
@@ -75,14 +75,14 @@ test('a proxy that holds streams back', async (t) => {
   assertFinding(findings, 'proxy', 'warning', /holds streams back/)
 })
 
-test('a proxy that asks for the whole where a range is asked for', async (t) => {
+test('a proxy that drops range headers is reported', async (t) => {
   const findings = await behind(t, {
     alter: (headers) => delete (headers as { range?: string }).range,
   })
   assertFinding(findings, 'proxy', 'warning', /does not pass on ranges/)
 })
 
-test('a proxy that does not say for whom it asks', async (t) => {
+test('a proxy without x-forwarded-for is reported', async (t) => {
   const findings = await behind(t, {
     alter: (headers) => delete (headers as { 'x-forwarded-for'?: string })['x-forwarded-for'],
   })
@@ -94,7 +94,7 @@ test('a proxy that does not say for whom it asks', async (t) => {
   )
 })
 
-test('a proxy that leads elsewhere, or nowhere', async (t) => {
+test('a base URL that leads to another server, or to none, is reported', async (t) => {
   const elsewhere = await behind(t, {
     answer: (from, to) => {
       from.resume()
@@ -106,7 +106,7 @@ test('a proxy that leads elsewhere, or nowhere', async (t) => {
   assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
 })
 
-test('nobody without the key of the service is told how a request looks', async () => {
+test('the probe answers only with the key of the service', async () => {
   const now = Math.floor(Date.now() / 1000) + 60
   for (const query of ['', `?expires=${now}&sig=${'0'.repeat(64)}`, '?part=stream'])
     assert.equal((await fetch(`${service.url}/proxy-probe${query}`)).status, 404)

@@ -1,12 +1,7 @@
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
-import type { ApiCalls, ErrorContext } from './api-calls.ts'
+import type { ApiCalls, Resource } from './api-calls.ts'
 import type { ApiPaths } from './paths.ts'
-import {
-  type ScheduleResponse,
-  type ScheduleRunResponse,
-  scheduleResponse,
-  scheduleRunResponse,
-} from './responses.ts'
+import { scheduleResponse, scheduleRunResponse } from './responses.ts'
 import type { Server } from './send-request.ts'
 
 /** Schedules: migrations that are started every day or every week. Only Godwit servers have them. */
@@ -21,60 +16,56 @@ export class SchedulesApi {
     this.#paths = paths
   }
 
-  list(): Promise<ScheduleResponse[]> {
-    const route = `GET ${this.#paths.schedules}`
-    return this.#calls.all(route, {}, this.#listContext(), scheduleResponse)
+  list() {
+    return this.#calls.all(this.#all(), scheduleResponse)
   }
 
-  show(id: number): Promise<ScheduleResponse> {
-    const route = `GET ${this.#paths.schedule}`
-    return this.#calls.one(route, { schedule_id: id }, this.#context(id), scheduleResponse)
+  show(id: number) {
+    return this.#calls.one('GET', this.#one(id), scheduleResponse)
   }
 
-  runs(id: number): Promise<ScheduleRunResponse[]> {
-    const route = `GET ${this.#paths.schedule}/runs`
-    return this.#calls.all(route, { schedule_id: id }, this.#context(id), scheduleRunResponse)
+  runs(id: number) {
+    return this.#calls.all(this.#one(id, '/runs'), scheduleRunResponse)
   }
 
-  add(body: ScheduleRequest): Promise<ScheduleResponse> {
-    const context = { ...this.#listContext(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#paths.schedules}`, body, context, scheduleResponse)
+  add(body: ScheduleRequest) {
+    const resource = { ...this.#all(), repositories: body.repositories }
+    return this.#calls.one('POST', resource, scheduleResponse, body)
   }
 
-  change(id: number, body: ScheduleChange): Promise<ScheduleResponse> {
-    const parameters = { schedule_id: id, ...body }
-    const { repositories } = body
-    const context = { ...this.#context(id), ...(repositories && { repositories }) }
-    return this.#calls.one(`PATCH ${this.#paths.schedule}`, parameters, context, scheduleResponse)
+  change(id: number, body: ScheduleChange) {
+    const { repositories = [] } = body
+    return this.#calls.one('PATCH', { ...this.#one(id), repositories }, scheduleResponse, body)
   }
 
   async remove(id: number): Promise<void> {
-    const route = `DELETE ${this.#paths.schedule}`
-    await this.#calls.request(route, { schedule_id: id }, this.#context(id))
+    await this.#calls.request('DELETE', this.#one(id))
   }
 
-  run(id: number): Promise<ScheduleRunResponse> {
-    const route = `POST ${this.#paths.schedule}/runs`
-    return this.#calls.one(route, { schedule_id: id }, this.#context(id), scheduleRunResponse)
+  run(id: number) {
+    return this.#calls.one('POST', this.#one(id, '/runs'), scheduleRunResponse)
   }
 
   /** Deletes an archive that the schedule keeps in addition to its number of archives. */
   async release(id: number, migrationId: number): Promise<void> {
-    const route = `DELETE ${this.#paths.schedule}/protected-archives/{migration_id}`
+    const resource = this.#one(id, '/protected-archives/{migration_id}')
     const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
-    await this.#calls.request(route, { schedule_id: id, migration_id: migrationId }, { missing })
+    await this.#calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
   }
 
-  #listContext = (): ErrorContext => {
+  #all(): Resource {
     const { url, org } = this.#server
     const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
-    return { missing: `${url} has ${where}no schedules: only Godwit servers have them` }
+    const missing = `${url} has ${where}no schedules: only Godwit servers have them`
+    return { path: this.#paths.schedules, missing }
   }
 
-  #context = (id: number): ErrorContext => {
+  #one(id: number, below = ''): Resource {
     const { url, org } = this.#server
     const list = `godwit schedule list${org === undefined ? '' : ` --org ${org}`}`
     return {
+      path: `${this.#paths.schedule}${below}`,
+      parameters: { schedule_id: id },
       missing: `${url} has no schedule ${id} for ${org ?? 'this account'}: \`${list}\` shows all`,
     }
   }

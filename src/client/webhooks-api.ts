@@ -1,11 +1,9 @@
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
-import type { ApiCalls, ErrorContext } from './api-calls.ts'
+import type { ApiCalls, Resource } from './api-calls.ts'
 import { SecretNeeded } from './errors.ts'
 import type { ApiPaths } from './paths.ts'
 import {
-  type DeliveryResponse,
   deliveryResponse,
-  type FullDeliveryResponse,
   fullDeliveryResponse,
   type WebhookResponse,
   webhookResponse,
@@ -24,27 +22,16 @@ export class WebhooksApi {
     this.#paths = paths
   }
 
-  list(): Promise<WebhookResponse[]> {
-    return this.#calls.all(`GET ${this.#paths.webhooks}`, {}, this.#listContext(), webhookResponse)
+  list() {
+    return this.#calls.all(this.#all(), webhookResponse)
   }
 
-  add(body: WebhookRequest): Promise<WebhookResponse> {
-    const parameters = { name: 'web', ...body }
-    return this.#calls.one(
-      `POST ${this.#paths.webhooks}`,
-      parameters,
-      this.#listContext(),
-      webhookResponse,
-    )
+  add(body: WebhookRequest) {
+    return this.#calls.one('POST', this.#all(), webhookResponse, { name: 'web', ...body })
   }
 
-  show(id: number): Promise<WebhookResponse> {
-    return this.#calls.one(
-      `GET ${this.#paths.webhook}`,
-      { hook_id: id },
-      this.#context(id),
-      webhookResponse,
-    )
+  show(id: number) {
+    return this.#calls.one('GET', this.#one(id), webhookResponse)
   }
 
   /**
@@ -54,12 +41,7 @@ export class WebhooksApi {
   async edit(id: number, { config, ...change }: WebhookChange): Promise<WebhookResponse> {
     if (Object.keys(change).length === 0) {
       // Octokit would use a top-level `url` parameter as the address of the request.
-      const parameters = { hook_id: id, data: config }
-      await this.#calls.request(
-        `PATCH ${this.#paths.webhook}/config`,
-        parameters,
-        this.#context(id),
-      )
+      await this.#calls.request('PATCH', this.#one(id, '/config'), { data: config })
       return this.show(id)
     }
     const current = await this.show(id)
@@ -68,47 +50,33 @@ export class WebhooksApi {
         `${this.#server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
       )
     const mergedConfig = config && { config: { ...current.config, ...config } }
-    const parameters = { hook_id: id, ...change, ...mergedConfig }
-    return this.#calls.one(
-      `PATCH ${this.#paths.webhook}`,
-      parameters,
-      this.#context(id),
-      webhookResponse,
-    )
+    return this.#calls.one('PATCH', this.#one(id), webhookResponse, { ...change, ...mergedConfig })
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#paths.webhook}`, { hook_id: id }, this.#context(id))
+    await this.#calls.request('DELETE', this.#one(id))
   }
 
   async ping(id: number): Promise<void> {
-    await this.#calls.request(
-      `POST ${this.#paths.webhook}/pings`,
-      { hook_id: id },
-      this.#context(id),
-    )
+    await this.#calls.request('POST', this.#one(id, '/pings'))
   }
 
-  deliveries(id: number): Promise<DeliveryResponse[]> {
-    const route = `GET ${this.#paths.webhook}/deliveries`
-    return this.#calls.all(route, { hook_id: id }, this.#context(id), deliveryResponse)
+  deliveries(id: number) {
+    return this.#calls.all(this.#one(id, '/deliveries'), deliveryResponse)
   }
 
-  delivery(id: number, delivery: number): Promise<FullDeliveryResponse> {
-    const parameters = { hook_id: id, delivery_id: delivery }
-    const route = `GET ${this.#paths.delivery}`
-    return this.#calls.one(route, parameters, this.#context(id, delivery), fullDeliveryResponse)
+  delivery(id: number, delivery: number) {
+    return this.#calls.one('GET', this.#delivery(id, delivery), fullDeliveryResponse)
   }
 
   async redeliver(id: number, delivery: number): Promise<void> {
-    const parameters = { hook_id: id, delivery_id: delivery }
-    const route = `POST ${this.#paths.delivery}/attempts`
-    await this.#calls.request(route, parameters, this.#context(id, delivery))
+    await this.#calls.request('POST', this.#delivery(id, delivery, '/attempts'))
   }
 
-  #listContext = (): ErrorContext => {
+  #all(): Resource {
     const { org, url } = this.#server
     return {
+      path: this.#paths.webhooks,
       missing:
         org === undefined
           ? `${url} has no webhooks of accounts: only Godwit servers have them`
@@ -116,13 +84,26 @@ export class WebhooksApi {
     }
   }
 
-  #context = (id: number, delivery?: number): ErrorContext => {
-    const { org, url } = this.#server
-    const what = delivery === undefined ? `webhook ${id}` : `delivery ${delivery} of webhook ${id}`
-    const flags = org === undefined ? '' : ` --org ${org}`
+  #one(id: number, below = ''): Resource {
     return {
-      missing: `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flags}\` shows all webhooks`,
+      path: `${this.#paths.webhook}${below}`,
+      parameters: { hook_id: id },
+      missing: this.#missing(`webhook ${id}`),
     }
+  }
+
+  #delivery(id: number, delivery: number, below = ''): Resource {
+    return {
+      path: `${this.#paths.delivery}${below}`,
+      parameters: { hook_id: id, delivery_id: delivery },
+      missing: this.#missing(`delivery ${delivery} of webhook ${id}`),
+    }
+  }
+
+  #missing(what: string): string {
+    const { org, url } = this.#server
+    const flag = org === undefined ? '' : ` --org ${org}`
+    return `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flag}\` shows all webhooks`
   }
 }
 

@@ -16,11 +16,11 @@ test('commands find the data directory through the configuration file', async (t
   await host.repository('alice/site', { files: { a: 'a' } })
   const folder = temporaryDirectory(t)
   const godwit = commandRow({ cwd: folder })
-  for (const [place, text] of [
+  for (const [path, text] of [
     ['sqlite', 'data = data\n'],
     ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
   ] as const) {
-    const file = join(folder, place)
+    const file = join(folder, path)
     writeFileSync(file, `${text}repositories = ${host.root}\n`)
     const ended = async (...args: string[]) => {
       const { code, stdout, stderr } = await godwit(args)
@@ -36,7 +36,7 @@ test('commands find the data directory through the configuration file', async (t
     await ended('locks', 'release', 'alice/site', '--config', file)
     const { stdout } = await godwit(['account', 'list', '--json'], { GODWIT_CONFIG: file })
     assert.equal(JSON.parse(stdout)[0].login, 'alice')
-    const archive = join(folder, `${place}.tar.gz`)
+    const archive = join(folder, `${path}.tar.gz`)
     await ended('export', 'alice', '--config', file, '--output', archive)
     assert.ok(existsSync(archive))
   }

@@ -14,9 +14,9 @@ test('a data directory that cannot be created is reported in one line', async (t
   for (const data of ['/proc/x', '/dev/null/x', file, join(file, 'x')]) {
     for (const command of [['serve'], served, ['account', 'list']]) {
       const { code, stderr, stdout } = await godwit([...command, '--data', data])
-      const told = `${command.join(' ')} --data ${data}: ${stderr}`
-      assert.equal(code, 1, told)
-      assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+      const shown = `${command.join(' ')} --data ${data}: ${stderr}`
+      assert.equal(code, 1, shown)
+      assert.match(stderr, /^godwit: [^\n]+\n$/, shown)
       assert.equal(stdout, '')
     }
   }

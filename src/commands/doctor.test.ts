@@ -56,7 +56,7 @@ test('all checks pass, and no files are left behind', async (t) => {
   assert.deepEqual(await contents(service.data, host.root), before)
 })
 
-/** Every file with its content, so that a change of any is seen. */
+/** Returns all files with their content, to compare them later. */
 async function contents(...directories: string[]): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const directory of directories) {
@@ -207,7 +207,7 @@ describe('repositories', () => {
   })
 
   const isRoot = process.getuid?.() === 0
-  test("of another user's", { skip: !isRoot && 'only root can give files away' }, async (t) => {
+  test('of another user', { skip: !isRoot && 'only root can give files away' }, async (t) => {
     await using host = await gitHost()
     await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
     const findings = await doctor({ ...(await sound(t)), repositories: host.root })

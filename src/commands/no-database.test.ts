@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { GODWIT, run } from './doctor/test-scene.ts'
 
-/** Everything that works on data which should be there. */
+/** All commands that need existing data. */
 const COMMANDS = [
   ['account', 'list'],
   ['account', 'list', '--json'],
@@ -32,16 +32,16 @@ test('a command that needs a database reports that none exists, and creates none
   const databaseUrl = await createDatabase()
   for (const command of COMMANDS) {
     const sqlite = await godwit([...command, '--data', data])
-    const told = `${command.join(' ')}: ${sqlite.stderr}`
+    const shown = `${command.join(' ')}: ${sqlite.stderr}`
     assert.match(
       sqlite.stderr,
       /^godwit: there is no database at \S+\/nope\/godwit\.sqlite: /,
-      told,
+      shown,
     )
-    assert.deepEqual([sqlite.code, sqlite.stdout], [1, ''], told)
+    assert.deepEqual([sqlite.code, sqlite.stdout], [1, ''], shown)
     const postgres = await godwit([...command, '--data', data, '--database-url', databaseUrl])
-    assert.match(postgres.stderr, /^godwit: postgres:\S+ has no tables of Godwit: /, told)
-    assert.equal(postgres.code, 1, told)
+    assert.match(postgres.stderr, /^godwit: postgres:\S+ has no tables of Godwit: /, shown)
+    assert.equal(postgres.code, 1, shown)
   }
   for (const command of [['config'], ['settings'], ['version'], ['doctor']])
     await godwit([...command, '--data', data].slice(0, command[0] === 'version' ? 1 : undefined))

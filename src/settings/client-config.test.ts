@@ -38,7 +38,7 @@ test('the user is warned of a token in the arguments or without encryption', () 
 })
 
 test('an invalid token is rejected without showing it', () => {
-  const told = (token: string) => {
+  const messageFor = (token: string) => {
     try {
       readClientConfig({ url }, { GODWIT_TOKEN: token })
       return ''
@@ -47,8 +47,8 @@ test('an invalid token is rejected without showing it', () => {
     }
   }
   for (const token of ['two words', 'line\nbreak', 'größe']) {
-    assert.match(told(token), /the token contains spaces/)
-    assert.ok(!told(token).includes(token))
+    assert.match(messageFor(token), /the token contains spaces/)
+    assert.ok(!messageFor(token).includes(token))
   }
   assert.throws(() => readClientConfig({}, { GODWIT_TOKEN: 't' }), /no server: give --url/)
   assert.throws(() => readClientConfig({ url }, { GODWIT_TOKN: 't' }), /GODWIT_TOKN: unknown/)

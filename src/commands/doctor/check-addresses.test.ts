@@ -28,13 +28,13 @@ before(async () => {
 })
 
 interface Manners {
-  /** What it does to a request on its way. */
+  /** Changes a request before it is forwarded. */
   alter?: (headers: NonNullable<RequestOptions['headers']>) => void
-  /** How it hands on an answer. */
+  /** Forwards a response. */
   answer?: (from: IncomingMessage, to: ServerResponse) => void
 }
 
-/** What it finds behind a proxy with these manners. */
+/** Runs the checks behind a proxy that behaves in this way. */
 async function behind(t: TestContext, { alter, answer = handOn }: Manners) {
   const { port } = new URL(service.url)
   const proxy = createServer((incoming, outgoing) => {
@@ -72,7 +72,7 @@ test('a proxy that buffers streams is reported', async (t) => {
       to.writeHead(from.statusCode!, from.headers).end(all)
     },
   })
-  assertFinding(findings, 'proxy', 'warning', /holds streams back/)
+  assertFinding(findings, 'proxy', 'warning', /buffers streams/)
 })
 
 test('a proxy that drops range headers is reported', async (t) => {

@@ -194,7 +194,7 @@ async function readStream(response: Response): Promise<{ event: ProbeEvent; isBu
 const bufferedResult = (baseUrl: string): CheckResult =>
   warning(
     'proxy',
-    `${baseUrl} holds streams back until they end: nobody can follow a migration`,
+    `${baseUrl} buffers streams until they end: clients cannot follow a migration`,
     'switch off buffering in the proxy (nginx: proxy_buffering off)',
   )
 

@@ -43,7 +43,7 @@ function* checkSqlite(file: string): Generator<CheckResult> {
     yield failure(
       'database',
       `${file} is not a Godwit database`,
-      'move it away, or set another --data',
+      'move or remove it, or set another --data',
     )
     return
   }

@@ -10,7 +10,7 @@ import { assertFinding, doctor, sound } from './test-scene.ts'
 const check = (lfsDirectory: string) =>
   Array.fromAsync(checkLfs(readConfig({ lfsDirectory }, { PATH: process.env.PATH })))
 
-/** Root may read everything, so it takes another's place for a moment. */
+/** Root can read everything, so the test switches to another user for a moment. */
 async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()
   process.seteuid?.(65_534)
@@ -21,7 +21,7 @@ async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What is said of a directory of LFS objects of which this part cannot be read. */
+/** Checks an LFS directory of which this part cannot be read. */
 async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]> {
   const base = temporaryDirectory(t)
   await chmod(base, 0o755)

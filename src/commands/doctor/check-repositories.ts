@@ -127,8 +127,8 @@ function* describeProblems(
   }
   if (caseConflicts.length > 0) {
     const advice =
-      'rename one of each: names ignore case, and only one of each is served, ' +
-      'the one that has the account (`godwit sync` lists the others)'
+      'rename one of each: names ignore case, and only one of each is served ' +
+      '(`godwit sync` lists the others)'
     yield warning('repositories', `names differ only in case: ${firstFew(caseConflicts)}`, advice)
   }
   if (unlockable.length > 0) {

@@ -132,13 +132,13 @@ describe('a bucket', needsObjectStore, () => {
   }
 
   test('that works, and is left empty', async (t) => {
-    const place = await emptyBucket()
-    const findings = await onBucket(t, place)
+    const bucket = await emptyBucket()
+    const findings = await onBucket(t, bucket)
     assert.deepEqual(errorsAmong(findings), [])
     assertFinding(findings, 'bucket', 'passed', /put, ranged get and list work$/)
     assertFinding(findings, 'downloads', 'passed', /^by signed links at 127\.0\.0\.1:/)
     assertFinding(findings, 'clock of bucket', 'passed', /in sync/)
-    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: [], uploads: [] })
   })
 
   test('that does not exist', async (t) => {
@@ -162,12 +162,12 @@ describe('a bucket', needsObjectStore, () => {
   })
 
   test('that clients cannot reach, unless downloads go through the API', async (t) => {
-    const place = await emptyBucket()
+    const bucket = await emptyBucket()
     const outside = { s3PublicEndpoint: `http://127.0.0.1:${await freePort()}` }
-    const cutOff = await onBucket(t, place, outside)
+    const cutOff = await onBucket(t, bucket, outside)
     assertFinding(cutOff, 'downloads', 'error', /cannot be reached from here: .*ECONNREFUSED/)
     assert.doesNotMatch(JSON.stringify(cutOff), /X-Amz-Signature/i, 'a link is a credential')
-    const proxied = await onBucket(t, place, { ...outside, downloads: 'proxy' })
+    const proxied = await onBucket(t, bucket, { ...outside, downloads: 'proxy' })
     assertFinding(proxied, 'downloads', 'passed', /^through the API/)
   })
 })

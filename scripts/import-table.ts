@@ -62,6 +62,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...[
         'check-repository.ts',
         'check-segments.ts',
+        'claim-blob-store.ts',
         'export-archive.ts',
         'export-migration.ts',
         'make-segment.ts',
@@ -88,7 +89,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     uses: ['src/wire', 'src/lib'],
     door: [
       ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
-      'responses.ts',
+      ...['paths.ts', 'responses.ts'],
     ],
   },
   'src/schedules': {
@@ -152,7 +153,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/wire': { uses: [] },
   'src/lib': { uses: [] },
   schema: { uses: [], door: ['step.ts', 'steps.ts'] },
-  'web/src': { uses: ['src/wire', 'src/lib'] },
+  'web/src': { uses: ['src/client', 'src/wire', 'src/lib'] },
   'test/wire': { uses: ['test'] },
 }
 

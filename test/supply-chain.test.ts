@@ -29,10 +29,7 @@ interface Lock {
 const read = <T>(path: string) => JSON.parse(readFileSync(`${root}/${path}`, 'utf8')) as T
 const described = read<Package>('package.json')
 const lock = read<Lock>('package-lock.json')
-const decision = readFileSync(
-  `${root}/docs/decisions/0006-dependencies.md`,
-  'utf8',
-)
+const decision = readFileSync(`${root}/docs/decisions/0006-dependencies.md`, 'utf8')
 
 test('every direct dependency has its reason, and every reason its dependency', () => {
   const { dependencies, devDependencies } = described

@@ -3,16 +3,16 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { compressedVariants } from './compressed-variants.ts'
 
-/** `npx vite web` for work on the pages: calls of the API go on to a server that runs already. */
+/** `npx vite web` serves the pages for development, and forwards API requests to a running server. */
 const SERVER = process.env.GODWIT_BASE_URL ?? 'http://127.0.0.1:3000'
 
 export default defineConfig({
-  // Wherever the server is mounted, the page finds its parts beside it.
+  // Relative URLs work below any path prefix.
   base: './',
   plugins: [react(), compressedVariants()],
   build: {
     target: 'es2023',
-    // A data: address would need a hole in the content security policy.
+    // The content security policy does not allow data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1800,
@@ -24,7 +24,7 @@ export default defineConfig({
   server: {
     proxy: {
       '^/(user|archives|admin|session|orgs|repos)': SERVER,
-      // The page from here, the addresses of the API from there.
+      // Vite serves the page, and the running server the API.
       '^/$': {
         target: SERVER,
         bypass: ({ headers, url }) => (headers.accept?.includes('text/html') ? url : undefined),

@@ -2,17 +2,21 @@ import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi } from './errors.ts'
-import { explainError, type Request } from './explain-error.ts'
-import { requestSender, type Send } from './send-request.ts'
-import type { RequestOptions, Server } from './server.ts'
+import { explainError, type FailedRequest } from './explain-error.ts'
+import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
 
 const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
-/** What a refusal is to be told in terms of, beside the server's address. */
-export type ErrorContext = Omit<Request, 'url'>
+/** What a request is about: a path with its parameters, and how to explain its rejection. */
+export interface Resource extends Omit<FailedRequest, 'url'> {
+  path: string
+  parameters?: object
+}
 
-/** Calls a server's operations, checks the shape of its answers and explains its refusals. */
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** Sends requests, checks the shape of the responses, and converts errors to messages for people. */
 export class ApiCalls {
   readonly send: Send
   readonly #url: string
@@ -25,38 +29,38 @@ export class ApiCalls {
   }
 
   async one<S extends Schema>(
-    route: string,
-    parameters: object,
-    context: ErrorContext,
+    method: Method,
+    resource: Resource,
     schema: S,
+    body?: object,
   ): Promise<Static<S>> {
-    const { data } = await this.request(route, parameters, context)
+    const { data } = await this.request(method, resource, body)
     return this.checked(data, schema)
   }
 
-  /** Of all pages. */
-  all<S extends Schema>(
-    route: string,
-    parameters: object,
-    context: ErrorContext,
-    schema: S,
-  ): Promise<Static<S>[]> {
-    return this.#explain(context, async () => {
-      const page = { per_page: MAX_PER_PAGE, ...parameters }
-      const found: Static<S>[] = []
+  /** Reads all pages of a list. */
+  all<S extends Schema>(resource: Resource, schema: S): Promise<Static<S>[]> {
+    return this.#explain(resource, async () => {
+      const page = { per_page: MAX_PER_PAGE, ...resource.parameters }
+      const items: Static<S>[] = []
       try {
-        for await (const { data } of this.#octokit.paginate.iterator(route, page))
-          for (const each of this.checked(data, arrayOf(schema))) found.push(each)
+        const pages = this.#octokit.paginate.iterator(`GET ${resource.path}`, page)
+        for await (const { data } of pages)
+          for (const item of this.checked(data, arrayOf(schema))) items.push(item)
       } catch (error) {
-        // Octokit looks into an answer before we can.
+        // Octokit throws a bare TypeError for a page of unexpected shape.
         throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error
       }
-      return found
+      return items
     })
   }
 
-  request(route: string, parameters: object, context: ErrorContext) {
-    return this.#explain(context, () => this.#octokit.request(route, { ...parameters }))
+  /** `body` may also contain `headers` and `request`, the options of Octokit. */
+  request(method: Method, resource: Resource, body?: object) {
+    const parameters = { ...resource.parameters, ...body }
+    return this.#explain(resource, () =>
+      this.#octokit.request(`${method} ${resource.path}`, parameters),
+    )
   }
 
   checked<S extends Schema>(data: unknown, schema: S): Static<S> {
@@ -64,11 +68,11 @@ export class ApiCalls {
     throw notThisApi(this.#url)
   }
 
-  async #explain<T>(context: ErrorContext, act: () => Promise<T>): Promise<T> {
+  async #explain<T>(resource: Resource, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
-      throw explainError(error, { url: this.#url, ...context })
+      throw explainError(error, { ...resource, url: this.#url })
     }
   }
 }

@@ -3,72 +3,72 @@ import { asTemporaryError, RequestRejected, retryPause, ServerUnreachable } from
 import { readRetryAfter } from './explain-error.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
-/** Where the bytes of an archive go. It may have some of them already. */
-export interface Target {
-  /** How many bytes it has, of the archive with this validator. */
+/** The destination of an archive's bytes. It may hold the first part of them already. */
+export interface DownloadTarget {
+  /** How many bytes of the archive with this ETag it holds. */
   readonly position: number
   readonly etag: string | undefined
-  /** Forgets what it has: the bytes that follow are the first of an archive with this validator. */
+  /** Discards all bytes. The next ones are the first of the archive with this ETag. */
   begin(etag: string | undefined): Promise<void>
-  /** `remainingBytes` is how many are still to come, these among them, where the server says so. */
+  /** `remainingBytes` counts `bytes` and all that follow; undefined if the server does not send a length. */
   write(bytes: Uint8Array, remainingBytes?: number): Promise<void>
 }
 
-export interface Downloading {
+export interface DownloadOptions {
   signal: AbortSignal
-  /** `total` is undefined where the server does not say. */
+  /** `total` is undefined if the server does not send a length. */
   onBytes(position: number, total: number | undefined): void
-  /** Told before it goes on where it was cut off. */
+  /** Called before a retry, which continues at `position`. */
   onError(error: Error, position: number): void
 }
 
-const MAX_VAIN_ATTEMPTS = 6
+const MAX_ATTEMPTS_WITHOUT_PROGRESS = 6
 const FIRST_PAUSE_MS = 250
 
-/** Until the target has all of it, however often the connection breaks, as long as each attempt gets further. */
+/** Downloads an archive. A broken connection is retried as long as attempts make progress. */
 export async function downloadArchive(
   api: MigrationsApi,
   id: number,
-  target: Target,
-  downloading: Downloading,
+  target: DownloadTarget,
+  options: DownloadOptions,
 ): Promise<void> {
-  const { signal, onError } = downloading
-  for (let vain = 0; ; vain++) {
+  const { signal, onError } = options
+  for (let failures = 0; ; failures++) {
     const before = target.position
     try {
-      return await attempt(api, id, target, downloading)
+      return await attempt(api, id, target, options)
     } catch (error) {
       signal.throwIfAborted()
       const outage = asTemporaryError(error, api.server.url)
       if (!outage) throw error
-      if (target.position > before) vain = 0
-      if (vain === MAX_VAIN_ATTEMPTS) throw outage
+      if (target.position > before) failures = 0
+      if (failures === MAX_ATTEMPTS_WITHOUT_PROGRESS) throw outage
       onError(outage, target.position)
-      await sleep(retryPause(outage, FIRST_PAUSE_MS * 2 ** vain), undefined, { signal })
+      await sleep(retryPause(outage, FIRST_PAUSE_MS * 2 ** failures), undefined, { signal })
     }
   }
 }
 
-/** The link is asked for each time: it lives for a few minutes only. */
+/** Each attempt requests a new link, because a link is valid for a few minutes only. */
 async function attempt(
   api: MigrationsApi,
   id: number,
-  target: Target,
-  { signal, onBytes }: Downloading,
+  target: DownloadTarget,
+  { signal, onBytes }: DownloadOptions,
 ): Promise<void> {
-  const answer = await follow(api, await api.archiveLink(id), rangeFrom(target), signal)
-  const isContinued = answer.status === 206
-  if (!answer.ok || (isContinued && !continues(answer, target))) {
-    // What nobody reads would keep its connection.
-    await answer.body?.cancel()
-    if (isComplete(answer, target)) return
-    throw await whyNot(api, answer, target)
+  const response = await follow(api, await api.archiveLink(id), rangeFrom(target), signal)
+  const isPartial = response.status === 206
+  if (!response.ok || (isPartial && !continues(response, target))) {
+    // An unread body would keep its connection open.
+    await response.body?.cancel()
+    if (isComplete(response, target)) return
+    throw await rejectResponse(api, response, target)
   }
-  if (!isContinued) await target.begin(strong(answer.headers.get('etag')))
-  const length = Number(answer.headers.get('content-length') ?? Number.NaN)
+  if (!isPartial) await target.begin(strongEtag(response.headers.get('etag')))
+  const length = Number(response.headers.get('content-length') ?? Number.NaN)
   const total = Number.isNaN(length) ? undefined : target.position + length
   onBytes(target.position, total)
-  for await (const bytes of answer.body ?? []) {
+  for await (const bytes of response.body ?? []) {
     await target.write(bytes, total && total - target.position)
     onBytes(target.position, total)
   }
@@ -76,8 +76,12 @@ async function attempt(
     throw cutOff(api, `received ${target.position} of ${total} bytes`)
 }
 
-/** Why this answer has nothing for the target, which forgets what it has where that is of another archive. */
-async function whyNot(api: MigrationsApi, { status }: Response, target: Target): Promise<Error> {
+/** Returns the error for a response that does not continue the download. Discards the target's bytes if they are of another archive. */
+async function rejectResponse(
+  api: MigrationsApi,
+  { status }: Response,
+  target: DownloadTarget,
+): Promise<Error> {
   if (status !== 416 && status !== 206) return cutOff(api, `${status} for the archive`)
   await target.begin(undefined)
   const why =
@@ -87,7 +91,7 @@ async function whyNot(api: MigrationsApi, { status }: Response, target: Target):
 
 const MAX_REDIRECTS = 5
 
-/** The token goes along only while it stays on the server's own origin. */
+/** Follows redirects. `send` adds the token only on the server's own origin. */
 async function follow(
   { server, send }: MigrationsApi,
   link: URL,
@@ -96,44 +100,45 @@ async function follow(
 ): Promise<Response> {
   const home = new URL(server.url)
   let at = link
-  // Compressed once more on the way, it would not be the bytes that the validator is of.
+  // With another encoding, the bytes would not be those that the ETag and the range refer to.
   const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
     if (home.protocol === 'https:' && at.protocol !== 'https:')
       throw new RequestRejected(302, `${server.url} redirects to an address without encryption`)
-    const answer = await send(at, { headers, redirect: 'manual', signal })
-    const next = answer.status >= 300 && answer.status < 400 && answer.headers.get('location')
-    if (!next) return unlessBusy(answer, at.origin === home.origin ? server.url : at.origin)
-    await answer.body?.cancel()
+    const response = await send(at, { headers, redirect: 'manual', signal })
+    const { status } = response
+    const next = status >= 300 && status < 400 && response.headers.get('location')
+    if (!next) return throwIfBusy(response, at.origin === home.origin ? server.url : at.origin)
+    await response.body?.cancel()
     at = new URL(next, at)
   }
   throw new RequestRejected(302, `${server.url} redirects too often`)
 }
 
-async function unlessBusy(answer: Response, place: string): Promise<Response> {
-  const busy = readRetryAfter(answer, place)
-  if (!busy) return answer
-  await answer.body?.cancel()
+async function throwIfBusy(response: Response, server: string): Promise<Response> {
+  const busy = readRetryAfter(response, server)
+  if (!busy) return response
+  await response.body?.cancel()
   throw busy
 }
 
-/** Only a strong validator promises that the rest is of the same bytes. */
-function rangeFrom({ position, etag }: Target): Record<string, string> {
+/** A range is requested only with a strong ETag: a weak one does not promise identical bytes. */
+function rangeFrom({ position, etag }: DownloadTarget): Record<string, string> {
   return position > 0 && etag !== undefined ? { range: `bytes=${position}-`, 'if-range': etag } : {}
 }
 
-const strong = (etag: string | null): string | undefined =>
+const strongEtag = (etag: string | null): string | undefined =>
   etag?.startsWith('"') ? etag : undefined
 
-/** Nothing is left to be sent of what is all there. */
-function isComplete({ status, headers }: Response, { position }: Target): boolean {
+/** Whether the server reports that the archive ends where the target ends. */
+function isComplete({ status, headers }: Response, { position }: DownloadTarget): boolean {
   return status === 416 && headers.get('content-range') === `bytes */${position}`
 }
 
-function continues({ headers }: Response, { position, etag }: Target): boolean {
-  const isHere = headers.get('content-range')?.startsWith(`bytes ${position}-`)
-  const sent = headers.get('etag')
-  return Boolean(isHere) && (sent === null || sent === etag)
+function continues({ headers }: Response, { position, etag }: DownloadTarget): boolean {
+  const startsHere = headers.get('content-range')?.startsWith(`bytes ${position}-`)
+  const sentEtag = headers.get('etag')
+  return Boolean(startsHere) && (sentEtag === null || sentEtag === etag)
 }
 
 const cutOff = ({ server }: MigrationsApi, why: string) =>

@@ -1,6 +1,6 @@
 import { isCertificateCode, isTlsCode, rootCause } from '../lib/errno.ts'
 
-/** The server answered, and the answer is no. */
+/** The server rejected the request. */
 export class RequestRejected extends Error {
   override name = 'RequestRejected'
   readonly status: number
@@ -11,33 +11,34 @@ export class RequestRejected extends Error {
   }
 }
 
-/** The server would remove a secret that is not given again. */
+/** The server would remove the secret of a webhook, because the change does not repeat it. */
 export class SecretNeeded extends Error {
   override name = 'SecretNeeded'
 }
 
-/** Whatever answers there says what no server of this API would. */
+/** The response has a shape that no server of this API sends. */
 export const notThisApi = (url: string) =>
   new RequestRejected(200, `${url} is not a server of this API: check --url`)
 
-/** No answer, or none that helps: another time it may be otherwise. */
+/** There was no connection, or it broke. A retry may succeed. */
 export class ServerUnreachable extends Error {
   override name = 'ServerUnreachable'
-  /** Whether what was asked may have arrived, and only the answer got lost. */
+  /** Whether the server may have received the request, so that only the response is lost. */
   readonly mayHaveArrived: boolean
 
   constructor(url: string, cause: unknown) {
     const inner = rootCause(cause)
-    const known = whyUnreachable(url, inner.code)
-    super(known ?? `the connection to ${url} broke: ${inner.message || inner.code}`, { cause })
-    this.mayHaveArrived = known === undefined
+    const notConnected = whyNotConnected(url, inner.code)
+    const broken = `the connection to ${url} broke: ${inner.message || inner.code}`
+    super(notConnected ?? broken, { cause })
+    this.mayHaveArrived = notConnected === undefined
   }
 }
 
-/** The server is there and could not do it. */
+/** The server failed (5xx). A retry may succeed. */
 export class ServerError extends Error {
   override name = 'ServerError'
-  /** A proxy that waited for the answer in vain has handed on what was asked. */
+  /** True for 502 and 504: a proxy passed the request on and got no response. */
   readonly mayHaveArrived: boolean
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -46,7 +47,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The server asks to come back later: it counts requests, or is away for a while. */
+/** The server asks the client to retry later: a rate limit is exceeded, or it is temporarily unavailable. */
 export class ServerBusy extends Error {
   override name = 'ServerBusy'
   readonly status: number
@@ -59,28 +60,28 @@ export class ServerBusy extends Error {
   }
 }
 
-/** Whether what was asked for may have been done all the same. */
+/** Whether the server may have carried out the request despite this error. */
 export const mayHaveArrived = (error: unknown): boolean =>
   (error instanceof ServerUnreachable || error instanceof ServerError) && error.mayHaveArrived
 
-const LONGEST_BUSY_S = 60 * 60
+const MAX_RETRY_AFTER_S = 60 * 60
 
-/** How long to wait before trying again what `asTemporaryError` took for temporary; a server may ask for more than `ms`. */
+/** Returns the pause before a retry: `ms`, or longer if the server asked for more, up to an hour. */
 export const retryPause = (error: Error, ms: number): number =>
-  error instanceof ServerBusy ? Math.max(ms, Math.min(error.seconds, LONGEST_BUSY_S) * 1000) : ms
+  error instanceof ServerBusy ? Math.max(ms, Math.min(error.seconds, MAX_RETRY_AFTER_S) * 1000) : ms
 
-/** The same error where trying again may help; undefined where it will not. */
+/** Returns an error that a retry may resolve, or undefined if the error is permanent. */
 export function asTemporaryError(error: unknown, url: string): Error | undefined {
   if ([ServerUnreachable, ServerError, ServerBusy].some((each) => error instanceof each))
     return error as Error
-  // A body that breaks off is a TypeError with the socket's error in it; one that we gave up on, an AbortError.
+  // fetch reports a body that breaks off as a TypeError caused by the socket's error, and a timeout of ours as an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error
-  const isGivenUp = error instanceof Error && error.name === 'AbortError'
-  return isCutOff || isGivenUp ? new ServerUnreachable(url, error) : undefined
+  const isTimeout = error instanceof Error && error.name === 'AbortError'
+  return isCutOff || isTimeout ? new ServerUnreachable(url, error) : undefined
 }
 
-/** Undefined where a connection was made. */
-function whyUnreachable(url: string, code: string): string | undefined {
+/** Returns undefined if a connection was made. */
+function whyNotConnected(url: string, code: string): string | undefined {
   const { hostname } = new URL(url)
   if (code === 'ECONNREFUSED')
     return `no server at ${url}: check that it is running, and check --url`

@@ -1,308 +1,285 @@
 import { archiveName } from '../lib/archive-name.ts'
 import { arrayOf } from '../wire/schema.ts'
 import type { RetryRequest, StartRequest } from '../wire/types.ts'
-import { ApiCalls, type ErrorContext, PLAIN_TEXT } from './api-calls.ts'
+import { ApiCalls, PLAIN_TEXT, type Resource } from './api-calls.ts'
 import { notThisApi, RequestRejected, ServerError } from './errors.ts'
 import { readRetryAfter } from './explain-error.ts'
+import { ADMIN_PATHS, type ApiPaths, pathsOf } from './paths.ts'
 import {
   anyObject,
-  type ForecastResponse,
   forecastResponse,
-  type MigrationResponse,
   migrationResponse,
-  type RepositoryProgressResponse,
-  type RepositoryResponse,
-  type RetryForecastResponse,
   reportResponse,
   repositoryResponse,
   retryForecastResponse,
-  type ServiceResponse,
-  type StatusResponse,
-  type SummaryResponse,
   serviceResponse,
   statusResponse,
   summaryResponse,
-  type TokenResponse,
   tokenResponse,
 } from './responses.ts'
 import { SchedulesApi } from './schedules-api.ts'
-import type { Send } from './send-request.ts'
-import type { RequestOptions, Server } from './server.ts'
+import type { RequestOptions, Send, Server } from './send-request.ts'
 import { WebhooksApi } from './webhooks-api.ts'
 
-const ANY = '/admin/migrations/{migration_id}'
-
-/** The operations of a server of this API. Those that only Godwit has answer 404 elsewhere. */
+/** The operations of a server of this API. Other servers than Godwit answer 404 to those that only Godwit has. */
 export class MigrationsApi {
   readonly server: Server
-  /** Godwit's own. */
+  /** Only Godwit servers have schedules. */
   readonly schedules: SchedulesApi
   readonly webhooks: WebhooksApi
   readonly #calls: ApiCalls
-  readonly #migrations: string
-  readonly #one: string
+  readonly #paths: ApiPaths
 
   constructor(server: Server, options: RequestOptions) {
     this.server = server
-    const { org } = server
-    this.#migrations = org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
-    this.#one = `${this.#migrations}/{migration_id}`
+    this.#paths = pathsOf(server.org)
     this.#calls = new ApiCalls(server, options)
-    this.schedules = new SchedulesApi(server, this.#calls, this.#migrations)
-    this.webhooks = new WebhooksApi(server, this.#calls)
+    this.schedules = new SchedulesApi(server, this.#calls, this.#paths)
+    this.webhooks = new WebhooksApi(server, this.#calls, this.#paths)
   }
 
   get send(): Send {
     return this.#calls.send
   }
 
-  start(body: StartRequest): Promise<StatusResponse> {
-    const context = { ...this.#ofApi(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}`, body, context, statusResponse)
+  start(body: StartRequest) {
+    const resource = { ...this.#migrations(), repositories: body.repositories }
+    return this.#calls.one('POST', resource, statusResponse, body)
   }
 
-  /** Godwit's own. */
-  preflight(body: StartRequest): Promise<ForecastResponse> {
-    const missing = `${this.server.url} has no preflight: only Godwit servers have it`
-    const context = { missing, repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, context, forecastResponse)
+  /** Only Godwit servers have it. */
+  preflight(body: StartRequest) {
+    const resource = {
+      path: `${this.#paths.migrations}/preflight`,
+      missing: `${this.server.url} has no preflight: only Godwit servers have it`,
+      repositories: body.repositories,
+    }
+    return this.#calls.one('POST', resource, forecastResponse, body)
   }
 
-  list(): Promise<MigrationResponse[]> {
-    return this.#calls.all(`GET ${this.#migrations}`, {}, this.#ofApi(), migrationResponse)
+  list() {
+    return this.#calls.all(this.#migrations(), migrationResponse)
   }
 
-  show(id: number): Promise<MigrationResponse> {
-    return this.#calls.one(
-      `GET ${this.#one}`,
-      numbered(id),
-      this.#ofMigration(id),
-      migrationResponse,
-    )
+  show(id: number) {
+    return this.#calls.one('GET', this.#migration(id), migrationResponse)
   }
 
-  repositories(id: number): Promise<RepositoryResponse[]> {
-    const route = `GET ${this.#one}/repositories`
-    return this.#calls.all(route, numbered(id), this.#ofMigration(id), repositoryResponse)
+  repositories(id: number) {
+    return this.#calls.all(this.#migration(id, '/repositories'), repositoryResponse)
   }
 
-  /** Those of the caller or the organization, where the server lists them. */
-  ownRepositories(): Promise<RepositoryResponse[]> {
+  /** Lists the repositories of the caller or the organization. */
+  ownRepositories() {
     const { org, url } = this.server
-    const path = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
-    const missing = `${url} does not list ${org === undefined ? 'your repositories' : `repositories of ${org}`}: give their names instead of --all`
-    return this.#calls.all(`GET ${path}`, {}, { missing }, repositoryResponse)
+    const whose = org === undefined ? 'your repositories' : `repositories of ${org}`
+    const missing = `${url} does not list ${whose}: give their names instead of --all`
+    return this.#calls.all({ path: this.#paths.repositories, missing }, repositoryResponse)
   }
 
-  /** The state alone, or undefined where nothing has changed since. */
+  /** Returns the migration without its repositories, or undefined if it still has this ETag. */
   async status(id: number, etag?: string) {
     const headers = etag === undefined ? {} : { 'if-none-match': etag }
-    const asked = { ...numbered(id), exclude: ['repositories'], headers }
-    const answer = await this.#calls
-      .request(`GET ${this.#one}`, asked, this.#ofMigration(id))
+    const response = await this.#calls
+      .request('GET', this.#migration(id), { exclude: ['repositories'], headers })
       .catch((error: unknown) => {
         if (!(error instanceof RequestRejected) || error.status !== 304) throw error
       })
-    if (!answer) return undefined
-    return {
-      migration: this.#calls.checked(answer.data, statusResponse),
-      etag: answer.headers.etag,
-    }
+    if (!response) return undefined
+    const migration = this.#calls.checked(response.data, statusResponse)
+    return { migration, etag: response.headers.etag }
   }
 
   async deleteArchive(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#one}/archive`, numbered(id), this.#ofArchive(id))
+    await this.#calls.request('DELETE', this.#archive(id))
   }
 
   async unlock(id: number, name: string): Promise<void> {
     const missing = `${name} is not locked by migration ${id}`
-    const asked = { ...numbered(id), repo_name: name }
-    await this.#calls.request(`DELETE ${this.#one}/repos/{repo_name}/lock`, asked, { missing })
+    const resource = { ...this.#migration(id, '/repos/{repo_name}/lock'), missing }
+    await this.#calls.request('DELETE', resource, { repo_name: name })
   }
 
-  /** What Godwit calls its file too. */
+  /** Returns the file name that Godwit gives the archive as well. */
   async archiveName(id: number): Promise<string> {
-    // What is wrong with it, the request for the archive says.
-    const seen = await ifServerHas(this.status(id))
-    const { owner, created_at } = seen?.migration ?? {}
+    // The request for the archive itself reports any error.
+    const found = await ifServerHas(this.status(id))
+    const { owner, created_at } = found?.migration ?? {}
     const at = new Date(created_at ?? '')
     if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
       return `migration-${id}.tar.gz`
     return archiveName(id, owner.login, at)
   }
 
-  /** Where the archive is to be fetched from: a credential, for a few minutes. */
+  /** Returns the download link of the archive. It works without a token for a few minutes, so treat it as a credential. */
   async archiveLink(id: number): Promise<URL> {
     const { url } = this.server
     const request = { redirect: 'manual', parseSuccessResponseBody: false }
-    const asked = { ...numbered(id), request }
-    const answer = await this.#calls.request(`GET ${this.#one}/archive`, asked, this.#ofArchive(id))
-    const { headers, status, data } = answer
+    const response = await this.#calls.request('GET', this.#archive(id), { request })
+    const { headers, status, data } = response
     await (data as ReadableStream | null)?.cancel()
     if (headers.location === undefined || status < 300)
       throw new RequestRejected(status, `${url} returned no download link`)
-    const place = URL.parse(headers.location, url)
-    if (!place) throw notThisApi(url)
-    return place
+    const link = URL.parse(headers.location, url)
+    if (!link) throw notThisApi(url)
+    return link
   }
 
-  /** Godwit's own, as are those that follow. */
-  cancel(id: number): Promise<StatusResponse> {
-    const context = this.#ofGodwit('cancelling', id)
-    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), context, statusResponse)
+  /** Opens the event stream of a migration. Returns undefined if the server has none. */
+  async events(id: number, after: string, options: RequestOptions): Promise<Response | undefined> {
+    const { url, userAgent } = this.server
+    const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
+    const response = await this.send(`${url}${this.#paths.migrations}/${id}/progress`, {
+      headers: { ...headers, ...(after && { 'last-event-id': after }) },
+      ...options,
+    })
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+    if (response.ok && isStream && response.body) return response
+    await response.body?.cancel()
+    const { status } = response
+    // A proxy answers for a server that is restarting, so the server may still have event streams.
+    if ([502, 503, 504].includes(status))
+      throw readRetryAfter(response, url) ?? new ServerError(status, `${url} answers ${status}`)
+    return undefined
   }
 
-  retry(id: number, body: RetryRequest = {}): Promise<StatusResponse> {
-    const context = this.#ofGodwit('retries', id)
-    const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${this.#one}/retry`, asked, context, statusResponse)
+  /** Only Godwit servers have this operation and the ones below. */
+  cancel(id: number) {
+    return this.#calls.one('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
   }
 
-  /** Undefined where the server has none: only Godwit does. */
-  summary(id: number): Promise<SummaryResponse | undefined> {
-    const context = this.#ofGodwit('summaries', id)
-    return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), context, summaryResponse),
-    )
+  retry(id: number, body: RetryRequest = {}) {
+    return this.#calls.one('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
   }
 
-  /** The same of all. */
-  summaries(): Promise<SummaryResponse[] | undefined> {
-    return ifServerHas(
-      this.#calls.all(`GET ${this.#migrations}/summaries`, {}, this.#ofApi(), summaryResponse),
-    )
+  /** Returns undefined if the server has no retry forecasts. */
+  retryForecast(id: number) {
+    const resource = this.#godwitOnly(id, '/retry', 'retries')
+    return ifServerHas(this.#calls.one('GET', resource, retryForecastResponse))
   }
 
-  /** Those that could not be exported, and why. */
-  async notExported(id: number): Promise<RepositoryProgressResponse[]> {
-    const context = this.#ofGodwit('reports', id)
-    const report = await this.#calls.one(
-      `GET ${this.#one}/report`,
-      numbered(id),
-      context,
-      reportResponse,
-    )
-    return report.repositories.filter(({ reason }) => reason !== null)
+  /** Returns undefined if the server has no summaries. */
+  summary(id: number) {
+    const resource = this.#godwitOnly(id, '/summary', 'summaries')
+    return ifServerHas(this.#calls.one('GET', resource, summaryResponse))
   }
 
-  /** Undefined where the server has none. */
-  retryForecast(id: number): Promise<RetryForecastResponse | undefined> {
-    const context = this.#ofGodwit('retries', id)
-    return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), context, retryForecastResponse),
-    )
+  /** Returns the summaries of all migrations, or undefined if the server has none. */
+  summaries() {
+    return ifServerHas(this.#calls.all(this.#migrations('/summaries'), summaryResponse))
   }
 
-  report(id: number): Promise<Record<string, unknown>> {
-    const context = this.#ofGodwit('reports', id)
-    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), context, anyObject)
+  report(id: number) {
+    return this.#calls.one('GET', this.#report(id), anyObject)
   }
 
-  /** The same for people. */
+  /** Returns the report as plain text. */
   async reportText(id: number): Promise<string> {
-    const asked = { ...numbered(id), headers: { accept: PLAIN_TEXT } }
-    const context = this.#ofGodwit('reports', id)
-    const { data } = await this.#calls.request(`GET ${this.#one}/report`, asked, context)
+    const headers = { accept: PLAIN_TEXT }
+    const { data } = await this.#calls.request('GET', this.#report(id), { headers })
     return String(data)
   }
 
-  /** Of the whole service, as are those that follow: for site admins alone. */
-  service(): Promise<ServiceResponse> {
-    return this.#calls.one('GET /admin/service', {}, this.#ofOperator('it'), serviceResponse)
+  /** Lists the repositories that could not be exported, with the reasons. */
+  async notExported(id: number) {
+    const { repositories } = await this.#calls.one('GET', this.#report(id), reportResponse)
+    return repositories.filter(({ reason }) => reason !== null)
   }
 
-  cancelAny(id: number): Promise<SummaryResponse> {
-    const context = this.#ofOperator(`migration ${id}`)
-    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), context, summaryResponse)
+  /** This operation and the ones below need the token of a site admin. */
+  service() {
+    return this.#calls.one('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
   }
 
-  retryAny(id: number, body: RetryRequest): Promise<SummaryResponse> {
-    const context = this.#ofOperator(`migration ${id}`)
-    const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${ANY}/retry`, asked, context, summaryResponse)
+  cancelAny(id: number) {
+    return this.#calls.one('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
+  }
+
+  retryAny(id: number, body: RetryRequest) {
+    return this.#calls.one('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
-    const context = this.#ofOperator(`the archive of migration ${id}`)
-    await this.#calls.request(`DELETE ${ANY}/archive`, numbered(id), context)
+    const missing = this.#missingForAdmin(`the archive of migration ${id}`)
+    await this.#calls.request('DELETE', { ...this.#anyMigration(id, '/archive'), missing })
   }
 
   async releaseAny(repository: string): Promise<void> {
     const [owner, name] = repository.split('/')
-    const context = this.#ofOperator(`a lock of ${repository}`)
-    await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, context)
+    const resource = this.#admin(ADMIN_PATHS.lock, `a lock of ${repository}`)
+    await this.#calls.request('DELETE', resource, { owner, name })
   }
 
-  async tokens(): Promise<TokenResponse[]> {
-    const context = this.#ofOperator('them')
-    return this.#calls.one('GET /admin/tokens', {}, context, arrayOf(tokenResponse))
+  tokens() {
+    return this.#calls.one('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
   }
 
   async revokeAny(id: number): Promise<void> {
-    const context = this.#ofOperator(`a valid token ${id}`)
-    await this.#calls.request('DELETE /admin/tokens/{id}', { id }, context)
+    const resource = this.#admin(ADMIN_PATHS.token, `a valid token ${id}`)
+    await this.#calls.request('DELETE', resource, { token_id: id })
   }
 
-  #ofOperator = (what: string): ErrorContext => ({
-    missing: `${this.server.url} does not have ${what}, or this account is not a site admin of it`,
-  })
-
-  /** An open stream of events, or undefined where the server has none. */
-  async events(id: number, after: string, options: RequestOptions): Promise<Response | undefined> {
-    const { url, userAgent } = this.server
-    const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
-    const answer = await this.send(`${url}${this.#migrations}/${id}/progress`, {
-      headers: { ...headers, ...(after && { 'last-event-id': after }) },
-      ...options,
-    })
-    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream')
-    if (answer.ok && isStream && answer.body) return answer
-    await answer.body?.cancel()
-    // A proxy before a server that starts again: no word on whether it has events.
-    if ([502, 503, 504].includes(answer.status))
-      throw (
-        readRetryAfter(answer, url) ??
-        new ServerError(answer.status, `${url} answers ${answer.status}`)
-      )
-    return undefined
-  }
-
-  /** To be said with a command that is about the same migrations. */
-  get #flags(): string {
-    return this.server.org === undefined ? '' : ` --org ${this.server.org}`
-  }
-
-  #ofApi = (): ErrorContext => {
+  #migrations(below = ''): Resource {
     const { org, url } = this.server
     const address = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
-    const missing =
-      org === undefined
-        ? `${url} has no migrations API: ${address}`
-        : `${url} has no organization ${org} of which you are an owner, or no migrations API: check --org, or ${address}`
-    return { missing }
+    return {
+      path: `${this.#paths.migrations}${below}`,
+      missing:
+        org === undefined
+          ? `${url} has no migrations API: ${address}`
+          : `${url} has no organization ${org} of which you are an owner, or no migrations API: check --org, or ${address}`,
+    }
   }
 
-  #ofMigration = (id: number): ErrorContext => ({
-    missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}: \`godwit migration list${this.#flags}\` shows all`,
-  })
+  #migration(id: number, below = ''): Resource {
+    return {
+      path: `${this.#paths.migration}${below}`,
+      parameters: { migration_id: id },
+      missing: `${this.#missingMigration(id)}: \`godwit migration list${this.#orgFlag}\` shows all`,
+    }
+  }
 
-  #ofArchive = (id: number): ErrorContext => ({
-    missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#flags}\``,
-  })
+  #archive(id: number): Resource {
+    const missing = `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#orgFlag}\``
+    return { ...this.#migration(id, '/archive'), missing }
+  }
 
-  #ofGodwit = (what: string, id: number): ErrorContext => ({
-    missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}, or no ${what}: only Godwit servers have them`,
-  })
+  #report = (id: number): Resource => this.#godwitOnly(id, '/report', 'reports')
+
+  #godwitOnly(id: number, below: string, what: string): Resource {
+    const missing = `${this.#missingMigration(id)}, or no ${what}: only Godwit servers have them`
+    return { ...this.#migration(id, below), missing }
+  }
+
+  #anyMigration(id: number, below: string): Resource {
+    const resource = this.#admin(`${ADMIN_PATHS.migration}${below}`, `migration ${id}`)
+    return { ...resource, parameters: { migration_id: id } }
+  }
+
+  #admin(path: string, what: string): Resource {
+    return { path, missing: this.#missingForAdmin(what) }
+  }
+
+  #missingForAdmin(what: string): string {
+    return `${this.server.url} does not have ${what}, or this account is not a site admin of it`
+  }
+
+  #missingMigration(id: number): string {
+    return `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}`
+  }
+
+  /** The `--org` option for a command that a message suggests. */
+  get #orgFlag(): string {
+    return this.server.org === undefined ? '' : ` --org ${this.server.org}`
+  }
 }
 
-/** What only Godwit has: another server refuses it, or answers something else. */
-async function ifServerHas<T>(answer: Promise<T>): Promise<T | undefined> {
+/** Returns undefined if the server rejects an operation that only Godwit has, or answers something else. */
+async function ifServerHas<T>(response: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     if (error instanceof RequestRejected && ![401, 403].includes(error.status)) return undefined
     throw error
   }
 }
-
-const numbered = (id: number) => ({ migration_id: id })

@@ -1,87 +1,72 @@
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
-import type { ApiCalls, ErrorContext } from './api-calls.ts'
-import {
-  type ScheduleResponse,
-  type ScheduleRunResponse,
-  scheduleResponse,
-  scheduleRunResponse,
-} from './responses.ts'
-import type { Server } from './server.ts'
+import type { ApiCalls, Resource } from './api-calls.ts'
+import type { ApiPaths } from './paths.ts'
+import { scheduleResponse, scheduleRunResponse } from './responses.ts'
+import type { Server } from './send-request.ts'
 
-/** Migrations that are started every day or every week. Only Godwit has them. */
+/** Schedules: migrations that are started every day or every week. Only Godwit servers have them. */
 export class SchedulesApi {
   readonly #calls: ApiCalls
   readonly #server: Server
-  readonly #all: string
-  readonly #one: string
+  readonly #paths: ApiPaths
 
-  constructor(server: Server, calls: ApiCalls, migrations: string) {
+  constructor(server: Server, calls: ApiCalls, paths: ApiPaths) {
     this.#server = server
     this.#calls = calls
-    this.#all = `${migrations}/schedules`
-    this.#one = `${this.#all}/{schedule_id}`
+    this.#paths = paths
   }
 
-  list(): Promise<ScheduleResponse[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleResponse)
+  list() {
+    return this.#calls.all(this.#all(), scheduleResponse)
   }
 
-  show(id: number): Promise<ScheduleResponse> {
-    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleResponse)
+  show(id: number) {
+    return this.#calls.one('GET', this.#one(id), scheduleResponse)
   }
 
-  runs(id: number): Promise<ScheduleRunResponse[]> {
-    return this.#calls.all(
-      `GET ${this.#one}/runs`,
-      numbered(id),
-      this.#ofOne(id),
-      scheduleRunResponse,
-    )
+  runs(id: number) {
+    return this.#calls.all(this.#one(id, '/runs'), scheduleRunResponse)
   }
 
-  add(body: ScheduleRequest): Promise<ScheduleResponse> {
-    const context = { ...this.#ofAll(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#all}`, body, context, scheduleResponse)
+  add(body: ScheduleRequest) {
+    const resource = { ...this.#all(), repositories: body.repositories }
+    return this.#calls.one('POST', resource, scheduleResponse, body)
   }
 
-  change(id: number, body: ScheduleChange): Promise<ScheduleResponse> {
-    const asked = { ...numbered(id), ...body }
-    const { repositories } = body
-    const context = { ...this.#ofOne(id), ...(repositories && { repositories }) }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, context, scheduleResponse)
+  change(id: number, body: ScheduleChange) {
+    const { repositories = [] } = body
+    return this.#calls.one('PATCH', { ...this.#one(id), repositories }, scheduleResponse, body)
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#one}`, numbered(id), this.#ofOne(id))
+    await this.#calls.request('DELETE', this.#one(id))
   }
 
-  run(id: number): Promise<ScheduleRunResponse> {
-    const asked = numbered(id)
-    return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunResponse)
+  run(id: number) {
+    return this.#calls.one('POST', this.#one(id, '/runs'), scheduleRunResponse)
   }
 
-  /** Deletes an archive that the schedule keeps beyond its number. */
+  /** Deletes an archive that the schedule keeps in addition to its number of archives. */
   async release(id: number, migrationId: number): Promise<void> {
-    const asked = { ...numbered(id), migration_id: migrationId }
+    const resource = this.#one(id, '/protected-archives/{migration_id}')
     const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
-    await this.#calls.request(`DELETE ${this.#one}/protected-archives/{migration_id}`, asked, {
-      missing,
-    })
+    await this.#calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
   }
 
-  #ofAll = (): ErrorContext => {
+  #all(): Resource {
     const { url, org } = this.#server
     const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
-    return { missing: `${url} has ${where}no schedules: only Godwit servers have them` }
+    const missing = `${url} has ${where}no schedules: only Godwit servers have them`
+    return { path: this.#paths.schedules, missing }
   }
 
-  #ofOne = (id: number): ErrorContext => {
+  #one(id: number, below = ''): Resource {
     const { url, org } = this.#server
     const list = `godwit schedule list${org === undefined ? '' : ` --org ${org}`}`
     return {
+      path: `${this.#paths.schedule}${below}`,
+      parameters: { schedule_id: id },
       missing: `${url} has no schedule ${id} for ${org ?? 'this account'}: \`${list}\` shows all`,
     }
   }
 }
-
-const numbered = (id: number) => ({ schedule_id: id })

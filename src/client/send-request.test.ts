@@ -5,7 +5,7 @@ import { retryAfter } from './send-request.ts'
 const NOW = Date.parse('2026-01-01T00:00:00Z')
 const after = (headers: Record<string, string>) => retryAfter(new Headers(headers), NOW)
 
-test('a server asks for a pause in seconds, by a date, or by the reset of its rate limit', () => {
+test('a pause is read from Retry-After in seconds or as a date, or from the reset of the rate limit', () => {
   assert.equal(after({ 'retry-after': '7' }), 7)
   assert.equal(after({ 'retry-after': 'Thu, 01 Jan 2026 00:01:30 GMT' }), 90)
   assert.equal(after({ 'retry-after': 'Thu, 01 Jan 2015 00:00:00 GMT' }), 0)

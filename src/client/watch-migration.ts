@@ -1,9 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readEvents } from '../wire/event-stream.ts'
 import { matches, type Schema, type Static } from '../wire/schema.ts'
-import { notThisApi, ServerUnreachable } from './errors.ts'
+import {
+  asTemporaryError,
+  notThisApi,
+  retryPause,
+  ServerBusy,
+  ServerUnreachable,
+} from './errors.ts'
 import type { MigrationsApi } from './migrations-api.ts'
-import { type OutagePauses, outagePauses } from './outage-pauses.ts'
 import {
   type EndResponse,
   endResponse,
@@ -14,114 +19,113 @@ import {
   totalsResponse,
 } from './responses.ts'
 
-/** What is seen of a migration while it runs; the last is always its end. */
+/** A change of a running migration. The last update is always its end. */
 export type MigrationUpdate =
   | { state: string }
   | { repository: RepositoryProgressResponse }
   | { totals: TotalsResponse }
   | { end: EndResponse }
 
-export interface Watching {
+export interface WatchOptions {
   signal: AbortSignal
-  /** Told once when the server stops answering, before it is tried again. */
+  /** Called once per outage, before the first retry. */
   onError(error: Error): void
 }
 
-const SHORTEST_PAUSE_MS = 250
-const LONGEST_PAUSE_MS = 10_000
-/** Godwit's own streams have a beat every fifteen seconds. */
-const SILENCE_MS = 45_000
+const MIN_POLL_INTERVAL_MS = 250
+const MAX_POLL_INTERVAL_MS = 10_000
+/** Godwit's event streams have a heartbeat every 15 seconds. */
+const SILENCE_TIMEOUT_MS = 45_000
 
-/** Live where the server tells of progress by itself, and by asking for its state where not. */
+/** Watches a migration by the server's event stream, or by polling its state where the server has no stream. */
 export async function* watchMigration(
   api: MigrationsApi,
   id: number,
-  watching: Watching,
+  { signal, onError }: WatchOptions,
 ): AsyncGenerator<MigrationUpdate> {
-  // Of a migration that is not there, nobody should wait for anything.
+  // A missing migration fails here, before any retry.
   const first = await api.status(id)
   if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
-  const listener = { after: '', isTold: true }
-  const pauses = outagePauses(api.server.url, watching.onError)
-  while (listener.isTold) {
+  const stream = { lastEventId: '', isSupported: true }
+  const backoff = outageBackoff(api.server.url, onError)
+  while (stream.isSupported) {
     try {
-      for await (const sighting of listen(api, id, listener, watching.signal)) {
-        pauses.reset()
-        yield sighting
-        if ('end' in sighting) return
+      for await (const update of readStream(api, id, stream, signal)) {
+        backoff.reset()
+        yield update
+        if ('end' in update) return
       }
     } catch (error) {
-      watching.signal.throwIfAborted()
-      await sleep(pauses.after(error), undefined, { signal: watching.signal })
+      signal.throwIfAborted()
+      await sleep(backoff.pauseAfter(error), undefined, { signal })
     }
   }
-  yield* poll(api, id, pauses, watching.signal)
+  yield* poll(api, id, backoff, signal)
 }
 
-/** By the server's own events; ends when the stream does, which may be before the migration. */
-async function* listen(
+/** Reads one event stream to its end, which may come before the end of the migration. */
+async function* readStream(
   api: MigrationsApi,
   id: number,
-  listener: { after: string; isTold: boolean },
+  stream: { lastEventId: string; isSupported: boolean },
   stopped: AbortSignal,
 ): AsyncGenerator<MigrationUpdate> {
-  using silence = silenceAlarm()
+  using silence = silenceTimeout()
   const signal = AbortSignal.any([stopped, silence.signal])
-  // A pause that the server asks for is no silence.
-  const onWait = (seconds: number) => silence.endsWithin(seconds * 1000 + SILENCE_MS)
-  const answer = await api.events(id, listener.after, { signal, onWait })
-  listener.isTold = answer !== undefined
-  if (!answer) return
-  const onChunk = () => silence.endsWithin(SILENCE_MS)
-  for await (const { name, data, id: order } of readEvents(answer.body!, onChunk)) {
-    listener.after = order ?? listener.after
-    if (name === 'repository') yield { repository: read(data, repositoryProgressResponse) }
-    if (name === 'progress') yield { totals: read(data, totalsResponse) }
-    if (name === 'end') yield { end: read(data, endResponse) }
+  // The server sends nothing while the client waits as Retry-After says.
+  const onWait = (seconds: number) => silence.restart(seconds * 1000 + SILENCE_TIMEOUT_MS)
+  const response = await api.events(id, stream.lastEventId, { signal, onWait })
+  stream.isSupported = response !== undefined
+  if (!response) return
+  const onChunk = () => silence.restart(SILENCE_TIMEOUT_MS)
+  for await (const { name, data, id: eventId } of readEvents(response.body!, onChunk)) {
+    stream.lastEventId = eventId ?? stream.lastEventId
+    if (name === 'repository') yield { repository: parse(data, repositoryProgressResponse) }
+    if (name === 'progress') yield { totals: parse(data, totalsResponse) }
+    if (name === 'end') yield { end: parse(data, endResponse) }
   }
   throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
 
-  function read<S extends Schema>(data: string, schema: S): Static<S> {
+  function parse<S extends Schema>(data: string, schema: S): Static<S> {
     try {
       const value: unknown = JSON.parse(data)
       if (matches(schema, value)) return value
     } catch {
-      // Not even JSON.
+      // Invalid JSON is reported like JSON of another shape.
     }
     throw notThisApi(api.server.url)
   }
 }
 
-/** Aborts where nothing is heard for too long. */
-function silenceAlarm() {
+function silenceTimeout() {
   const silence = new AbortController()
-  let alarm: NodeJS.Timeout | undefined
-  const endsWithin = (ms: number) => {
-    clearTimeout(alarm)
-    alarm = setTimeout(() => silence.abort(), ms)
+  let timer: NodeJS.Timeout | undefined
+  const restart = (ms: number) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => silence.abort(), ms)
   }
-  endsWithin(SILENCE_MS)
-  return { signal: silence.signal, endsWithin, [Symbol.dispose]: () => clearTimeout(alarm) }
+  restart(SILENCE_TIMEOUT_MS)
+  return { signal: silence.signal, restart, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** By asking again and again; what has not changed costs the server nothing. */
+/** Asks for the state with the last ETag, so that an unchanged migration costs the server little. */
 async function* poll(
   api: MigrationsApi,
   id: number,
-  pauses: OutagePauses,
+  backoff: OutageBackoff,
   signal: AbortSignal,
 ): AsyncGenerator<MigrationUpdate> {
   let etag: string | undefined
   let state = ''
-  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+  for (let pause = MIN_POLL_INTERVAL_MS; ; pause = Math.min(pause * 1.5, MAX_POLL_INTERVAL_MS)) {
     try {
-      const seen = await api.status(id, etag)
-      pauses.reset()
-      if (seen) {
-        etag = seen.etag
-        if (seen.migration.state !== state) pause = SHORTEST_PAUSE_MS
-        state = seen.migration.state
-        if (hasEnded(seen.migration)) {
+      const changed = await api.status(id, etag)
+      backoff.reset()
+      if (changed) {
+        etag = changed.etag
+        if (changed.migration.state !== state) pause = MIN_POLL_INTERVAL_MS
+        state = changed.migration.state
+        if (hasEnded(changed.migration)) {
           yield { end: { state, reason: null } }
           return
         }
@@ -129,8 +133,51 @@ async function* poll(
       yield { state }
     } catch (error) {
       signal.throwIfAborted()
-      await sleep(pauses.after(error), undefined, { signal })
+      await sleep(backoff.pauseAfter(error), undefined, { signal })
     }
     await sleep(pause, undefined, { signal })
+  }
+}
+
+/** How long a server may be unavailable: it may be restarting. */
+const OUTAGE_TIMEOUT_MS = 5 * 60_000
+/** The longest total time that Retry-After headers of an unavailable server can add. */
+const MAX_RETRY_AFTER_MS = 60 * 60_000
+const FIRST_PAUSE_MS = 250
+const MAX_PAUSE_MS = 5_000
+
+interface OutageBackoff {
+  /** Call it when the server has responded. */
+  reset(): void
+  /** Returns the pause before the next attempt. Throws a permanent error, or a temporary one that has lasted too long. */
+  pauseAfter(error: unknown): number
+}
+
+/** Exponential backoff while a server is unavailable, and at least as long as its Retry-After says. */
+export function outageBackoff(url: string, onError: (outage: Error) => void): OutageBackoff {
+  let since: number | undefined
+  let pause = FIRST_PAUSE_MS
+  let retryAfterMs = 0
+  return {
+    reset() {
+      since = undefined
+      pause = FIRST_PAUSE_MS
+      retryAfterMs = 0
+    },
+    pauseAfter(error) {
+      const outage = asTemporaryError(error, url)
+      if (!outage) throw error
+      if (since === undefined) onError(outage)
+      since ??= performance.now()
+      const wait = retryPause(outage, pause)
+      // A server that limits requests (4xx) is available: its Retry-After has no total limit.
+      if (outage instanceof ServerBusy && outage.status >= 500) retryAfterMs += wait - pause
+      if (performance.now() - since > OUTAGE_TIMEOUT_MS || retryAfterMs > MAX_RETRY_AFTER_MS)
+        throw outage
+      // Time that the server asked for does not count towards OUTAGE_TIMEOUT_MS.
+      since += wait - pause
+      pause = Math.min(pause * 2, MAX_PAUSE_MS)
+      return wait
+    },
   }
 }

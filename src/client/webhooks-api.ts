@@ -1,90 +1,82 @@
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
-import type { ApiCalls, ErrorContext } from './api-calls.ts'
+import type { ApiCalls, Resource } from './api-calls.ts'
 import { SecretNeeded } from './errors.ts'
+import type { ApiPaths } from './paths.ts'
 import {
-  type DeliveryResponse,
   deliveryResponse,
-  type FullDeliveryResponse,
   fullDeliveryResponse,
   type WebhookResponse,
   webhookResponse,
 } from './responses.ts'
-import type { Server } from './server.ts'
+import type { Server } from './send-request.ts'
 
-/** The webhooks of the caller, or of an organization. GitHub has those of organizations. */
+/** The webhooks of the caller or of an organization. GitHub has only those of organizations. */
 export class WebhooksApi {
   readonly #server: Server
   readonly #calls: ApiCalls
-  readonly #all: string
-  readonly #one: string
+  readonly #paths: ApiPaths
 
-  constructor(server: Server, calls: ApiCalls) {
-    const { org } = server
+  constructor(server: Server, calls: ApiCalls, paths: ApiPaths) {
     this.#server = server
     this.#calls = calls
-    this.#all = org === undefined ? '/user/hooks' : `/orgs/${org}/hooks`
-    this.#one = `${this.#all}/{hook_id}`
+    this.#paths = paths
   }
 
-  list(): Promise<WebhookResponse[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookResponse)
+  list() {
+    return this.#calls.all(this.#all(), webhookResponse)
   }
 
-  add(body: WebhookRequest): Promise<WebhookResponse> {
-    const asked = { name: 'web', ...body }
-    return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookResponse)
+  add(body: WebhookRequest) {
+    return this.#calls.one('POST', this.#all(), webhookResponse, { name: 'web', ...body })
   }
 
-  show(id: number): Promise<WebhookResponse> {
-    return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookResponse)
+  show(id: number) {
+    return this.#calls.one('GET', this.#one(id), webhookResponse)
   }
 
-  /** What is not said stays as it is. GitHub forgets a secret that does not come along, unless only the config is changed. */
+  /**
+   * Changes only the given fields. GitHub removes the secret when a change of other fields comes without it, so a change
+   * of the configuration alone is sent to the separate `/config` route.
+   */
   async edit(id: number, { config, ...change }: WebhookChange): Promise<WebhookResponse> {
     if (Object.keys(change).length === 0) {
-      // Beside `data`, Octokit would take a `url` for where to ask.
-      const asked = { hook_id: id, data: config }
-      await this.#calls.request(`PATCH ${this.#one}/config`, asked, this.#of(id))
+      // Octokit would use a top-level `url` parameter as the address of the request.
+      await this.#calls.request('PATCH', this.#one(id, '/config'), { data: config })
       return this.show(id)
     }
-    const known = await this.show(id)
-    if (losesSecret(known) && config?.secret === undefined)
+    const current = await this.show(id)
+    if (losesSecret(current) && config?.secret === undefined)
       throw new SecretNeeded(
         `${this.#server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
       )
-    const whole = config && { config: { ...known.config, ...config } }
-    const asked = { hook_id: id, ...change, ...whole }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookResponse)
+    const mergedConfig = config && { config: { ...current.config, ...config } }
+    return this.#calls.one('PATCH', this.#one(id), webhookResponse, { ...change, ...mergedConfig })
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${this.#one}`, { hook_id: id }, this.#of(id))
+    await this.#calls.request('DELETE', this.#one(id))
   }
 
   async ping(id: number): Promise<void> {
-    await this.#calls.request(`POST ${this.#one}/pings`, { hook_id: id }, this.#of(id))
+    await this.#calls.request('POST', this.#one(id, '/pings'))
   }
 
-  deliveries(id: number): Promise<DeliveryResponse[]> {
-    const route = `GET ${this.#one}/deliveries`
-    return this.#calls.all(route, { hook_id: id }, this.#of(id), deliveryResponse)
+  deliveries(id: number) {
+    return this.#calls.all(this.#one(id, '/deliveries'), deliveryResponse)
   }
 
-  delivery(id: number, delivery: number): Promise<FullDeliveryResponse> {
-    const asked = { hook_id: id, delivery_id: delivery }
-    const route = `GET ${this.#one}/deliveries/{delivery_id}`
-    return this.#calls.one(route, asked, this.#of(id, delivery), fullDeliveryResponse)
+  delivery(id: number, delivery: number) {
+    return this.#calls.one('GET', this.#delivery(id, delivery), fullDeliveryResponse)
   }
 
   async redeliver(id: number, delivery: number): Promise<void> {
-    const asked = { hook_id: id, delivery_id: delivery }
-    const route = `POST ${this.#one}/deliveries/{delivery_id}/attempts`
-    await this.#calls.request(route, asked, this.#of(id, delivery))
+    await this.#calls.request('POST', this.#delivery(id, delivery, '/attempts'))
   }
 
-  #ofApi = (): ErrorContext => {
+  #all(): Resource {
     const { org, url } = this.#server
     return {
+      path: this.#paths.webhooks,
       missing:
         org === undefined
           ? `${url} has no webhooks of accounts: only Godwit servers have them`
@@ -92,16 +84,29 @@ export class WebhooksApi {
     }
   }
 
-  #of = (id: number, delivery?: number): ErrorContext => {
-    const { org, url } = this.#server
-    const what = delivery === undefined ? `webhook ${id}` : `delivery ${delivery} of webhook ${id}`
-    const flags = org === undefined ? '' : ` --org ${org}`
+  #one(id: number, below = ''): Resource {
     return {
-      missing: `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flags}\` shows all webhooks`,
+      path: `${this.#paths.webhook}${below}`,
+      parameters: { hook_id: id },
+      missing: this.#missing(`webhook ${id}`),
     }
+  }
+
+  #delivery(id: number, delivery: number, below = ''): Resource {
+    return {
+      path: `${this.#paths.delivery}${below}`,
+      parameters: { hook_id: id, delivery_id: delivery },
+      missing: this.#missing(`delivery ${delivery} of webhook ${id}`),
+    }
+  }
+
+  #missing(what: string): string {
+    const { org, url } = this.#server
+    const flag = org === undefined ? '' : ` --org ${org}`
+    return `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flag}\` shows all webhooks`
   }
 }
 
-/** Only Godwit says why a webhook is inactive, and only Godwit keeps a secret by itself. */
+/** Only Godwit servers send `disabled_reason`, and only they keep a secret that a change leaves out. */
 const losesSecret = ({ config, disabled_reason }: WebhookResponse): boolean =>
   config.secret !== undefined && disabled_reason === undefined

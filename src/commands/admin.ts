@@ -2,13 +2,12 @@ import type { Command } from 'commander'
 import type { ServiceResponse, TokenResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { addClientCommand, tell, withClient } from './client-command.ts'
+import { addClientCommand, printResult, startOnce, withClient } from './client-command.ts'
 import { ago, idArgument, withExamples } from './command-line.ts'
-import { startOnce } from './migration/starting.ts'
 
 const ID = idArgument('migration')
 
-/** What an operator may do with the token of a site admin, about anyone's migrations, locks and tokens. */
+/** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {
   const admin = program.command('admin').description(about)
   withExamples(
@@ -18,16 +17,16 @@ export function adminCommands(program: Command, about: string): void {
     'godwit admin release alice/site',
   )
   queueCommand(admin)
-  actOnMigrations(admin)
-  actOnLocksAndTokens(admin)
+  migrationCommands(admin)
+  lockAndTokenCommands(admin)
 }
 
 function queueCommand(admin: Command): void {
   const about = 'show waiting jobs and unfinished migrations'
   withExamples(addClientCommand(admin, 'queue', about), 'godwit admin queue').action(
-    withClient(async (talk) => {
-      const { queue, running } = await talk.api.service()
-      tell(talk, { queue, running }, queueRows({ queue, running }))
+    withClient(async (client) => {
+      const { queue, running } = await client.api.service()
+      printResult(client, { queue, running }, queueRows({ queue, running }))
     }),
   )
 }
@@ -52,15 +51,15 @@ function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'
   ]
 }
 
-function actOnMigrations(admin: Command): void {
+function migrationCommands(admin: Command): void {
   withExamples(
     addClientCommand(admin, 'cancel', 'cancel a migration of any account'),
     'godwit admin cancel 7',
   )
     .argument(...ID)
     .action(
-      withClient(async (talk, _options, id: number) => {
-        tell(talk, await talk.api.cancelAny(id), `migration ${id} is cancelled`)
+      withClient(async (client, _options, id: number) => {
+        printResult(client, await client.api.cancelAny(id), `migration ${id} is cancelled`)
       }),
     )
   withExamples(
@@ -70,11 +69,11 @@ function actOnMigrations(admin: Command): void {
     .argument(...ID)
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .action(
-      withClient(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
-        const asked = allowPartial ? { allow_partial: true } : {}
-        const retry = () => talk.api.retryAny(id, asked)
-        const started = await startOnce(talk, retry, 'godwit admin queue')
-        tell(talk, started, String(started.id))
+      withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+        const body = allowPartial ? { allow_partial: true } : {}
+        const retry = () => client.api.retryAny(id, body)
+        const started = await startOnce(client, retry, 'godwit admin queue')
+        printResult(client, started, String(started.id))
       }),
     )
   withExamples(
@@ -83,31 +82,34 @@ function actOnMigrations(admin: Command): void {
   )
     .argument(...ID)
     .action(
-      withClient(async (talk, _options, id: number) => {
-        await talk.api.deleteAnyArchive(id)
-        tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+      withClient(async (client, _options, id: number) => {
+        await client.api.deleteAnyArchive(id)
+        printResult(client, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
       }),
     )
 }
 
-function actOnLocksAndTokens(admin: Command): void {
+function lockAndTokenCommands(admin: Command): void {
   withExamples(
     addClientCommand(admin, 'release', 'release all locks of a repository'),
     'godwit admin release alice/site',
   )
     .argument('<repository>', 'OWNER/NAME')
     .action(
-      withClient(async (talk, _options, repository: string) => {
+      withClient(async (client, _options, repository: string) => {
         if (!isFullName(repository)) throw new UsageError(`"${repository}" is not OWNER/NAME`)
-        await talk.api.releaseAny(repository)
-        tell(talk, { released: repository }, `${repository} accepts pushes`)
+        await client.api.releaseAny(repository)
+        printResult(client, { released: repository }, `${repository} accepts pushes`)
       }),
     )
   const tokens = 'list the tokens of all accounts, without the secrets'
   withExamples(addClientCommand(admin, 'tokens', tokens), 'godwit admin tokens').action(
-    withClient(async (talk) => {
-      const all = await talk.api.tokens()
-      tell(talk, all, [['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'], ...all.map(tokenRow)])
+    withClient(async (client) => {
+      const all = await client.api.tokens()
+      printResult(client, all, [
+        ['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'],
+        ...all.map(tokenRow),
+      ])
     }),
   )
   withExamples(
@@ -116,9 +118,9 @@ function actOnLocksAndTokens(admin: Command): void {
   )
     .argument(...idArgument('token'))
     .action(
-      withClient(async (talk, _options, id: number) => {
-        await talk.api.revokeAny(id)
-        tell(talk, { id, revoked: true }, `token ${id} is revoked`)
+      withClient(async (client, _options, id: number) => {
+        await client.api.revokeAny(id)
+        printResult(client, { id, revoked: true }, `token ${id} is revoked`)
       }),
     )
 }
@@ -131,7 +133,7 @@ function tokenRow({
   last_used_at,
   revoked_at,
 }: TokenResponse): string[] {
-  const isOver = !!expires_at && Date.parse(expires_at) <= Date.now()
-  const state = revoked_at ? 'revoked' : isOver ? 'expired' : 'valid'
+  const isExpired = !!expires_at && Date.parse(expires_at) <= Date.now()
+  const state = revoked_at ? 'revoked' : isExpired ? 'expired' : 'valid'
   return [String(id), login, name || '-', state, ago(last_used_at ?? null)]
 }

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
-/** What a person names as an archive: a file, standard input (-), or the directory that one was unpacked into. */
+/** Returns a function that opens the archive: a file, standard input (-), or a directory that it was unpacked into. */
 export async function archiveAt(name: string): Promise<() => Bytes | Folder> {
   if (name === '-') return () => process.stdin
   if ((await stat(name)).isDirectory()) return () => ({ folder: name })

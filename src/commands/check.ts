@@ -1,18 +1,23 @@
 import type { Command } from 'commander'
 import { checkRepository } from '../exporter/check-repository.ts'
+import { checkStore } from '../exporter/check-segments.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { inUnits } from '../lib/quantities.ts'
+import { inUnits, number } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
+import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
+import { countSegments } from '../migrations/segment-store.ts'
 import { type CheckRecord, keepChecksOf, recordCheck } from '../repositories/check-store.ts'
+import { dataPathsOf, openBlobs } from '../service/data-paths.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
+import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
 import { progressLine } from './progress-line.ts'
-import { untilStopped } from './stop-signal.ts'
+import { findRequestedRepositories } from './requested-repositories.ts'
+import { runUntilStopped } from './stop-signal.ts'
 
 interface CheckOptions {
   json?: boolean
@@ -29,28 +34,27 @@ export function checkCommand(program: Command, about: string): void {
   )
   command
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
-    .option('--store', 'read all that is stored and compare it with its checksums')
+    .option('--store', 'read all stored data and compare it with its checksums')
     .option('--json', 'print the results as JSON')
     .action((names: string[], options: CheckOptions, command: Command) =>
-      untilStopped(async (signal) => {
+      runUntilStopped(async (signal) => {
         const config = dataConfigOf(command)
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
-          throw new UsageError('--store checks all that is stored: name no repositories')
-        const { checkWholeStore } = await import('./check/store.ts')
-        await checkWholeStore(config, options, signal)
+          throw new UsageError('--store checks all stored data: give no repositories')
+        await checkStoredData(config, options, signal)
       }),
     )
 }
 
 async function runCheck(
   config: Config,
-  asked: string[],
+  requested: string[],
   { json = false }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
   await using parts = await openLocalCheck(config)
-  const { names, refused } = await repositoriesToCheck(parts, asked)
+  const { names, refused } = await repositoriesToCheck(parts, requested)
   const results: CheckRecord[] = []
   {
     using line = progressLine(process.stderr)
@@ -60,18 +64,18 @@ async function runCheck(
       const result = await check(parts, name, stop)
       results.push(result)
       await recordCheck(parts.db, result)
-      const problem = inWords(result)
+      const problem = formatProblem(result)
       if (problem !== undefined && !json) line.say(problem)
       const part = results.length / names.length
       line.show(part, `${results.length}/${names.length} ${result.fullName}`)
     })
   }
-  if (asked.length === 0)
+  if (requested.length === 0)
     await keepChecksOf(
       parts.db,
       results.map(({ fullName }) => fullName),
     )
-  tellAll(results, refused, json)
+  printResults(results, refused, json)
 }
 
 async function check(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
@@ -93,10 +97,10 @@ async function check(parts: LocalCheck, name: RepositoryName, signal: AbortSigna
   }
 }
 
-/** All that the source lists where none is named. */
-async function repositoriesToCheck(parts: LocalCheck, asked: string[]) {
-  if (asked.length > 0) {
-    const { entries, refused } = await askedRepositories(parts, asked)
+/** Returns the requested repositories, or all of the source if none is named. */
+async function repositoriesToCheck(parts: LocalCheck, requested: string[]) {
+  if (requested.length > 0) {
+    const { entries, refused } = await findRequestedRepositories(parts, requested)
     const names = entries.map(({ owner, name }) => ({ owner: owner.login, name }))
     return { names, refused }
   }
@@ -109,17 +113,17 @@ async function repositoriesToCheck(parts: LocalCheck, asked: string[]) {
   return { names, refused }
 }
 
-function inWords({ fullName, reason, warning }: CheckRecord): string | undefined {
+function formatProblem({ fullName, reason, warning }: CheckRecord): string | undefined {
   if (reason !== null) return `failed: ${escapeForTerminal(`${fullName}: ${reason}`)}`
   return warning === null ? undefined : `warning: ${escapeForTerminal(`${fullName}: ${warning}`)}`
 }
 
-function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
+function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
   const failed = results.filter(({ reason }) => reason !== null).length
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
   const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
-  if (isJson) print(escapeJsonForTerminal(results.map(jsonOf)))
+  if (isJson) print(escapeJsonForTerminal(results.map(checkJson)))
   else {
     for (const { path, reason } of refused)
       print(`warning: ${escapeForTerminal(`${path}: ${reason}`)}`)
@@ -129,7 +133,7 @@ function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolea
     throw new UserError(`${failed} of ${results.length} repositories cannot be exported`)
 }
 
-const jsonOf = (each: CheckRecord) => ({
+const checkJson = (each: CheckRecord) => ({
   full_name: each.fullName,
   outcome: each.reason === null ? 'passed' : 'failed',
   reason: each.reason,
@@ -138,3 +142,58 @@ const jsonOf = (each: CheckRecord) => ({
   checked_at: isoTime(each.checkedAt),
   seconds: each.tookMs / 1000,
 })
+
+/** Reads all stored segments and archives, also of a running service, and lists the archives that contain damaged data. */
+async function checkStoredData(
+  config: Config,
+  { json = false }: CheckOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const blobs = await openBlobs(dataPathsOf(config, ''))
+  await withDatabase(config, async ({ db }) => {
+    const read = { intact: 0, damaged: 0, bytes: 0 }
+    {
+      using line = progressLine(process.stderr)
+      const { bytes: total } = await countSegments(db)
+      const order = { before: Date.now() }
+      for await (const { result, bytes } of checkStore(
+        { db, blobs, now: Date.now },
+        order,
+        signal,
+      )) {
+        read[result] += 1
+        read.bytes += bytes
+        const part = total === 0 ? undefined : read.bytes / total
+        line.show(part, `${number(read.intact + read.damaged)} read, ${inUnits(read.bytes)}`)
+      }
+    }
+    const archives = await damagedArchives(db)
+    if (json) print(escapeJsonForTerminal({ ...read, archives: archives.map(damagedArchiveJson) }))
+    else {
+      for (const each of archives)
+        print(`damaged: ${escapeForTerminal(formatDamagedArchive(each))}`)
+      print(`${read.intact} intact, ${read.damaged} damaged; ${inUnits(read.bytes)} read`)
+    }
+    if (read.damaged > 0) throw new UserError(describeDamage(read, archives))
+  })
+}
+
+const formatDamagedArchive = ({ migrationId, login, damaged }: DamagedArchive): string =>
+  `the archive of migration ${migrationId} of ${login}: ${damaged.join(', ')}`
+
+const damagedArchiveJson = ({ migrationId, login, damaged }: DamagedArchive) => ({
+  migration_id: migrationId,
+  login,
+  damaged,
+})
+
+function describeDamage(
+  { damaged, intact }: { damaged: number; intact: number },
+  archives: unknown[],
+) {
+  const found = `${damaged} of ${damaged + intact} stored segments and archives are damaged`
+  const again = 'the next migration of these repositories exports them again'
+  return archives.length === 0
+    ? `${found}; no archive contains them, and ${again}`
+    : `${found}; ${again}. Restore the data directory or bucket from a backup to repair the named archives`
+}

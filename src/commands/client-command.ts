@@ -5,19 +5,19 @@ import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
 import { addSetting, configFileOf, note, print, printPainted, printTable } from './command-line.ts'
-import { untilStopped } from './stop-signal.ts'
+import { runUntilStopped } from './stop-signal.ts'
 
-/** A server, and how what it says is to be told. */
+/** What a client command gets: the API of the server, its configuration, and how to print results. */
 export interface ClientContext {
   api: MigrationsApi
   config: ClientConfig
   signal: AbortSignal
   isJson: boolean
-  /** What to say from now on where the user stops the command. */
-  ifStoppedNow(words: string): void
+  /** Sets the message for a user who stops the command from now on. */
+  setStopMessage(message: string): void
 }
 
-/** Adds a command that talks to a server. */
+/** Adds a command that calls a server. */
 export function addClientCommand(parent: Command, name: string, about: string): Command {
   const command = parent
     .command(name)
@@ -38,22 +38,22 @@ export interface ClientOptions extends ClientFlags {
   json?: boolean
 }
 
-/** To be said with a command that is about the same migrations. */
-export const sameOrgFlag = ({ config: { org } }: Pick<ClientContext, 'config'>): string =>
+/** The `--org` option for a command that a message suggests. */
+export const orgFlag = ({ config: { org } }: Pick<ClientContext, 'config'>): string =>
   org === undefined ? '' : ` --org ${org}`
 
-/** The action of such a command: `act` gets the command's arguments, and its own options. */
+/** Returns the action of a client command. `act` gets the command's own options and its arguments. */
 export function withClient<A extends unknown[], O>(
-  act: (talk: ClientContext, options: O, ...args: A) => Promise<void>,
-  ifStopped?: string,
+  act: (client: ClientContext, options: O, ...args: A) => Promise<void>,
+  stopMessage?: string,
 ) {
-  return async (...given: unknown[]): Promise<void> => {
-    const command = given.at(-1) as Command
+  return async (...actionArguments: unknown[]): Promise<void> => {
+    const command = actionArguments.at(-1) as Command
     const options = command.opts<ClientOptions & O>()
     const config = readClientConfig(options, process.env, configFileOf(command))
     for (const warning of config.warnings) note(`godwit: ${warning}`)
-    await untilStopped(async (signal, ifStoppedNow) => {
-      // Loaded only here: no other command waits for it.
+    await runUntilStopped(async (signal, setStopMessage) => {
+      // Imported here so that the help does not load it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor, org } = config
       const onWait = (seconds: number) => note(`${url} is busy: trying again in ${seconds} s`)
@@ -61,12 +61,12 @@ export function withClient<A extends unknown[], O>(
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
       const isJson = options.json ?? false
-      await act({ api, config, signal, isJson, ifStoppedNow }, options, ...args)
-    }, ifStopped)
+      await act({ api, config, signal, isJson, setStopMessage }, options, ...args)
+    }, stopMessage)
   }
 }
 
-/** What the server said, but for what would let others in. */
+/** Prints a response of the server as JSON, without credentials. */
 export function printJson(value: unknown): void {
   const shown = (key: string, each: unknown) => {
     if (key === 'temp_clone_token') return undefined
@@ -75,13 +75,30 @@ export function printJson(value: unknown): void {
   print(escapeJsonForTerminal(value, shown))
 }
 
-/** As JSON where that was asked for, and otherwise for people. */
-export function tell(
+/** Prints the value as JSON with --json, and otherwise the text or table. */
+export function printResult(
   { isJson }: ClientContext,
   value: unknown,
-  inWords: string | readonly (readonly string[])[],
+  textOrTable: string | readonly (readonly string[])[],
 ): void {
   if (isJson) printJson(value)
-  else if (typeof inWords === 'string') printPainted(inWords)
-  else printTable(inWords)
+  else if (typeof textOrTable === 'string') printPainted(textOrTable)
+  else printTable(textOrTable)
+}
+
+/** Starts a migration. If the response is lost, a message tells the user to look before starting it again. */
+export async function startOnce<T>(
+  client: ClientContext,
+  start: () => Promise<T>,
+  list = `godwit migration list${orgFlag(client)}`,
+): Promise<T> {
+  const message = `the migration may have started: check with \`${list}\``
+  client.setStopMessage(`stopped; ${message}`)
+  try {
+    return await start()
+  } catch (error) {
+    const { mayHaveArrived } = await import('../client/errors.ts')
+    if (mayHaveArrived(error)) note(message)
+    throw error
+  }
 }

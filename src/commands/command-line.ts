@@ -16,7 +16,7 @@ import {
 } from '../settings/setting-names.ts'
 import { paint, paintState } from './paint.ts'
 
-/** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
+/** Adds a command that takes all settings, except one whose name the command uses for an option of its own. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
@@ -28,18 +28,18 @@ export function addCommand(
   return command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
 }
 
-/** The group of options that are the same for every command. */
+/** The group of the options that are settings. */
 export const SETTINGS = 'Settings:'
 
-/** Adds one setting; in a group of the command's own where it has few. */
+/** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, fallback, otherwise } = optionOf(name)
-  const standard = fallback ?? otherwise
-  const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
+  const byDefault = fallback ?? otherwise
+  const help = `${about}; ${variableOf(name)}${byDefault ? ` (default: ${byDefault})` : ''}`
   return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
 }
 
-/** Reads the ID of such a thing. */
+/** Returns the parser of an ID argument. */
 export const idOf =
   (what: string) =>
   (text: string): number => {
@@ -48,48 +48,47 @@ export const idOf =
     throw new InvalidArgumentError(`A ${what} ID is a number, such as 7.`)
   }
 
-/** The argument that is one. */
 export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, idOf(what)] as const
 
 const examples = new WeakMap<Command, readonly string[]>()
 
 export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? []
 
-/** Lines to copy, at the end of a command's help. */
+/** Adds examples to the end of a command's help. */
 export function withExamples(command: Command, ...lines: string[]): Command {
   examples.set(command, lines)
   const title = () => paint('bold', 'Examples:')
   return command.addHelpText('after', () => `\n${[title(), ...lines].join('\n  ')}`)
 }
 
-/** The file that the command was told of; `--config` stands before or after the command's name. */
+/** Reads the configuration file. `--config` can stand before or after the command's name. */
 export function configFileOf(command: Command): ConfigFile | undefined {
   const { config: flag } = command.optsWithGlobals<{ config?: string }>()
   return findConfigFile({ flag, variable: process.env.GODWIT_CONFIG })
 }
 
-/** The settings of a command, but one that it has another use for, and of those that it stands under. */
+/** Reads the settings of a command, from its own options and those of its parents. */
 export function settingsOf(command: Command, without?: OptionName): Config {
   const flags = command.optsWithGlobals<Partial<Record<OptionName, string>>>()
   if (without !== undefined) delete flags[without]
   return readConfig(flags, process.env, configFileOf(command))
 }
 
-/** The same, for a command that works on the service's data: it has to know where that is. */
+/** Reads the settings of a command that works on the service's data, so it must know where the data is. */
 export const configOf = (command: Command, without?: OptionName): Config =>
   requireKnownDataDirectory(settingsOf(command, without))
 
-/** Refuses settings that leave it to a file which this user may not read where the data is. */
+/** Throws if only an unreadable configuration file says where the data is. */
 export function requireKnownDataDirectory(config: Config): Config {
   const { file, said } = config
   if (!file?.isDenied) return config
-  const isPlaceSaid = said.databaseUrl !== undefined || said.data?.from !== 'default'
-  if (!isPlaceSaid) throw new ConfigError([deniedFile(file.path)])
+  const isLocationKnown = said.databaseUrl !== undefined || said.data?.from !== 'default'
+  if (!isLocationKnown) throw new ConfigError([deniedFile(file.path)])
   note(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
 }
 
-/** The same, where what is done to the data is done as its owner, also by root. */
+/** Like `configOf`, and switches from root to the owner of the data directory. */
 export function dataConfigOf(command: Command, without?: OptionName): Config {
   const config = configOf(command, without)
   actAsOwnerOf(config.data)
@@ -99,39 +98,39 @@ export function dataConfigOf(command: Command, without?: OptionName): Config {
 const deniedFile = (path: string): string =>
   `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
 
-/** Why what was printed could not be written. */
+/** The first error of standard output. */
 let failure: Error | undefined
 
 /**
- * Whoever reads may have seen enough (`| head`): the work goes on, and its end still counts. What cannot be written for
- * another reason, a full disk say, is told at the end, when all has been cleaned up.
+ * Ignores a closed pipe (`| head`): the work continues and its result counts. Any other error of standard output, such as a
+ * full disk, is reported at the end, after the cleanup.
  */
 export function watchOutput(): void {
   failure = undefined
   process.stdout.on('error', (error) => {
     if (!hasCode(error, 'EPIPE')) failure ??= addDiskFacts(error, 'standard output') as Error
   })
-  // Nobody is left to be told.
+  // An error of standard error cannot be reported anywhere.
   process.stderr.on('error', () => {})
 }
 
-/** Resolves once all that was printed is out, or to why it is not. */
+/** Waits until all output is written, and returns the error if it could not be. */
 export async function outputFailure(): Promise<Error | undefined> {
   if (!process.stdout.destroyed) await new Promise((resolve) => process.stdout.write('', resolve))
   return failure
 }
 
-/** Data on standard output; nothing of it can steer the terminal. */
+/** Prints text to standard output, with control characters escaped. */
 export function print(text: string): void {
   printPainted(escapeLinesForTerminal(text))
 }
 
-/** Text whose parts were made harmless before they were painted. */
+/** Prints text that is already escaped and may contain colours. */
 export function printPainted(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Resolves when the text is out; rejects where it is not, whatever the reason. */
+/** Prints text and waits until it is written. Rejects on any error, a closed pipe included. */
 export function printAndFlush(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(`${escapeLinesForTerminal(text)}\n`, (error) =>
@@ -140,14 +139,14 @@ export function printAndFlush(text: string): Promise<void> {
   })
 }
 
-/** For people, beside the data. */
+/** Prints a message to standard error. */
 export function note(text: string): void {
   process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 
-/** Columns as wide as their widest cell; the first row is their titles. */
-export function printTable(given: readonly (readonly string[])[]): void {
-  const rows = given.map((row) => row.map(escapeForTerminal))
+/** Prints an aligned table. The first row holds the titles. */
+export function printTable(table: readonly (readonly string[])[]): void {
+  const rows = table.map((row) => row.map(escapeForTerminal))
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],
@@ -168,22 +167,22 @@ export function printTable(given: readonly (readonly string[])[]): void {
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
-/** A time for a table; the exact one is in its JSON. What is no time is shown as it came. */
+/** Formats a time relative to now, for a table. An invalid time is shown unchanged. */
 export function ago(time: number | string | null): string {
   if (time === null) return '-'
   const at = new Date(time)
   return Number.isNaN(at.getTime()) ? escapeForTerminal(String(time)) : fromNow(at, Date.now())
 }
 
-/** The same for programs. */
+/** Formats a time for JSON. */
 export const isoTime = (at: number | null): string | null =>
   at === null ? null : new Date(at).toISOString()
 
 const isShown = ({ helpGroupHeading }: Option): boolean => helpGroupHeading !== SETTINGS
 
 /**
- * For a help that shows a command's own options. The settings, the same for all, have a page of their own; they stay
- * visible to commander, which so can tell what a misspelt one should have been.
+ * Help configuration that hides the settings, which have a help page of their own. They are not hidden options, so that
+ * commander still suggests them for a misspelt one.
  */
 export const withoutSettings = {
   groupItems<T extends Command | Option>(

@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from 'commander'
 import { SETTINGS } from './command-line.ts'
 
-/** What stands for a value in a usage, and what a shell can offer for it. */
+/** A value of an option or argument, and what a shell can offer for it. */
 export interface ValueShape {
-  /** `DIR`, `FILE`, `N`. */
+  /** The placeholder, such as `DIR`, `FILE` or `N`. */
   name: string
   choices: readonly string[]
   takes: 'directory' | 'file' | 'anything'
@@ -12,44 +12,44 @@ export interface ValueShape {
 export interface OptionShape {
   flag: string
   about: string
-  /** Absent where the flag stands alone. */
+  /** Absent for a flag without a value. */
   value?: ValueShape
 }
 
 export interface CommandShape {
-  /** The words after `godwit`. */
+  /** The words after `godwit` that name the command. */
   path: readonly string[]
   about: string
   usage: string
   commands: readonly CommandShape[]
-  /** Its own; the settings are the same for every command that has them. */
+  /** The command's own options, without the settings. */
   options: readonly OptionShape[]
   hasSettings: boolean
   arguments: readonly ValueShape[]
 }
 
-/** The tree of commands as it is, for whatever is written from it: completions, the manual page. */
+/** Describes the tree of commands, for the completion scripts and the manual page. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
   const own = command.options.filter((option) => !isSetting(option) && !option.hidden)
   const shown = command.createHelp().visibleCommands(command)
   const names = shown.map((each) => each.name())
-  const below = shown.map((each) => {
+  const subcommands = shown.map((each) => {
     const shape = commandShape(each, [...path, each.name()])
-    // Commander's own, of which it says no more than that it takes a command.
+    // Commander does not list the choices of its own help command.
     return each.name() === 'help' ? { ...shape, arguments: [valueShape('command', names)] } : shape
   })
   return {
     path,
     about: command.description(),
     usage: `${['godwit', ...path].join(' ')} ${command.usage()}`.trimEnd(),
-    commands: below,
+    commands: subcommands,
     options: [...own.map(optionShape), { flag: '--help', about: 'display help for command' }],
     hasSettings: command.options.some(isSetting),
     arguments: command.registeredArguments.map(argumentShape),
   }
 }
 
-/** Each command below it, and itself. */
+/** Returns the command and all its subcommands. */
 export function flattenCommands(shape: CommandShape): CommandShape[] {
   return [shape, ...shape.commands.flatMap(flattenCommands)]
 }
@@ -66,11 +66,11 @@ const argumentShape = (argument: Argument): ValueShape =>
   valueShape(argument.name(), argument.argChoices)
 
 export function valueShape(name: string, choices?: readonly string[]): ValueShape {
-  const spelt = /^[a-z]+(\|[a-z]+)+$/.test(name) ? name.split('|') : []
-  return { name, choices: choices ?? spelt, takes: taken(name) }
+  const alternatives = /^[a-z]+(\|[a-z]+)+$/.test(name) ? name.split('|') : []
+  return { name, choices: choices ?? alternatives, takes: kindOf(name) }
 }
 
-function taken(name: string): ValueShape['takes'] {
+function kindOf(name: string): ValueShape['takes'] {
   if (/DIR/.test(name)) return 'directory'
   return /FILE|CSV|archive/.test(name) ? 'file' : 'anything'
 }

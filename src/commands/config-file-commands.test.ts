@@ -11,16 +11,16 @@ import type { ConfigFile } from '../settings/config-file.ts'
 import { requireKnownDataDirectory } from './command-line.ts'
 import { assertFinding } from './doctor/test-scene.ts'
 
-test('every command that works on the data finds it by the file', async (t) => {
+test('commands find the data directory through the configuration file', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const folder = temporaryDirectory(t)
   const godwit = commandRow({ cwd: folder })
-  for (const [place, text] of [
+  for (const [path, text] of [
     ['sqlite', 'data = data\n'],
     ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
   ] as const) {
-    const file = join(folder, place)
+    const file = join(folder, path)
     writeFileSync(file, `${text}repositories = ${host.root}\n`)
     const ended = async (...args: string[]) => {
       const { code, stdout, stderr } = await godwit(args)
@@ -36,14 +36,14 @@ test('every command that works on the data finds it by the file', async (t) => {
     await ended('locks', 'release', 'alice/site', '--config', file)
     const { stdout } = await godwit(['account', 'list', '--json'], { GODWIT_CONFIG: file })
     assert.equal(JSON.parse(stdout)[0].login, 'alice')
-    const archive = join(folder, `${place}.tar.gz`)
+    const archive = join(folder, `${path}.tar.gz`)
     await ended('export', 'alice', '--config', file, '--output', archive)
     assert.ok(existsSync(archive))
   }
   assert.ok(!existsSync(join(folder, 'var')), 'a default was used')
 })
 
-test('`config` tells where each value comes from, for people and for programs', async (t) => {
+test('`config` shows where each value comes from, as text and as JSON', async (t) => {
   const file = join(temporaryDirectory(t), 'config')
   writeFileSync(file, 'vendor = forge\nlog-level = warn\n')
   const godwit = commandRow()
@@ -64,7 +64,7 @@ test('`config` tells where each value comes from, for people and for programs', 
   assert.deepEqual(about('forge'), [null, null, null])
 })
 
-test('wrong lines end a command before it does anything', async (t) => {
+test('a command does nothing if the configuration file has errors', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
@@ -78,7 +78,7 @@ test('wrong lines end a command before it does anything', async (t) => {
   assert.ok(!existsSync(join(folder, 'data')))
 })
 
-test('doctor warns of secrets in a file that everybody can read', async (t) => {
+test('doctor warns of secrets in a world-readable file', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = data\ntoken = t0ken\nurl = http://127.0.0.1:1\n`)
@@ -93,7 +93,7 @@ test('doctor warns of secrets in a file that everybody can read', async (t) => {
   assertFinding(await checks(), 'config', 'passed', /config$/)
 })
 
-test('a command on the data refuses to guess where it is when the file is not for this user', () => {
+test('a command refuses to guess the data directory if the configuration file is unreadable', () => {
   const nothing = { settings: new Map(), mistakes: [], exposedSecrets: [] }
   const file: ConfigFile = {
     path: '/etc/godwit/config',

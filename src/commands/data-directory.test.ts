@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { commandRow } from '../../test/support/command-row.ts'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 
-test('a data directory that cannot be made is refused in a line', async (t) => {
+test('a data directory that cannot be created is reported in one line', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'file')
   writeFileSync(file, '')
@@ -14,9 +14,9 @@ test('a data directory that cannot be made is refused in a line', async (t) => {
   for (const data of ['/proc/x', '/dev/null/x', file, join(file, 'x')]) {
     for (const command of [['serve'], served, ['account', 'list']]) {
       const { code, stderr, stdout } = await godwit([...command, '--data', data])
-      const told = `${command.join(' ')} --data ${data}: ${stderr}`
-      assert.equal(code, 1, told)
-      assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+      const shown = `${command.join(' ')} --data ${data}: ${stderr}`
+      assert.equal(code, 1, shown)
+      assert.match(stderr, /^godwit: [^\n]+\n$/, shown)
       assert.equal(stdout, '')
     }
   }

@@ -9,7 +9,7 @@ import { createDatabase } from '../../test/support/postgres.ts'
 import { startInRow } from '../../test/support/service-row.ts'
 import { KNOWN_SCHEMA } from '../db/upgrade.ts'
 import { checkFreeSpace } from './doctor/check-data.ts'
-import { judgeClock } from './doctor/check-database.ts'
+import { clockResult } from './doctor/check-database.ts'
 import { checkClock } from './doctor/check-machine.ts'
 import {
   about,
@@ -23,7 +23,7 @@ import {
   sound,
 } from './doctor/test-scene.ts'
 
-test('all is well, and nothing is left behind', async (t) => {
+test('all checks pass, and no files are left behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'home' } })
   await host.repository('octo/tools', { files: { b: 'b' } })
@@ -56,7 +56,7 @@ test('all is well, and nothing is left behind', async (t) => {
   assert.deepEqual(await contents(service.data, host.root), before)
 })
 
-/** Every file with its content, so that a change of any is seen. */
+/** Returns all files with their content, to compare them later. */
 async function contents(...directories: string[]): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const directory of directories) {
@@ -70,7 +70,7 @@ async function contents(...directories: string[]): Promise<Record<string, string
 }
 
 describe('the command', () => {
-  test('for people: a mark, what was found, and what to do; exits 1 when something is an error', async (t) => {
+  test('prints a mark, the result and advice, and exits 1 after an error', async (t) => {
     const { data, listen } = await sound(t)
     const folder = temporaryDirectory(t)
     const flags = ['--data', data, '--listen', listen]
@@ -81,7 +81,7 @@ describe('the command', () => {
     assert.equal(code, 1)
   })
 
-  test('for programs: JSON; exits 0 in spite of warnings', async (t) => {
+  test('prints JSON, and exits 0 if there are only warnings', async (t) => {
     const { data, listen } = await sound(t)
     await mkdir(data)
     await chmod(data, 0o755)
@@ -91,7 +91,7 @@ describe('the command', () => {
     assert.deepEqual([errors, warnings > 0, code], [0, true, 0])
   })
 
-  test('to somebody who has seen enough ends as it would have ended', async (t) => {
+  test('keeps its exit code when the reader closes the pipe', async (t) => {
     const { data, listen } = await sound(t)
     const command = 'set -o pipefail; "$@" | true; echo $?'
     const order = [GODWIT, 'doctor', '--data', data, '--listen', listen, '--git', '/nowhere/git']
@@ -99,7 +99,7 @@ describe('the command', () => {
     assert.deepEqual([stdout, stderr], ['1\n', ''])
   })
 
-  test('with few open files', async (t) => {
+  test('warns of a low limit of open files', async (t) => {
     const { data, listen } = await sound(t)
     const limited = async (max: number) => {
       const order = ['-c', `ulimit -n ${max}; exec "$@"`, 'sh', GODWIT, 'doctor', '--json']
@@ -129,7 +129,7 @@ describe('git', () => {
     })
   }
 
-  test('that is no program', async (t) => {
+  test('that is not a program', async (t) => {
     const git = join(temporaryDirectory(t), 'git')
     await writeFile(git, '')
     assertFinding(await doctor({ ...(await sound(t)), git }), 'git', 'error', /EACCES/)
@@ -137,18 +137,18 @@ describe('git', () => {
 })
 
 describe('the data directory', () => {
-  test('with a file in its place', async (t) => {
+  test('where a file exists instead', async (t) => {
     const settings = await sound(t)
     await writeFile(settings.data, '')
     assertFinding(await doctor(settings), 'data', 'error', /is not a directory$/)
   })
 
-  test('that cannot be made', async (t) => {
+  test('that cannot be created', async (t) => {
     const findings = await doctor({ ...(await sound(t)), data: '/proc/godwit' })
     assertFinding(findings, 'data', 'error', /cannot be written/)
   })
 
-  test('on a disk that is full, or out of files', () => {
+  test('on a disk without free space or files', () => {
     const plenty = { bsize: 4096, bavail: 1e9, files: 1e6, ffree: 1e6 }
     assert.equal(checkFreeSpace(plenty).state, 'passed')
     assert.equal(checkFreeSpace({ ...plenty, bavail: 200_000 }).state, 'warning')
@@ -160,13 +160,13 @@ describe('the data directory', () => {
 })
 
 describe('repositories', () => {
-  test('in a directory that is not there', async (t) => {
+  test('in a directory that does not exist', async (t) => {
     const settings = await sound(t)
     const findings = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
     assertFinding(findings, 'repositories', 'error', /the directory of repositories/)
   })
 
-  test('that cannot be opened, taken or locked are named', async (t) => {
+  test('that cannot be opened, served or locked are listed', async (t) => {
     await using host = await gitHost()
     for (const name of ['alice/good', 'alice/cut', 'alice/held', 'bob/x', 'BOB/y']) {
       await host.repository(name, { files: { a: 'a' } })
@@ -183,7 +183,7 @@ describe('repositories', () => {
     assert.deepEqual(errorsAmong(findings), [], 'errors in some do not stop the rest')
   })
 
-  test('that refuse pushes for no migration are named, and those that a lock cannot hold', async (t) => {
+  test('that are locked by no migration, or cannot be locked, are listed', async (t) => {
     await using host = await gitHost()
     for (const name of ['alice/good', 'alice/left', 'alice/open']) {
       await host.repository(name, { files: { a: 'a' }, wiki: { 'Home.md': 'a' } })
@@ -207,27 +207,27 @@ describe('repositories', () => {
   })
 
   const isRoot = process.getuid?.() === 0
-  test("of another user's", { skip: !isRoot && 'only root can give files away' }, async (t) => {
+  test('of another user', { skip: !isRoot && 'only root can give files away' }, async (t) => {
     await using host = await gitHost()
     await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
     const findings = await doctor({ ...(await sound(t)), repositories: host.root })
     assertFinding(findings, 'repositories', 'passed', /^1 repository of 1 owner in/)
   })
 
-  test('that a worker of a cluster lacks', async (t) => {
+  test('that a worker of a cluster needs', async (t) => {
     const findings = await doctor({ ...(await sound(t)), databaseUrl: await createDatabase() })
     assertFinding(findings, 'repositories', 'error', /^not set$/)
   })
 })
 
-test('a clock that is wrong, or differs from another', () => {
+test('a wrong clock, or one that differs from another machine, is reported', () => {
   assert.equal(checkClock(0).state, 'error')
   assert.equal(checkClock(Date.now()).state, 'passed')
-  assert.equal(judgeClock('clock', 1900, 0).state, 'passed')
-  assert.equal(judgeClock('clock', -9000, 8000).state, 'passed')
-  assert.match(judgeClock('clock', -9000, 10).found, /^9\.0 s behind this machine$/)
-  assert.equal(judgeClock('clock', 9000, 10).state, 'warning')
-  assert.equal(judgeClock('clock', 90_000, 10).state, 'error')
+  assert.equal(clockResult('clock', 1900, 0).state, 'passed')
+  assert.equal(clockResult('clock', -9000, 8000).state, 'passed')
+  assert.match(clockResult('clock', -9000, 10).found, /^9\.0 s behind this machine$/)
+  assert.equal(clockResult('clock', 9000, 10).state, 'warning')
+  assert.equal(clockResult('clock', 90_000, 10).state, 'error')
 })
 
 describe('addresses', () => {
@@ -244,7 +244,7 @@ describe('addresses', () => {
     })
   }
 
-  test('that another program has taken', async (t) => {
+  test('that another program uses', async (t) => {
     const server = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello')).listen(0)
     t.after(() => server.close())
     const { port } = server.address() as { port: number }

@@ -14,43 +14,36 @@ export function doctorCommand(program: Command, about: string): void {
     'godwit doctor --json',
   )
   command
-    .option('--json', 'print the findings as JSON')
+    .option('--json', 'print the results as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
-      // Loaded only here: no other command needs what it takes to try everything.
+      // Imported here, so that the help does not load every part of the service.
       const { everyCheck } = await import('./doctor/every-check.ts')
       const config = settingsOf(command)
-      // What matters is what the service may do, whose data it is.
+      // The checks run as the service's user, because its permissions matter.
       const user = actAsOwnerOf(config.data)
-      const asWhom = user ? [passed('user', `${user}, the owner of ${config.data}`)] : []
-      const findings: CheckResult[] = []
-      for await (const finding of inOrder(asWhom, everyCheck(config))) {
-        findings.push(finding)
-        if (!json) printPainted(asText(finding))
+      const results: CheckResult[] = []
+      const add = (result: CheckResult) => {
+        results.push(result)
+        if (!json) printPainted(formatResult(result))
       }
+      if (user) add(passed('user', `${user}, the owner of ${config.data}`))
+      for await (const result of everyCheck(config)) add(result)
       const count = (state: CheckResult['state']) =>
-        findings.filter((finding) => finding.state === state).length
+        results.filter((result) => result.state === state).length
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
       print(
         json
-          ? escapeJsonForTerminal({ ...counts, checks: findings })
+          ? escapeJsonForTerminal({ ...counts, checks: results })
           : `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`,
       )
       if (counts.errors > 0) process.exitCode = EXIT.failed
     })
 }
 
-async function* inOrder(
-  first: CheckResult[],
-  others: AsyncGenerator<CheckResult>,
-): AsyncGenerator<CheckResult> {
-  yield* first
-  yield* others
-}
-
 const MARKS = { passed: ['green', '✓'], warning: ['yellow', '!'], error: ['red', '✗'] } as const
 const WIDTH = 'clock of database'.length
 
-function asText({ check, state, found, advice }: CheckResult): string {
+function formatResult({ check, state, found, advice }: CheckResult): string {
   const [colour, mark] = MARKS[state]
   const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${escapeForTerminal(found)}`
   return advice === undefined

@@ -6,9 +6,10 @@ import {
   formatRepositoryEnd,
   type RepositoryEnd,
 } from '../exporter/export-archive.ts'
-import { inUnits } from '../lib/quantities.ts'
+import { duration, inUnits } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
+import { archiveWarnings } from '../migrations/progress.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
@@ -16,12 +17,11 @@ import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
 import type { WaitUntil } from '../sources/forge-errors.ts'
-import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
-import { outputOf } from './export/output.ts'
-import { type ExportReport, exportReport, needsAttention } from './export/report.ts'
+import { outputOf, type WrittenArchive } from './export/output.ts'
 import { progressLine } from './progress-line.ts'
-import { untilStopped } from './stop-signal.ts'
+import { findRequestedRepositories } from './requested-repositories.ts'
+import { runUntilStopped } from './stop-signal.ts'
 import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {
@@ -51,21 +51,22 @@ export function exportCommand(program: Command, about: string): void {
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
-      untilStopped((signal) => runExport(settingsOf(command), names, options, signal)),
+      runUntilStopped((signal) => runExport(settingsOf(command), names, options, signal)),
     )
 }
 
 async function runExport(
-  given: Config,
+  settings: Config,
   names: string[],
   options: ExportOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const output = await outputOf(options)
-  const { config, guessed } = settingsForExport(given, hostname())
+  const { config, guessed } = settingsForExport(settings, hostname())
   const warnings = guessed ? [guessedAddress(guessed)] : []
-  await using parts = await openLocalExport(config, output.nearby, (words) => warnings.push(words))
-  const repositories = await chosen(parts, names, options)
+  const onWarning = (warning: string) => warnings.push(warning)
+  await using parts = await openLocalExport(config, output.nearby, onWarning)
+  const repositories = await chooseRepositories(parts, names, options)
   await output.refuseExisting(repositories)
 
   using progress = exportProgress(process.stderr, repositories)
@@ -81,7 +82,7 @@ async function runExport(
       progress.ended(end)
     },
   }
-  const making = {
+  const archiveParts = {
     ...parts,
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
@@ -89,7 +90,7 @@ async function runExport(
       progress.say(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
-  const archives = await output.write(making, order, writing).catch((error: unknown) => {
+  const archives = await output.write(archiveParts, order, writing).catch((error: unknown) => {
     throw error instanceof ExportFailed ? cannotExport(error.message, options) : error
   })
   const seconds = (performance.now() - startedAt) / 1000
@@ -107,13 +108,13 @@ async function writeReport(file: string, report: ExportReport, signal: AbortSign
   await writeWholeFile(resolve(file), [Buffer.from(text)], { force: true, signal })
 }
 
-/** An operator may export whatever is there; what cannot even be looked at is told like what cannot be exported. */
-async function chosen(
+/** Finds the repositories. An entry that is no valid repository counts like one that cannot be exported. */
+async function chooseRepositories(
   parts: LocalExport,
   names: string[],
   options: ExportOptions,
 ): Promise<RepositoryFacts[]> {
-  const { entries, refused } = await askedRepositories(parts, names)
+  const { entries, refused } = await findRequestedRepositories(parts, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw cannotExport(reasons.join('\n'), options)
@@ -130,20 +131,20 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserErr
   return new UserError(`${reasons}\nnothing was written; ${next}`)
 }
 
-/** Disposing leaves the terminal as it was. */
+/** Disposing clears the progress line. */
 interface ExportProgress extends Disposable {
   ended(end: RepositoryEnd): void
   writing(bytes: number): void
   say(text: string): void
 }
 
-/** A bar where someone watches; otherwise a line for each repository, for logs. */
+/** Shows a progress bar on a terminal, and otherwise a line for each repository. */
 function exportProgress(
   to: NodeJS.WriteStream,
   repositories: readonly RepositoryFacts[],
 ): ExportProgress {
   const line = progressLine(to)
-  // An empty repository is a step too.
+  // An empty repository counts as a step as well.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
   const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
   let [done, count] = [0, 0]
@@ -159,3 +160,70 @@ function exportProgress(
     [Symbol.dispose]: line[Symbol.dispose],
   }
 }
+
+interface ExportReport {
+  /** The content of the file of --report. */
+  json(): Record<string, unknown>
+  text(): string
+}
+
+interface ExportResult {
+  archives: readonly WrittenArchive[]
+  seconds: number
+  /** Warnings from before the archives were written. */
+  warnings: readonly string[]
+}
+
+export function exportReport(
+  ends: readonly RepositoryEnd[],
+  { archives, seconds, warnings: earlier }: ExportResult,
+): ExportReport {
+  const count = (outcome: RepositoryEnd['outcome']) =>
+    ends.filter((end) => end.outcome === outcome).length
+  const [reused, skipped] = [count('reused'), count('skipped')]
+  const exported = count('exported') + reused
+  const archiveBytes = archives.reduce((sum, { bytes }) => sum + bytes, 0)
+  const ofArchives = archives.flatMap(({ bytes, of }) =>
+    archiveWarnings(bytes).map((warning) => (of ? `${of.file}: ${warning}` : warning)),
+  )
+  const warnings = [...earlier, ...ofArchives]
+  const byRepository = new Map(archives.map((archive) => [archive.of?.fullName, archive]))
+  return {
+    json: () => ({
+      total: ends.length,
+      exported,
+      reused,
+      skipped,
+      archive_bytes: archiveBytes,
+      seconds,
+      warnings,
+      repositories: ends.map((end) => repositoryJson(end, byRepository.get(fullNameOf(end.facts)))),
+    }),
+    text: () =>
+      [
+        ...warnings.map((warning) => `warning: ${warning}`),
+        `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
+          `${skipped} skipped; ${inUnits(archiveBytes)} in ${duration(seconds)}`,
+      ].join('\n'),
+  }
+}
+
+function repositoryJson(end: RepositoryEnd, archive: WrittenArchive | undefined) {
+  return {
+    full_name: fullNameOf(end.facts),
+    outcome: end.outcome,
+    reason: 'reason' in end ? end.reason : null,
+    warning: 'reason' in end ? null : end.warning,
+    records: 'reason' in end ? null : recordsJson(end.records),
+    ...(archive?.of && { archive: archive.of.file, archive_bytes: archive.bytes }),
+  }
+}
+
+function recordsJson(records: Extract<RepositoryEnd, { records: unknown }>['records']) {
+  if (!records) return null
+  return { as_of: new Date(records.asOf).toISOString(), notes: records.notes }
+}
+
+/** Whether a person at a terminal should see this result. */
+export const needsAttention = (end: RepositoryEnd): boolean =>
+  'reason' in end || end.warning !== null || (end.records?.notes.length ?? 0) > 0

@@ -8,7 +8,7 @@ import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
 import { commandShape, flattenCommands } from './command-shape.ts'
 import { createProgram } from './program.ts'
 
-test('the help of a command is short: its own options, and where the settings are', async () => {
+test('the help of a command shows its own options and refers to the settings', async () => {
   const godwit = commandRow()
   for (const command of ['serve', 'token add', 'doctor', 'export', 'locks release']) {
     const { code, stdout } = await godwit([...command.split(' '), '--help'])
@@ -21,7 +21,7 @@ test('the help of a command is short: its own options, and where the settings ar
   assert.match(stdout, /^ {2}--expires <duration> {2}how long/m, 'columns as wide as they need')
 })
 
-test('`help settings` lists all of them, with variable and default', async () => {
+test('`help settings` lists all settings with variable and default', async () => {
   const godwit = commandRow()
   const help = await godwit(['help', 'settings'])
   const list = await godwit(['settings'])
@@ -38,20 +38,20 @@ test('`help settings` lists all of them, with variable and default', async () =>
   assert.deepEqual([data.flag, data.variable, data.default], ['--data', 'GODWIT_DATA', './var'])
 })
 
-test('a misspelt setting is still known by its neighbour', async () => {
+test('a misspelt setting gets a suggestion', async () => {
   const { code, stderr } = await commandRow()(['sync', '--repositries', 'x'])
   assert.equal(code, 2)
   assert.match(stderr, /Did you mean --repositories\?/)
 })
 
-test('`version` and `--version`', async () => {
+test('`version` and `--version` print the version', async () => {
   const godwit = commandRow()
   assert.equal((await godwit(['--version'])).stdout, `${VERSION}\n`)
   const { stdout } = await godwit(['version'])
   assert.match(stdout, new RegExp(`^godwit ${VERSION.replaceAll('.', '\\.')} \\(node \\d+`))
 })
 
-test('every command that lists can do so as JSON', async () => {
+test('every command that lists something has --json', async () => {
   const program = await createProgram()
   const lists = flattenCommands(commandShape(program)).filter(
     ({ path, about, commands }) =>
@@ -69,7 +69,7 @@ test('every command that lists can do so as JSON', async () => {
 
 const hasGroff = spawnSync('groff', ['--version']).status === 0
 
-test('the manual page has every command, option and setting, and no mistake', {
+test('the manual page has every command, option and setting, and is valid', {
   skip: !hasGroff && 'groff is not installed',
 }, async () => {
   const { stdout: page } = await commandRow()(['man'])

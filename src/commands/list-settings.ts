@@ -10,15 +10,14 @@ export function settingsCommand(program: Command, about: string): void {
     .command('settings')
     .description(about)
     .option('--json', 'print the settings as JSON')
-  command.addHelpText('after', () => `\n${settingsInWords()}`)
+  command.addHelpText('after', () => `\n${formatSettings()}`)
   withExamples(command, 'godwit settings', 'godwit settings --json')
   command.action(({ json }: { json?: boolean }) =>
-    print(json ? escapeJsonForTerminal(everySetting()) : settingsInWords()),
+    print(json ? escapeJsonForTerminal(listSettings()) : formatSettings()),
   )
 }
 
-/** One setting, as it can be given. */
-export interface SettingShape {
+interface SettingShape {
   name: string
   flag: string
   variable: string
@@ -27,10 +26,10 @@ export interface SettingShape {
   about: string
 }
 
-export const everySetting = (): SettingShape[] =>
+export const listSettings = (): SettingShape[] =>
   allNames.map((name) => {
     const { argument, about, fallback, otherwise } = anyOptionOf(name)
-    // A number of cores would differ from machine to machine.
+    // The number of cores differs between machines.
     const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise)
     const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
     return { ...names, argument, default: standard ?? null, about }
@@ -43,8 +42,8 @@ export const HOW_TO_SET = [
   '`godwit config` shows the current values, and where each comes from.',
 ]
 
-function settingsInWords(): string {
-  const titled = everySetting().map(({ flag, variable, argument, default: standard, about }) =>
+function formatSettings(): string {
+  const titled = listSettings().map(({ flag, variable, argument, default: standard, about }) =>
     [
       `  ${paint('bold', `${flag} ${argument}`)}`,
       `      ${about}`,

@@ -29,21 +29,21 @@ export function locksCommand(program: Command, about: string): void {
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const locks = await withDatabase(dataConfigOf(command), ({ db }) => knownLocks(db))
-      if (json) return print(escapeJsonForTerminal(locks.map(jsonOf)))
+      if (json) return print(escapeJsonForTerminal(locks.map(lockJson)))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
-      printTable([titles, ...locks.map(rowOf)])
+      printTable([titles, ...locks.map(lockRow)])
     })
-  addRelease(command)
+  addReleaseCommand(command)
 }
 
-function rowOf(lock: KnownLock): string[] {
+function lockRow(lock: KnownLock): string[] {
   const { owner, name, migrationId, holder, lockedAt, expiresAt, releasedAt } = lock
   const state = releasedAt === null ? 'held' : `released ${ago(releasedAt)}, not yet removed`
   const times = [ago(lockedAt), ago(expiresAt)]
   return [`${owner}/${name}`, String(migrationId), holder, ...times, state]
 }
 
-const jsonOf = (lock: KnownLock) => ({
+const lockJson = (lock: KnownLock) => ({
   full_name: `${lock.owner}/${lock.name}`,
   migration_id: lock.migrationId,
   login: lock.holder,
@@ -52,7 +52,7 @@ const jsonOf = (lock: KnownLock) => ({
   released_at: isoTime(lock.releasedAt),
 })
 
-function addRelease(locks: Command): void {
+function addReleaseCommand(locks: Command): void {
   const release = addCommand(locks, 'release <repository>', 'release the lock of a repository')
   withExamples(
     release,
@@ -65,18 +65,18 @@ function addRelease(locks: Command): void {
       if (!isFullName(fullName)) throw new UsageError(`"${fullName}" is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
       const config = dataConfigOf(command)
-      const places = dataPathsOf(config, requireRepositories(config))
-      await requireGit(config, createGit(places.git))
+      const paths = dataPathsOf(config, requireRepositories(config))
+      await requireGit(config, createGit(paths.git))
       const isRemoved = await withDatabase(config, ({ db }) => {
-        const parts = { db, source: openSource(places), now: Date.now }
+        const parts = { db, source: openSource(paths), now: Date.now }
         return releaseRepository(parts, { owner, name }, { forget: forget === true })
       })
       if (isRemoved) print(`${fullName} accepts pushes`)
       else if (forget) print(`${fullName} does not exist; its locks are deleted`)
-      else throw new UserError(notThere(fullName))
+      else throw new UserError(notInRepositories(fullName))
     })
 }
 
-const notThere = (fullName: string): string =>
+const notInRepositories = (fullName: string): string =>
   `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again ` +
   '(use --forget if it never will)'

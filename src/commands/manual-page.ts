@@ -9,7 +9,7 @@ import {
   flattenCommands,
   type OptionShape,
 } from './command-shape.ts'
-import { everySetting, HOW_TO_SET } from './list-settings.ts'
+import { HOW_TO_SET, listSettings } from './list-settings.ts'
 
 export function manCommand(program: Command, about: string): void {
   const command = program.command('man').description(about)
@@ -17,7 +17,7 @@ export function manCommand(program: Command, about: string): void {
   command.action(() => printPainted(manualPage(program).trimEnd()))
 }
 
-/** godwit(1), from the same tree and tables as the help. */
+/** Generates godwit(1) from the commands and settings, as the help is. */
 function manualPage(program: Command): string {
   const shape = commandShape(program)
   const leaves = flattenCommands(shape).filter(
@@ -26,7 +26,7 @@ function manualPage(program: Command): string {
   )
   return [
     `.TH GODWIT 1 "" "godwit ${VERSION}" "User Commands"`,
-    // Names are to be copied: no hyphens of the page's own.
+    // Hyphenation would break names that users copy.
     '.nr HY 0',
     '.nh',
     '.ad l',
@@ -75,7 +75,7 @@ const optionLines = ({ flag, about, value }: OptionShape): string[] =>
   item(`.B ${escaped(flag)}${value ? ` \\fI${escaped(value.name)}\\fR` : ''}`, about)
 
 const settingLines = (): string[] =>
-  everySetting().flatMap(({ flag, argument, variable, default: standard, about }) =>
+  listSettings().flatMap(({ flag, argument, variable, default: standard, about }) =>
     item(
       `.B ${escaped(flag)} \\fI${escaped(argument)}\\fR`,
       `${about}; ${variable}${standard === null ? '' : ` (default: ${standard})`}`,
@@ -85,7 +85,7 @@ const settingLines = (): string[] =>
 const example = (lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : ['.PP', '.EX', ...lines.map(escaped), '.EE']
 
-/** A dash is one to copy, a backslash is one to see, and no line of text is a request. */
+/** Keeps dashes and backslashes literal, and a line that starts with . or ' from being a request. */
 function escaped(text: string): string {
   const plain = text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('…', '...')
   return /^[.']/.test(plain) ? `\\&${plain}` : plain

@@ -23,7 +23,7 @@ export function memberCommands(program: Command, about: string): void {
     )
     .action(async (org: string, login: string, { role }: RoleOption, command: Command) => {
       await withDatabase(dataConfigOf(command, 'role'), async ({ db }) => {
-        const { organization, account } = await named(db, org, login)
+        const { organization, account } = await findBoth(db, org, login)
         await putMembership(db, organization, { accountId: account.id, role }, 'manual')
         printMemberships(await membershipsOf(db, organization, account))
       })
@@ -38,10 +38,10 @@ export function memberCommands(program: Command, about: string): void {
 
   const list = addCommand(member, 'list [org]', 'list the members of one organization, or of all')
   withExamples(list, 'godwit member list octo', 'godwit member list --json')
-    .option('--json', 'print them as JSON')
+    .option('--json', 'print the members as JSON')
     .action(async (org: string | undefined, { json }: { json?: boolean }, command: Command) => {
       const all = await withDatabase(dataConfigOf(command), async ({ db }) =>
-        listMemberships(db, org === undefined ? undefined : await organizationNamed(db, org)),
+        listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
       if (json) print(escapeJsonForTerminal(all.map(membershipJson)))
       else printMemberships(all)
@@ -53,41 +53,41 @@ interface RoleOption {
 }
 
 async function removeMember(db: Db, org: string, login: string): Promise<void> {
-  const { organization, account } = await named(db, org, login)
+  const { organization, account } = await findBoth(db, org, login)
   const removed = await removeMembership(db, organization, account, 'manual')
-  const [left] = await membershipsOf(db, organization, account)
-  if (left) {
-    const elsewhere = `${account.login} is ${left.role} of ${organization.login} by ${FROM[left.origin](organization)}`
-    if (!removed) throw new UserError(elsewhere)
-    note(elsewhere)
+  const [remaining] = await membershipsOf(db, organization, account)
+  if (remaining) {
+    const message = `${account.login} is ${remaining.role} of ${organization.login} by ${ORIGINS[remaining.origin](organization)}`
+    if (!removed) throw new UserError(message)
+    note(message)
   } else if (!removed) {
     throw new UserError(`${account.login} is not a member of ${organization.login}`)
   }
 }
 
-const FROM: Record<Membership['origin'], (organization: Account) => string> = {
+const ORIGINS: Record<Membership['origin'], (organization: Account) => string> = {
   manual: () => '`godwit member add`',
   file: ({ login }) => `the file ${login}/godwit-members; change it and run \`godwit sync\``,
   forge: () => 'the forge',
 }
 
-async function named(db: Db, org: string, login: string) {
-  const organization = await organizationNamed(db, org)
-  const account = await accountNamed(db, login)
+async function findBoth(db: Db, org: string, login: string) {
+  const organization = await findOrganization(db, org)
+  const account = await requireAccount(db, login)
   if (account.type !== 'User')
     throw new UserError(`${account.login} is an organization and cannot be a member`)
   return { organization, account }
 }
 
-async function organizationNamed(db: Db, login: string): Promise<Account> {
-  const account = await accountNamed(db, login, ' --type Organization')
+async function findOrganization(db: Db, login: string): Promise<Account> {
+  const account = await requireAccount(db, login, ' --type Organization')
   if (account.type === 'Organization') return account
   throw new UserError(
     `${account.login} is a user: \`godwit account set ${account.login} --type Organization\` makes it an organization`,
   )
 }
 
-async function accountNamed(db: Db, login: string, flags = ''): Promise<Account> {
+async function requireAccount(db: Db, login: string, flags = ''): Promise<Account> {
   const account = await findAccount(db, login)
   if (account) return account
   throw new UserError(

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { isPartial } from '../lib/is-partial.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { addClientCommand, printJson, sameOrgFlag, tell, withClient } from './client-command.ts'
+import { addClientCommand, orgFlag, printJson, printResult, withClient } from './client-command.ts'
 import { idArgument, print, printTable, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
@@ -16,7 +16,7 @@ import { watchCommand } from './migration/watch.ts'
 
 const ID = idArgument('migration')
 
-/** A client of any server of this API, ours or another's. */
+/** Adds the commands that manage migrations on any server of this API. */
 export function migrationCommands(program: Command, about: string): void {
   const migration = program.command('migration').description(about)
   withExamples(
@@ -42,11 +42,11 @@ function listCommand(migration: Command): void {
   const command = addClientCommand(migration, 'list', 'list all migrations, newest first')
   withExamples(command, 'godwit migration list', 'godwit migration list --json | jq ".[0].state"')
   command.action(
-    withClient(async (talk) => {
-      if (talk.isJson) return printJson(await talk.api.list())
-      // Godwit counts the repositories; elsewhere they come all, for their number.
-      const summaries = await talk.api.summaries()
-      printTable(summaries ? summaryRows(summaries) : migrationRows(await talk.api.list()))
+    withClient(async (client) => {
+      if (client.isJson) return printJson(await client.api.list())
+      // Godwit's summaries have counts. Other servers send every repository.
+      const summaries = await client.api.summaries()
+      printTable(summaries ? summaryRows(summaries) : migrationRows(await client.api.list()))
     }),
   )
 }
@@ -55,12 +55,12 @@ function showCommand(migration: Command): void {
   const command = addClientCommand(migration, 'show', 'show one migration and its state')
   withExamples(command, 'godwit migration show 7', 'godwit migration show 7 --json')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const found = await talk.api.show(id)
-      if (talk.isJson) return printJson(found)
-      const summary = await talk.api.summary(id)
-      const lacks = summary && isPartial(summary) ? await talk.api.notExported(id) : []
-      tell(talk, found, describeMigration(found, summary, lacks, sameOrgFlag(talk)))
+    withClient(async (client, _options, id: number) => {
+      const found = await client.api.show(id)
+      if (client.isJson) return printJson(found)
+      const summary = await client.api.summary(id)
+      const skipped = summary && isPartial(summary) ? await client.api.notExported(id) : []
+      printResult(client, found, describeMigration(found, summary, skipped, orgFlag(client)))
     }),
   )
 }
@@ -73,9 +73,9 @@ function repositoriesCommand(migration: Command): void {
   )
   withExamples(command, 'godwit migration repositories 7')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const all = await talk.api.repositories(id)
-      tell(talk, all, repositoryRows(all))
+    withClient(async (client, _options, id: number) => {
+      const all = await client.api.repositories(id)
+      printResult(client, all, repositoryRows(all))
     }),
   )
 }
@@ -85,9 +85,9 @@ function deleteCommand(migration: Command): void {
   const command = addClientCommand(migration, 'delete', about)
   withExamples(command, 'godwit migration delete 7')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      await talk.api.deleteArchive(id)
-      tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+    withClient(async (client, _options, id: number) => {
+      await client.api.deleteArchive(id)
+      printResult(client, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
     }),
   )
 }
@@ -101,21 +101,21 @@ function unlockCommand(migration: Command): void {
   withExamples(command, 'godwit migration unlock 7 alice/site octo/tools')
   command.argument(...ID).argument('<repositories...>', 'OWNER/NAME, or NAME alone')
   command.action(
-    withClient(async (talk, _options, id: number, asked: string[]) => {
-      const covered = (await talk.api.repositories(id)).map(({ full_name }) => full_name)
-      const unlocked = asked.map((name) => lockName(covered, id, name, sameOrgFlag(talk)))
-      for (const { fullName, onWire } of unlocked) {
-        await talk.api.unlock(id, onWire)
-        if (!talk.isJson) print(`unlocked: ${escapeForTerminal(fullName)}`)
+    withClient(async (client, _options, id: number, names: string[]) => {
+      const covered = (await client.api.repositories(id)).map(({ full_name }) => full_name)
+      const unlocked = names.map((name) => lockName(covered, id, name, orgFlag(client)))
+      for (const { fullName, parameter } of unlocked) {
+        await client.api.unlock(id, parameter)
+        if (!client.isJson) print(`unlocked: ${escapeForTerminal(fullName)}`)
       }
-      if (talk.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
+      if (client.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
     }),
   )
 }
 
-/** The API has a bare name there; where that could mean two, Godwit takes the owner as well. */
-function lockName(covered: string[], id: number, asked: string, flags: string) {
-  const wanted = asked.toLowerCase()
+/** GitHub's API takes the name without the owner. If two repositories have the name, Godwit takes OWNER/NAME. */
+function lockName(covered: string[], id: number, given: string, flags: string) {
+  const wanted = given.toLowerCase()
   const nameOf = (fullName: string) => fullName.slice(fullName.indexOf('/') + 1)
   const found = covered.filter((each) => {
     const fullName = each.toLowerCase()
@@ -124,15 +124,15 @@ function lockName(covered: string[], id: number, asked: string, flags: string) {
   const [fullName] = found
   if (fullName === undefined)
     throw new UsageError(
-      `migration ${id} does not include ${asked}: \`godwit migration repositories ${id}${flags}\` lists its repositories; nothing was unlocked`,
+      `migration ${id} does not include ${given}: \`godwit migration repositories ${id}${flags}\` lists its repositories; nothing was unlocked`,
     )
   if (found.length > 1)
     throw new UsageError(
-      `${asked} can mean ${found.map(escapeForTerminal).join(' or ')}: use OWNER/NAME; nothing was unlocked`,
+      `${given} can mean ${found.map(escapeForTerminal).join(' or ')}: use OWNER/NAME; nothing was unlocked`,
     )
   const name = nameOf(fullName)
-  const isOnly = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase()).length
-  return { fullName, onWire: isOnly === 1 ? name : fullName }
+  const sameName = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase())
+  return { fullName, parameter: sameName.length === 1 ? name : fullName }
 }
 
 function cancelCommand(migration: Command): void {
@@ -143,9 +143,9 @@ function cancelCommand(migration: Command): void {
   )
   withExamples(command, 'godwit migration cancel 7')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const cancelled = await talk.api.cancel(id)
-      tell(talk, cancelled, `migration ${id} is cancelled`)
+    withClient(async (client, _options, id: number) => {
+      const cancelled = await client.api.cancel(id)
+      printResult(client, cancelled, `migration ${id} is cancelled`)
     }),
   )
 }
@@ -155,9 +155,9 @@ function reportCommand(migration: Command): void {
   const command = addClientCommand(migration, 'report', about)
   withExamples(command, 'godwit migration report 7')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      if (talk.isJson) tell(talk, await talk.api.report(id), '')
-      else print((await talk.api.reportText(id)).trimEnd())
+    withClient(async (client, _options, id: number) => {
+      if (client.isJson) printResult(client, await client.api.report(id), '')
+      else print((await client.api.reportText(id)).trimEnd())
     }),
   )
 }

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { GODWIT, run } from './doctor/test-scene.ts'
 
-/** Everything that works on data which should be there. */
+/** All commands that need existing data. */
 const COMMANDS = [
   ['account', 'list'],
   ['account', 'list', '--json'],
@@ -25,30 +25,30 @@ const COMMANDS = [
   ['locks', '--json'],
 ]
 
-test('a command that needs a database says that there is none, and creates none', async (t) => {
+test('a command that needs a database reports that none exists, and creates none', async (t) => {
   const folder = temporaryDirectory(t)
   const godwit = commandRow()
   const data = join(folder, 'nope')
   const databaseUrl = await createDatabase()
   for (const command of COMMANDS) {
     const sqlite = await godwit([...command, '--data', data])
-    const told = `${command.join(' ')}: ${sqlite.stderr}`
+    const shown = `${command.join(' ')}: ${sqlite.stderr}`
     assert.match(
       sqlite.stderr,
       /^godwit: there is no database at \S+\/nope\/godwit\.sqlite: /,
-      told,
+      shown,
     )
-    assert.deepEqual([sqlite.code, sqlite.stdout], [1, ''], told)
+    assert.deepEqual([sqlite.code, sqlite.stdout], [1, ''], shown)
     const postgres = await godwit([...command, '--data', data, '--database-url', databaseUrl])
-    assert.match(postgres.stderr, /^godwit: postgres:\S+ has no tables of Godwit: /, told)
-    assert.equal(postgres.code, 1, told)
+    assert.match(postgres.stderr, /^godwit: postgres:\S+ has no tables of Godwit: /, shown)
+    assert.equal(postgres.code, 1, shown)
   }
   for (const command of [['config'], ['settings'], ['version'], ['doctor']])
     await godwit([...command, '--data', data].slice(0, command[0] === 'version' ? 1 : undefined))
   assert.ok(!existsSync(data), 'the data directory was created')
 })
 
-test('an account that is unknown is created only where that is asked for', async (t) => {
+test('an unknown account is created only with --create', async (t) => {
   const data = join(temporaryDirectory(t), 'data')
   const godwit = commandRow()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
@@ -63,7 +63,7 @@ test('an account that is unknown is created only where that is asked for', async
 
 const isRoot = process.getuid?.() === 0
 
-test("what root does to another user's data is done as that user", {
+test('root acts as the owner of the data directory', {
   skip: !isRoot && 'only root can give files away',
 }, async (t) => {
   await using host = await gitHost()

@@ -3,14 +3,14 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colours only where someone looks at a terminal that has them, and not under NO_COLOR. */
+/** Colours the text if the stream is a terminal with colours and NO_COLOR is not set. */
 export const paint = (
   style: Style,
   text: string,
   stream: NodeJS.WriteStream = process.stdout,
 ): string => styleText(style, text, { stream })
 
-const OF_STATE: Record<string, Style> = {
+const STATE_STYLES: Record<string, Style> = {
   exported: 'green',
   partial: 'yellow',
   failed: 'red',
@@ -20,4 +20,6 @@ const OF_STATE: Record<string, Style> = {
 }
 
 export const paintState = (state: string, stream?: NodeJS.WriteStream): string =>
-  Object.hasOwn(OF_STATE, state) ? paint(OF_STATE[state]!, state, stream) : escapeForTerminal(state)
+  Object.hasOwn(STATE_STYLES, state)
+    ? paint(STATE_STYLES[state]!, state, stream)
+    : escapeForTerminal(state)

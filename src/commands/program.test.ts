@@ -19,7 +19,7 @@ function helpOf(command: Command): string {
   return help
 }
 
-test('every command has a help with examples that it would take', async () => {
+test('every command has examples in its help that it accepts', async () => {
   const program = await createProgram()
   const all = new Map(everyCommand(program).map((command) => [pathOf(command), command]))
   assert.ok(all.size > 25, [...all.keys()].join())
@@ -38,7 +38,7 @@ test('every command has a help with examples that it would take', async () => {
   }
 })
 
-test('a command that is asked for is the same, and the others are there by name', async () => {
+test('only the requested command is loaded, and the others are listed', async () => {
   const names = (program: Command) => program.commands.map((command) => command.name())
   const whole = await createProgram()
   const lean = await createProgram(['help', 'token'])
@@ -47,7 +47,7 @@ test('a command that is asked for is the same, and the others are there by name'
   assert.equal(helpOf(token(lean)), helpOf(token(whole)))
 })
 
-test('the exit codes of the help are those of the README', async () => {
+test('the help and the README list the same exit codes', async () => {
   const help = helpOf(await createProgram())
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
   for (const [code, meaning] of exitCodes) {

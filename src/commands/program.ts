@@ -2,20 +2,20 @@ import { Command } from 'commander'
 import { exitCodes } from '../lib/exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { withExamples, withoutSettings } from './command-line.ts'
+import { print, withExamples, withoutSettings } from './command-line.ts'
 import { paint } from './paint.ts'
 
 /** Adds a command to the program. */
-type Adding = (program: Command, about: string) => void
+type AddCommand = (program: Command, about: string) => void
 
 interface Entry {
   about: string
-  load(): Promise<Adding>
-  /** It is about the commands themselves: all of them are loaded for it. */
+  load(): Promise<AddCommand>
+  /** Whether the command describes all commands, so that all must be loaded. */
   needsAll?: true
 }
 
-/** Every command there is, in the order of the help. */
+/** All commands, in the order of the help. */
 const groups: Record<string, Record<string, Entry>> = {
   'The service:': {
     serve: {
@@ -47,7 +47,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./locks.ts')).locksCommand,
     },
     check: {
-      about: 'prove repositories at the source without exporting them',
+      about: 'check that repositories can be exported, without exporting them',
       load: async () => (await import('./check.ts')).checkCommand,
     },
     doctor: {
@@ -112,7 +112,7 @@ const groups: Record<string, Record<string, Entry>> = {
     },
     version: {
       about: 'print the version',
-      load: async () => (await import('./print-version.ts')).versionCommand,
+      load: async () => versionCommand,
     },
   },
 }
@@ -120,8 +120,8 @@ const groups: Record<string, Record<string, Entry>> = {
 const entries = new Map(Object.values(groups).flatMap((group) => Object.entries(group)))
 
 /**
- * The program, with all of its commands by name; only what these arguments ask for is loaded, so that nothing waits for
- * parts that it does not use. Without arguments everything is.
+ * Creates the program with the names of all commands. Only the command that `args` names is loaded in full, to start
+ * quickly; without `args` all commands are.
  */
 export async function createProgram(args?: readonly string[]): Promise<Command> {
   const program = new Command('godwit')
@@ -138,18 +138,19 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, 'godwit: ')),
     })
-  const asked = args?.find(
+  const requested = args?.find(
     (arg, i) => !arg.startsWith('-') && arg !== 'help' && args[i - 1] !== '--config',
   )
-  const isLean = args !== undefined && !(asked !== undefined && entries.get(asked)?.needsAll)
+  const needsAll = requested !== undefined && entries.get(requested)?.needsAll
+  const isLazy = args !== undefined && !needsAll
   for (const [group, commands] of Object.entries(groups)) {
     program.commandsGroup(group)
     for (const [name, { about, load }] of Object.entries(commands)) {
-      if (isLean && asked !== name) program.command(name).description(about)
+      if (isLazy && requested !== name) program.command(name).description(about)
       else (await load())(program, about)
     }
   }
-  // Last in the last group.
+  // Added here, the help command is the last one of the last group.
   program.helpCommand(true)
   withExamples(
     program,
@@ -163,4 +164,12 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
 function describeExitCodes(): string {
   const rows = exitCodes.map(([code, meaning]) => `${code.padEnd(6)} ${meaning}`)
   return `\n${[paint('bold', 'Exit codes:'), ...rows].join('\n  ')}`
+}
+
+function versionCommand(program: Command, about: string): void {
+  const command = program.command('version').description(about)
+  withExamples(command, 'godwit version')
+  command.action(() =>
+    print(`godwit ${VERSION} (node ${process.versions.node}, ${process.platform} ${process.arch})`),
+  )
 }

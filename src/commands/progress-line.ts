@@ -1,13 +1,13 @@
 import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
 import { paint } from './paint.ts'
 
-/** The last line of a terminal, drawn again and again. Disposing leaves the terminal as it was. */
+/** The last line of a terminal, which shows the progress. Disposing clears it. */
 export interface ProgressLine extends Disposable {
-  /** How much is done, from 0 to 1, if that is known, and what is going on. Nothing where nobody watches. */
+  /** Draws a bar for `part`, from 0 to 1, and the text. Does nothing unless the stream is a terminal. */
   show(part: number | undefined, text: string): void
-  /** A line that stays. */
+  /** Prints a line above the progress. */
   say(text: string): void
-  /** The same of parts that were made harmless before they were painted. */
+  /** Prints a line that is already escaped and may contain colours. */
   sayPainted(text: string): void
 }
 
@@ -20,10 +20,10 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
   return {
     show(part, text) {
       const drawn = part === undefined ? '' : `${bar(part, to)} `
-      // A terminal that does not know its width says 0.
-      const room = (to.columns || 80) - 1 - (part === undefined ? 0 : WIDTH + 3)
+      // `columns` is 0 if the width is unknown.
+      const width = (to.columns || 80) - 1 - (part === undefined ? 0 : BAR_WIDTH + 3)
       clear()
-      to.write(drawn + escapeForTerminal(text).slice(0, Math.max(0, room)))
+      to.write(drawn + escapeForTerminal(text).slice(0, Math.max(0, width)))
     },
     say(text) {
       clear()
@@ -37,9 +37,9 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
   }
 }
 
-const WIDTH = 30
+const BAR_WIDTH = 30
 
 function bar(part: number, to: NodeJS.WriteStream): string {
-  const filled = Math.round(Math.min(Math.max(part, 0), 1) * WIDTH)
-  return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(WIDTH - filled)}]`
+  const filled = Math.round(Math.min(Math.max(part, 0), 1) * BAR_WIDTH)
+  return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(BAR_WIDTH - filled)}]`
 }

@@ -1,9 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
+import { type PeopleMap, readPeople } from '../importer/people.ts'
 import { type RestoreEvents, restoreArchive } from '../importer/restore-archive.ts'
+import {
+  accountRefusal,
+  type DumpEvents,
+  type DumpParts,
+  dumpForGitea,
+} from '../importer/targets/gitea-dump.ts'
 import { writingTo } from '../lib/disk-errors.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -11,11 +18,15 @@ import { countInWords } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
-import { type DumpOptions, runDump } from './restore/dump.ts'
-import { untilStopped } from './stop-signal.ts'
+import { runUntilStopped } from './stop-signal.ts'
 
-interface RestoreOptions extends DumpOptions {
+interface RestoreOptions {
+  into: string
+  strict?: boolean
   as?: string
+  people?: string
+  keepLinks?: boolean
+  target?: string
 }
 
 export function restoreCommand(program: Command, about: string): void {
@@ -44,7 +55,7 @@ export function restoreCommand(program: Command, about: string): void {
     .option('--keep-links', 'with --as: leave links to the old host in texts as they are')
     .option('--target <URL>', 'with --as: base URL of the new server, for links and accounts')
     .action((file: string, repositories: string[], options: RestoreOptions, command: Command) =>
-      untilStopped((signal) =>
+      runUntilStopped((signal) =>
         runRestore(settingsOf(command), file, repositories, options, signal),
       ),
     )
@@ -71,44 +82,102 @@ async function runRestore(
     await writingTo(resolve(options.into), () =>
       options.as !== undefined
         ? runDump({ git, open }, repositories, options, signal)
-        : runPlain({ git, open }, options, signal),
+        : restoreRepositories({ git, open }, options, signal),
     )
   } finally {
     await rm(home, { recursive: true, force: true })
   }
 }
 
-async function runPlain(
+async function restoreRepositories(
   parts: Pick<Parameters<typeof restoreArchive>[0], 'git' | 'open'>,
   { into, strict = false }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const place = resolve(into)
+  const directory = resolve(into)
   let [failed, warnings] = [0, 0]
-  const tell = (news: RestoreEvents) => {
-    const lines = newsInWords(news)
+  const tell = (event: RestoreEvents) => {
+    const lines = formatEvent(event)
     warnings += lines.length
     for (const line of lines) print(escapeForTerminal(line))
   }
-  for await (const { fullName, faults } of restoreArchive(
-    { ...parts, into: place, tell },
-    signal,
-  )) {
+  const restored = restoreArchive({ ...parts, into: directory, tell }, signal)
+  for await (const { fullName, faults } of restored) {
     if (faults.length === 0) print(`restored: ${escapeForTerminal(fullName)}`)
     else failed += 1
     for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
   }
   if (failed > 0)
     throw new UserError(
-      `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${place}`,
+      `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${directory}`,
     )
   if (strict && warnings > 0)
     throw new UserError(
-      `some data could not be restored (--strict); the restored repositories are in ${place}`,
+      `some data could not be restored (--strict); the restored repositories are in ${directory}`,
     )
 }
 
-function newsInWords(news: RestoreEvents): string[] {
-  if ('warning' in news) return [`warning: ${news.warning}`]
-  return news.leftBehind.map(([kind, count]) => `skipped: ${countInWords(kind, count)}`)
+/** Runs `restore --as gitea-dump`. */
+async function runDump(
+  parts: Pick<DumpParts, 'git' | 'open'>,
+  repositories: string[],
+  { into, strict = false, people: file, keepLinks = false, target }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const directory = resolve(into)
+  if (/[%?#]/.test(directory))
+    throw new UsageError(
+      `restore-repo reads files by URL: ${directory} must not have %, ? or # in it`,
+    )
+  const options = { repositories, keepLinks, target: baseUrl(target) }
+  const people = await readPeopleFile(file)
+  if (options.target === '' && [...people.values()].some(({ id }) => id !== undefined))
+    print('warning: account-id counts only with --target: all authors stay original authors')
+  let [failed, skipped, privateCount, done] = [0, 0, 0, 0]
+  const tell = (event: DumpEvents) => {
+    skipped += 'leftBehind' in event ? event.leftBehind.length : 1
+    for (const line of formatEvent(event)) print(escapeForTerminal(line))
+  }
+  const dumped = dumpForGitea({ ...parts, ...options, into: directory, people, tell }, signal)
+  for await (const { fullName, faults, isPrivate } of dumped) {
+    if (faults.length > 0) failed += 1
+    else {
+      done += 1
+      privateCount += Number(isPrivate)
+      print(`restored: ${escapeForTerminal(fullName)}`)
+    }
+    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
+  }
+  if (done > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  if (privateCount > 0)
+    print(
+      `${privateCount} private: restore-repo would make them public; restore.sh says what it needs`,
+    )
+  if (failed > 0)
+    throw new UserError(`${failed} of ${failed + done} repositories could not be restored`)
+  if (strict && skipped > 0)
+    throw new UserError(`some data could not be restored (--strict); the dumps are in ${directory}`)
+}
+
+async function readPeopleFile(file: string | undefined): Promise<PeopleMap> {
+  if (file === undefined) return new Map()
+  const { people, warnings } = readPeople(await readFile(file, 'utf8'), accountRefusal)
+  for (const warning of warnings) print(escapeForTerminal(`warning: ${file}, ${warning}`))
+  return people
+}
+
+function baseUrl(target: string | undefined): string {
+  if (target === undefined) return ''
+  if (!/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
+    throw new UsageError(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
+  return target.replace(/\/*$/, '/')
+}
+
+function formatEvent(event: RestoreEvents | DumpEvents): string[] {
+  if ('warning' in event) return [`warning: ${event.warning}`]
+  if ('attachments' in event)
+    return [
+      `beside the dump: ${countInWords('attachments', event.attachments)} in ${event.directory}, listed in attachments.csv`,
+    ]
+  return event.leftBehind.map(([kind, count]) => `skipped: ${countInWords(kind, count)}`)
 }

@@ -1,48 +1,48 @@
-import { readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
-import { createGit } from '../git/git.ts'
+import { createGit, type Git } from '../git/git.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { dataPathsOf } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { type Service, startService } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample/host.ts'
 import { writeWholeFile } from './whole-file.ts'
 
 /**
- * The service on a sample git host, for a first look. It keeps everything, its database too, in a directory of its own, so
- * that nothing of it is ever seen by a service with real repositories.
+ * Starts the service on a sample git host, to try it. All its data, with the database, is in a directory of its own, so a
+ * service with real repositories never sees it.
  */
-export async function startSample(given: Config, log: Log): Promise<Service> {
-  const data = join(given.data, 'sample')
+export async function startSample(settings: Config, log: Log): Promise<Service> {
+  const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
-  const git = createGit(dataPathsOf({ ...given, data }, '').git)
+  const git = createGit(dataPathsOf({ ...settings, data }, '').git)
   const repositories = await ensureSampleHost(data, git)
-  const config: Config = { ...given, data, repositories }
+  const config: Config = { ...settings, data, repositories }
   const token = await ensureToken(config)
   const service = await startService(config, log)
-  const api = client(config, token)
+  const api = apiClient(config, token)
   await until(async () => (await fetch(`${config.baseUrl}/readyz`)).ok)
   const id = await ensureMigration(api)
   await until(async () => (await api(`/user/migrations/${id}`)).state === 'exported')
-  return { ...service, notice: screen(config, token, id) }
+  return { ...service, notice: welcomeText(config, token, id) }
 }
 
-/** The sample's own token is kept, readable by its owner alone, so that yesterday's commands still work today. */
+/** Returns the token of the sample user. It is kept in a file that only its owner can read, so it works after a restart. */
 async function ensureToken(config: Config): Promise<string> {
-  // Its user sees the whole service, so that there is something of everything to look at.
+  // As a site admin, the sample user sees every page of the dashboard.
   const account = await withDatabase(
     config,
     ({ db }) => setAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
     { create: true },
   )
   const file = join(config.data, 'token')
-  const kept = await readFile(file, 'utf8').catch(() => undefined)
-  if (kept) return kept.trim()
+  const stored = await readFile(file, 'utf8').catch(() => undefined)
+  if (stored) return stored.trim()
   const token = await withDatabase(config, async ({ db }) => {
     const now = Date.now()
     await setAccount(db, 'shorebirds', { type: 'Organization' }, now)
@@ -53,33 +53,34 @@ async function ensureToken(config: Config): Promise<string> {
   return token
 }
 
-type SampleAnswer = { id: number; state: string } & { length?: number }
-type Client = (path: string, body?: unknown) => Promise<SampleAnswer>
+type SampleResponse = { id: number; state: string } & { length?: number }
+type Client = (path: string, body?: unknown) => Promise<SampleResponse>
 
-function client({ baseUrl, vendor }: Config, token: string): Client {
+function apiClient({ baseUrl, vendor }: Config, token: string): Client {
   return async (path, body) => {
-    const answer = await fetch(`${baseUrl}${path}`, {
+    const response = await fetch(`${baseUrl}${path}`, {
       headers: { authorization: `bearer ${token}`, accept: previewOf(vendor) },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
     })
-    if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
-    return (await answer.json()) as SampleAnswer
+    if (!response.ok)
+      throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+    return (await response.json()) as SampleResponse
   }
 }
 
 async function ensureMigration(api: Client): Promise<number> {
-  const [newest] = (await api('/user/migrations')) as unknown as SampleAnswer[]
-  const isGood = newest && newest.state !== 'failed' && 'archive_url' in newest
-  return isGood ? newest.id : (await api('/user/migrations', { repositories: SAMPLE_NAMES })).id
+  const [newest] = (await api('/user/migrations')) as unknown as SampleResponse[]
+  const isUsable = newest && newest.state !== 'failed' && 'archive_url' in newest
+  return isUsable ? newest.id : (await api('/user/migrations', { repositories: SAMPLE_NAMES })).id
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(25)
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(25)
 }
 
 const previewOf = (vendor: string) => `application/vnd.${vendor}.wyandotte-preview+json`
 
-function screen({ baseUrl, vendor, data }: Config, token: string, id: number): string {
+function welcomeText({ baseUrl, vendor, data }: Config, token: string, id: number): string {
   const curl = `curl -sf -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
   const migrations = `${baseUrl}/user/migrations`
   return `
@@ -96,3 +97,162 @@ ${curl} ${migrations} -d '{"repositories":["wader/field-notes","wader/flyway"]}'
 ${curl} -L -o migration.tar.gz ${migrations}/${id}/archive
 `
 }
+
+type Files = Record<string, string>
+
+interface SampleRepository {
+  path: string
+  config: Record<string, string | string[]>
+  isPublic?: boolean
+  /** The files that each commit changes, oldest first. */
+  history: { message: string; files: Files }[]
+  wiki?: Files
+}
+
+/** Fixed times give the sample the same object IDs everywhere. */
+const FIRST_DAY = Date.UTC(2024, 2, 1, 9) / 1000
+const DAY_S = 86_400
+
+const SAMPLE_LOGIN = 'wader'
+const SAMPLE_NAMES = [
+  'wader/field-notes',
+  'wader/flyway',
+  'wader/tide-tables',
+  'wader/nest-diary',
+  'shorebirds/starter',
+  'shorebirds/tide-tables',
+]
+
+/** Creates the sample repositories unless they exist. A rename makes them appear all at once. */
+async function ensureSampleHost(directory: string, git: Git): Promise<string> {
+  const root = join(directory, 'repositories')
+  if (existsSync(root)) return root
+  const unfinished = `${root}.unfinished`
+  await rm(unfinished, { recursive: true, force: true })
+  for (const repository of await sampleRepositories()) {
+    await makeRepository(join(unfinished, repository.path), repository, git)
+  }
+  await rename(unfinished, root)
+  return root
+}
+
+async function makeRepository(
+  path: string,
+  { config, history, isPublic, wiki }: Omit<SampleRepository, 'path'>,
+  git: Git,
+): Promise<void> {
+  const dir = `${path}.git`
+  await mkdir(dir, { recursive: true })
+  await git.run(['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
+  for (const [key, values] of Object.entries(config)) {
+    for (const value of [values].flat()) {
+      await git.run(['config', '--file', join(dir, 'config'), '--add', `godwit.${key}`, value])
+    }
+  }
+  if (isPublic) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+  await git.run(['fast-import', '--quiet'], { dir, input: fastImport(history) })
+  if (wiki) {
+    const pages = { config: {}, history: [{ message: 'Write it down', files: wiki }] }
+    await makeRepository(`${path}.wiki`, pages, git)
+  }
+}
+
+function fastImport(history: SampleRepository['history']): string {
+  const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
+  return history
+    .map(({ message, files }, day) => {
+      const who = `Godwit sample <sample@localhost> ${FIRST_DAY + day * DAY_S} +0000`
+      const changes = Object.entries(files).map(
+        ([name, text]) => `M 100644 inline ${name}\n${data(text)}`,
+      )
+      return `commit refs/heads/main\ncommitter ${who}\n${data(message)}${changes.join('')}\n`
+    })
+    .join('')
+}
+
+async function sampleRepositories(): Promise<SampleRepository[]> {
+  const { default: licenses } = await import('spdx-license-list/full.js')
+  const license = (id: string) => licenses[id]!.licenseText
+  const shared = { collaborator: `${SAMPLE_LOGIN}:admin` }
+  return [
+    {
+      path: 'shorebirds/starter',
+      isPublic: true,
+      config: { ...shared, description: 'Begin here', isTemplate: 'true', license: 'ISC' },
+      history: [{ message: 'Begin', files: { 'README.md': '# A new study\n' } }],
+    },
+    {
+      path: 'shorebirds/tide-tables',
+      isPublic: true,
+      config: { ...shared, description: 'High and low water', topic: ['tides', 'coast'] },
+      history: [
+        { message: 'Count the hours', files: { 'tides.go': GO, LICENSE: license('Apache-2.0') } },
+        { message: 'Say how to use it', files: { 'README.md': '# Tide tables\n\n`go run .`\n' } },
+      ],
+    },
+    {
+      path: 'wader/field-notes',
+      isPublic: true,
+      config: {
+        description: 'What was seen, where and when',
+        homepage: 'https://example.org/field-notes',
+        topic: ['birds', 'migration', 'notes'],
+      },
+      history: [
+        { message: 'First sightings', files: { 'notes.py': PYTHON, LICENSE: license('MIT') } },
+        {
+          message: 'Add a list',
+          files: { 'sightings.csv': 'date,species,count\n2024-03-02,Limosa lapponica,41\n' },
+        },
+        { message: 'Count them', files: { 'notes.py': `${PYTHON}\nprint(total())\n` } },
+      ],
+      wiki: { 'Home.md': '# Field notes\n\nHow the counting is done.\n' },
+    },
+    {
+      path: 'wader/flyway',
+      isPublic: true,
+      config: { description: 'Routes over the sea', templateRepository: 'shorebirds/starter' },
+      history: [{ message: 'Set out', files: { 'src/main.rs': RUST, LICENSE: license('MIT') } }],
+    },
+    {
+      path: 'wader/tide-tables',
+      isPublic: true,
+      config: {
+        description: 'High and low water, with moonlight',
+        forkOf: 'shorebirds/tide-tables',
+      },
+      history: [
+        { message: 'Count the hours', files: { 'tides.go': GO, LICENSE: license('Apache-2.0') } },
+        { message: 'Add the moon', files: { 'moon.go': 'package main\n\nconst month = 29.53\n' } },
+      ],
+    },
+    {
+      path: 'wader/nest-diary',
+      config: { description: 'Not for everyone' },
+      history: [{ message: 'Four eggs', files: { 'diary.ts': 'export const eggs: number = 4\n' } }],
+    },
+  ]
+}
+
+const PYTHON = `import csv
+
+
+def total(path="sightings.csv"):
+    with open(path) as file:
+        return sum(int(row["count"]) for row in csv.DictReader(file))
+`
+const GO = `package main
+
+import "fmt"
+
+func main() {
+	for hour := 0.0; hour < 24; hour += 6.2 {
+		fmt.Printf("%05.2f\\n", hour)
+	}
+}
+`
+const RUST = `fn main() {
+    let days = 11;
+    println!("{days} days over open sea");
+}
+`

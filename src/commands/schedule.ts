@@ -1,17 +1,27 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import {
+  type ScheduleResponse,
+  type ScheduleRunResponse,
+  startFlagHelp,
+} from '../client/responses.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
-import { addClientCommand, printJson, sameOrgFlag, tell, withClient } from './client-command.ts'
-import { idArgument, idOf, withExamples } from './command-line.ts'
+import {
+  addClientCommand,
+  orgFlag,
+  printJson,
+  printResult,
+  startOnce,
+  withClient,
+} from './client-command.ts'
+import { ago, idArgument, idOf, withExamples } from './command-line.ts'
 import {
   addStartArguments,
   addStartFlags,
   type StartOptions,
   startRequest,
-} from './migration/start-request.ts'
-import { startOnce } from './migration/starting.ts'
-import { describeSchedule, runRows, scheduleRows } from './schedule/format-schedule.ts'
+} from './migration/start.ts'
 
 const WEEKDAYS = [
   'monday',
@@ -33,7 +43,7 @@ interface TimingOptions {
 
 const ID = idArgument('schedule')
 
-/** Migrations that a Godwit server starts by itself. */
+/** Adds the commands that manage schedules: migrations that a Godwit server starts every day or every week. */
 export function scheduleCommands(program: Command, about: string): void {
   const schedule = program.command('schedule').description(about)
   withExamples(
@@ -82,29 +92,28 @@ function addCommand(schedule: Command): void {
     'godwit schedule add --org octo --all --every day --at 22:00 --keep 7 --allow-partial',
   )
   command.action(
-    withClient(async (talk, options: StartOptions & TimingOptions, names: string[]) => {
+    withClient(async (client, options: StartOptions & TimingOptions, names: string[]) => {
       const { every, at } = options
       if (every === undefined) throw new UsageError('no period: give --every day or --every week')
       if (at === undefined) throw new UsageError('no time: give --at HH:MM, such as --at 03:30')
-      const asked = await startRequest(talk, names, options)
-      const timing = { time_zone: zoneHere(), ...timingOf(options) }
-      const body: ScheduleRequest = { ...asked, ...timing, every, at }
-      const made = await talk.api.schedules.add(body)
-      tell(talk, made, String(made.id))
+      const start = await startRequest(client, names, options)
+      const timing = { time_zone: localTimeZone(), ...timingOf(options) }
+      const body: ScheduleRequest = { ...start, ...timing, every, at }
+      const added = await client.api.schedules.add(body)
+      printResult(client, added, String(added.id))
     }),
   )
 }
 
-/** Of the machine that the command is given on. */
-const zoneHere = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
+const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function listCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'list', 'list all schedules and their next runs')
   withExamples(command, 'godwit schedule list', 'godwit schedule list --org octo --json')
   command.action(
-    withClient(async (talk) => {
-      const all = await talk.api.schedules.list()
-      tell(talk, all, scheduleRows(all))
+    withClient(async (client) => {
+      const all = await client.api.schedules.list()
+      printResult(client, all, scheduleRows(all))
     }),
   )
 }
@@ -113,12 +122,12 @@ function showCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'show', 'show one schedule and its runs')
   withExamples(command, 'godwit schedule show 3', 'godwit schedule show 3 --json')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const found = await talk.api.schedules.show(id)
-      if (talk.isJson) return printJson(found)
-      tell(talk, found, describeSchedule(found, sameOrgFlag(talk)))
-      const runs = await talk.api.schedules.runs(id)
-      if (runs.length > 0) tell(talk, runs, runRows(runs))
+    withClient(async (client, _options, id: number) => {
+      const found = await client.api.schedules.show(id)
+      if (client.isJson) return printJson(found)
+      printResult(client, found, describeSchedule(found, orgFlag(client)))
+      const runs = await client.api.schedules.runs(id)
+      if (runs.length > 0) printResult(client, runs, runRows(runs))
     }),
   )
 }
@@ -128,14 +137,14 @@ function changeCommand(schedule: Command): void {
   addTiming(command.argument(...ID))
   withExamples(command, 'godwit schedule change 3 --at 04:00 --keep 8')
   command.action(
-    withClient(async (talk, options: TimingOptions, id: number) => {
+    withClient(async (client, options: TimingOptions, id: number) => {
       const change = timingOf(options)
       if (Object.keys(change).length === 0)
         throw new UsageError(
           'nothing to change: give --every, --weekday, --at, --time-zone or --keep',
         )
-      const changed = await talk.api.schedules.change(id, change)
-      tell(talk, changed, describeSchedule(changed, sameOrgFlag(talk)))
+      const changed = await client.api.schedules.change(id, change)
+      printResult(client, changed, describeSchedule(changed, orgFlag(client)))
     }),
   )
 }
@@ -144,9 +153,9 @@ function pauseCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'pause', 'pause a schedule until it is resumed')
   withExamples(command, 'godwit schedule pause 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const paused = await talk.api.schedules.change(id, { paused: true })
-      tell(talk, paused, `schedule ${id} is paused`)
+    withClient(async (client, _options, id: number) => {
+      const paused = await client.api.schedules.change(id, { paused: true })
+      printResult(client, paused, `schedule ${id} is paused`)
     }),
   )
 }
@@ -155,10 +164,10 @@ function resumeCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'resume', 'resume a schedule that is paused')
   withExamples(command, 'godwit schedule resume 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const resumed = await talk.api.schedules.change(id, { paused: false })
-      tell(
-        talk,
+    withClient(async (client, _options, id: number) => {
+      const resumed = await client.api.schedules.change(id, { paused: false })
+      printResult(
+        client,
         resumed,
         `schedule ${id} runs next at ${escapeForTerminal(String(resumed.next_run_at))}`,
       )
@@ -178,9 +187,9 @@ function runCommand(schedule: Command): void {
     'godwit migration watch "$(godwit schedule run 3)"',
   )
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const run = await startOnce(talk, () => talk.api.schedules.run(id))
-      tell(talk, run, String(run.migration_id))
+    withClient(async (client, _options, id: number) => {
+      const run = await startOnce(client, () => client.api.schedules.run(id))
+      printResult(client, run, String(run.migration_id))
     }),
   )
 }
@@ -197,14 +206,16 @@ function releaseCommand(schedule: Command): void {
     .argument(...ID)
     .argument('[migration]', about, idOf('migration'))
     .action(
-      withClient(async (talk, _options, id: number, migration?: number) => {
-        const { schedules } = talk.api
-        const kept = migration === undefined ? (await schedules.show(id)).protected_archives : []
-        const ids = migration === undefined ? kept.map((each) => each.migration_id) : [migration]
-        for (const each of ids) await schedules.release(id, each)
-        const lines = ids.map((each) => `the archive of migration ${each} is deleted`)
+      withClient(async (client, _options, id: number, migration?: number) => {
+        const { schedules } = client.api
+        const ids =
+          migration === undefined
+            ? (await schedules.show(id)).protected_archives.map((each) => each.migration_id)
+            : [migration]
+        for (const migrationId of ids) await schedules.release(id, migrationId)
+        const lines = ids.map((migrationId) => `the archive of migration ${migrationId} is deleted`)
         const none = `schedule ${id} has no archives to release`
-        tell(talk, { id, released: ids }, lines.join('\n') || none)
+        printResult(client, { id, released: ids }, lines.join('\n') || none)
       }),
     )
 }
@@ -214,9 +225,9 @@ function removeCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'remove', about)
   withExamples(command, 'godwit schedule remove 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      await talk.api.schedules.remove(id)
-      tell(talk, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
+    withClient(async (client, _options, id: number) => {
+      await client.api.schedules.remove(id)
+      printResult(client, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
     }),
   )
 }
@@ -224,4 +235,97 @@ function removeCommand(schedule: Command): void {
 function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a number, such as 4.')
+}
+
+type Row = readonly string[]
+
+function scheduleRows(schedules: readonly ScheduleResponse[]): Row[] {
+  return [
+    ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
+    ...schedules.map((each) => [
+      String(each.id),
+      String(each.repositories.length),
+      formatTiming(each),
+      formatNextRun(each),
+      each.last_run === null ? '-' : formatRun(each.last_run),
+      String(each.keep),
+    ]),
+  ]
+}
+
+/** `every sunday at 03:30 Europe/Zurich`. */
+const formatTiming = ({ every, weekday, at, time_zone }: ScheduleResponse): string =>
+  `every ${weekday ?? every} at ${at} ${time_zone}`
+
+const formatNextRun = ({ next_run_at }: ScheduleResponse): string =>
+  next_run_at === null ? 'paused' : ago(next_run_at)
+
+function formatRun({ state, migration_id, created_at }: ScheduleRunResponse): string {
+  const migration = migration_id === null ? '' : ` (migration ${migration_id})`
+  return `${state}${migration} ${ago(created_at)}`
+}
+
+function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
+  const { id, next_run_at, paused_reason, repositories, last_run } = schedule
+  const fields = schedule as unknown as Record<string, unknown>
+  const flags = Object.keys(startFlagHelp).filter((flag) => fields[flag] === true)
+  const stopped = `stopped: ${escapeForTerminal(paused_reason ?? '')}`
+  const next =
+    next_run_at === null
+      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${orgFlag}\``
+      : `${ago(next_run_at)} (${escapeForTerminal(next_run_at)})`
+  return [
+    `Schedule ${id} runs ${escapeForTerminal(formatTiming(schedule))}.`,
+    '',
+    `next run      ${next}`,
+    `last run      ${last_run === null ? '-' : escapeForTerminal(formatRun(last_run))}`,
+    `runs as       ${escapeForTerminal(schedule.created_by)}`,
+    `keeps         ${schedule.keep} ${schedule.keep === 1 ? 'archive' : 'archives'}`,
+    ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
+    `repositories  ${repositories.length}`,
+    ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
+    ...formatSkipped(last_run),
+    ...formatProtected(schedule, orgFlag),
+    '',
+  ].join('\n')
+}
+
+function formatSkipped(last: ScheduleRunResponse | null): string[] {
+  const skipped = last?.skipped_repositories ?? []
+  if (skipped.length === 0) return []
+  const lines = skipped.map(({ full_name, reason }) => `  ${full_name}: ${reason}`)
+  return ['', 'skipped in the last run:', ...lines.map(escapeForTerminal)]
+}
+
+const MAX_NAMED = 20
+
+/** Lists the archives that are kept in addition to `keep`, why, and how to delete them. */
+function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] {
+  const { id, protected_archives: archives } = schedule
+  if (archives.length === 0) return []
+  const lines = archives.map(({ migration_id, created_at, repositories }) => {
+    const more = repositories.length - MAX_NAMED
+    const names = repositories.slice(0, MAX_NAMED).join(', ')
+    const migration = `  migration ${migration_id} (${ago(created_at)})`
+    return `${migration}: ${names}${more > 0 ? ` and ${more} more` : ''}`
+  })
+  return [
+    '',
+    'archives that are kept as well, because no newer one holds these repositories:',
+    ...lines.map(escapeForTerminal),
+    `delete them with \`godwit schedule release ${id}${orgFlag}\``,
+  ]
+}
+
+function runRows(runs: readonly ScheduleRunResponse[]): Row[] {
+  return [
+    ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
+    ...runs.map((each) => [
+      each.migration_id === null ? '-' : String(each.migration_id),
+      each.state,
+      ago(each.created_at),
+      each.has_archive ? 'yes' : '-',
+      each.reason?.split('\n')[0] ?? '-',
+    ]),
+  ]
 }

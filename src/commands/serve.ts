@@ -21,16 +21,16 @@ export function serveCommand(program: Command, about: string): void {
     const service = await start(config, logging)
     print(`Godwit is listening at ${service.address}`)
     if (service.notice) print(service.notice)
-    // What bin/godwit has kept would else be written at its end, which may be a kill, and the next start takes twice as long.
+    // Without this, bin/godwit's compile cache is written only at exit, and a killed service would start half as fast next time.
     flushCompileCache()
-    const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
-    if (!unseen) await stopped
+    const outputError = await Promise.race([outputFailure(), stopped.then(() => undefined)])
+    if (!outputError) await stopped
     await service.stop()
     await logging.close()
   })
 }
 
-/** Loaded only when needed: no other command waits for the web framework. */
+/** Imports the service here, so that the help does not load the web framework. */
 async function start(config: Config, logging: Log): Promise<Service> {
   if (config.repositories !== undefined || config.databaseUrl !== undefined) {
     return (await import('../service/service.ts')).startService(config, logging)

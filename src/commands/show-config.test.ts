@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { clientSaid } from '../settings/client-config.ts'
+import { clientOrigins } from '../settings/client-config.ts'
 import { readConfig } from '../settings/config.ts'
 import { findConfigFile } from '../settings/config-file.ts'
 import { describeConfig, shownSettings } from './show-config.ts'
@@ -14,12 +14,12 @@ function fileOf(t: TestContext, text: string) {
   return findConfigFile({ flag, variable: undefined })!
 }
 
-test('the description tells where each value came from and hides the password', () => {
+test('each value is shown with its origin, without the password', () => {
   const config = readConfig(
     { databaseUrl: 'postgres://godwit:s3cret@db.example.com/godwit?password=s3cret' },
     { GODWIT_SYNC_INTERVAL: '1h' },
   )
-  const text = describeConfig(config, clientSaid({}, {}, undefined))
+  const text = describeConfig(config, clientOrigins({}, {}, undefined))
   assert.match(
     text,
     /^--database-url +postgres:\/\/godwit:\*\*\*@db.example.com\/godwit \(flag\)$/m,
@@ -30,10 +30,10 @@ test('the description tells where each value came from and hides the password', 
   assert.ok(!text.includes('s3cret'))
 })
 
-test('and names the line of the file that says so', (t) => {
+test('a value from the file is shown with its line', (t) => {
   const file = fileOf(t, 'vendor = file\npreview = optional\ntime-zone = Europe/Berlin\n')
   const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, file)
-  const text = describeConfig(config, clientSaid({}, {}, file))
+  const text = describeConfig(config, clientOrigins({}, {}, file))
   assert.match(text, new RegExp(`^--config +${file.path} \\(flag\\)$`, 'm'))
   assert.match(text, /^--vendor +flag \(flag\)$/m)
   assert.match(text, /^--preview +required \(environment\)$/m)
@@ -41,11 +41,11 @@ test('and names the line of the file that says so', (t) => {
   assert.match(text, /^--link-ttl +5m \(default\)$/m)
 })
 
-test('secrets of the service and of the client are not shown, to people or to programs', (t) => {
+test('secrets are not shown, as text or as JSON', (t) => {
   const secret = 'database-url = postgres://godwit:s3cret@db/godwit'
   const file = fileOf(t, `${secret}\nurl = http://127.0.0.1:3000\ntoken = t0ken\n`)
   const config = readConfig({}, {}, file)
-  const client = clientSaid({}, {}, file)
+  const client = clientOrigins({}, {}, file)
   const shown = `${describeConfig(config, client)}${JSON.stringify(shownSettings(config, client))}`
   assert.ok(shown.includes('postgres://godwit:***@db/godwit'))
   assert.ok(!shown.includes('s3cret') && !shown.includes('t0ken'), shown)

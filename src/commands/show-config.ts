@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
-import { type ClientSaid, clientSaid } from '../settings/client-config.ts'
+import { type ClientOrigins, clientOrigins } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { withoutPassword } from '../settings/config-values.ts'
+import type { SettingOrigin } from '../settings/setting-names.ts'
 import {
   allNames,
   anyOptionOf,
@@ -12,7 +13,6 @@ import {
   type OptionName,
   variableOf,
 } from '../settings/setting-names.ts'
-import type { Said } from '../settings/setting-origin.ts'
 import { addCommand, configFileOf, print, settingsOf, withExamples } from './command-line.ts'
 
 export function configCommand(program: Command, about: string): void {
@@ -27,7 +27,7 @@ export function configCommand(program: Command, about: string): void {
     .option('--json', 'print the settings as JSON')
     .action(({ json }: { json?: boolean }, command: Command) => {
       const config = settingsOf(command)
-      const client = clientSaid({}, process.env, configFileOf(command))
+      const client = clientOrigins({}, process.env, configFileOf(command))
       if (json)
         print(
           escapeJsonForTerminal({
@@ -39,36 +39,36 @@ export function configCommand(program: Command, about: string): void {
     })
 }
 
-/** One setting as it is now, for people and for programs. */
 interface ShownSetting {
   name: string
   flag: string
   variable: string
-  /** Null where it is not set. */
+  /** Null if it is not set. */
   value: string | null
-  from: Said['from'] | null
-  /** `FILE:LINE`, of what a file says. */
+  from: SettingOrigin['from'] | null
+  /** `FILE:LINE`, if it comes from a file. */
   at: string | null
 }
 
-/** Every setting there is, and who said so; no secrets. */
-export function shownSettings(config: Config, client: ClientSaid): ShownSetting[] {
+/** Lists all settings with their values and origins, without secrets. */
+export function shownSettings(config: Config, client: ClientOrigins): ShownSetting[] {
   return allNames.map((name) => {
-    const said = name in client ? client[name as keyof ClientSaid] : config.said[name as OptionName]
-    const { text = null, from = null, at = null } = said ?? derived(config, name as OptionName)
-    const value = text !== null && anyOptionOf(name).secret ? hidden(name, text) : text
+    const origin =
+      name in client ? client[name as keyof ClientOrigins] : config.said[name as OptionName]
+    const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
+    const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
     const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
     return { ...names, value, from, at }
   })
 }
 
-/** What follows from other settings. */
-function derived(config: Config, name: OptionName): Partial<Said> {
+/** Returns a value that is derived from other settings. */
+function derived(config: Config, name: OptionName): Partial<SettingOrigin> {
   const value = config[name]
   return value === undefined ? {} : { text: String(value), from: 'default' }
 }
 
-const hidden = (name: string, text: string): string =>
+const maskSecret = (name: string, text: string): string =>
   name === 'databaseUrl' ? withoutPassword(text) : '***'
 
 interface ShownFile {
@@ -89,8 +89,8 @@ const STATES: Record<ShownFile['state'], string> = {
   absent: ', does not exist',
 }
 
-/** One line a setting: what it is, and who said so. */
-export function describeConfig(config: Config, client: ClientSaid): string {
+/** Formats one line per setting: its value and where it comes from. */
+export function describeConfig(config: Config, client: ClientOrigins): string {
   const { path, from, state } = shownFile(config)
   const rows: [flag: string, value: string][] = [['--config', `${path} (${from}${STATES[state]})`]]
   for (const { flag, value, from, at } of shownSettings(config, client))

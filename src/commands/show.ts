@@ -5,7 +5,7 @@ import { inUnits } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
-import { untilStopped } from './stop-signal.ts'
+import { runUntilStopped } from './stop-signal.ts'
 
 export function showCommand(program: Command, about: string): void {
   const command = addCommand(program, 'show <archive>', about).usage(
@@ -18,14 +18,16 @@ export function showCommand(program: Command, about: string): void {
     'godwit show migration.tar.gz --people > people.csv',
   )
   command
-    .addOption(new Option('--json', 'print it as JSON').conflicts('people'))
+    .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for restore --people')
     .action((file: string, { json = false, people }: { json?: boolean; people?: boolean }) =>
-      untilStopped((signal) => (people ? showPeople(file, signal) : runShow(file, json, signal))),
+      runUntilStopped((signal) =>
+        people ? showPeople(file, signal) : runShow(file, json, signal),
+      ),
     )
 }
 
-/** The column of new logins is for people to fill in. */
+/** Prints the CSV with an empty column of new logins, for the user to fill in. */
 async function showPeople(file: string, signal: AbortSignal): Promise<void> {
   const open = await archiveAt(file)
   const { titles, people, warnings } = await listPeople(open(), signal)

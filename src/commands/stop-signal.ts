@@ -1,20 +1,20 @@
 import { constants } from 'node:os'
 import { UserError } from '../lib/user-error.ts'
 
-const LONGEST_STOP_MS = 10_000
+const STOP_TIMEOUT_MS = 10_000
 
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 
-/** As shells report it. */
+/** The exit code that shells report for a signal. */
 export const exitCodeOf = (signal: StopSignal): number => 128 + constants.signals[signal]
 
-/** Resolves at the first SIGTERM or SIGINT. From then on there are ten seconds; a second signal ends it at once. */
+/** Resolves at the first SIGTERM or SIGINT. The process is ended 10 seconds later, or at a second signal. */
 export function untilStopSignal(): Promise<StopSignal> {
   return new Promise((resolve) => {
     const onSignal = (signal: StopSignal) => {
       const end = () => process.exit(exitCodeOf(signal))
       process.once('SIGTERM', end).once('SIGINT', end)
-      setTimeout(end, LONGEST_STOP_MS).unref()
+      setTimeout(end, STOP_TIMEOUT_MS).unref()
       resolve(signal)
     }
     process.once('SIGTERM', () => onSignal('SIGTERM')).once('SIGINT', () => onSignal('SIGINT'))
@@ -24,29 +24,29 @@ export function untilStopSignal(): Promise<StopSignal> {
 class Stopped extends UserError {
   override readonly exitCode: number
 
-  constructor(by: StopSignal, message: string, cause: unknown) {
+  constructor(signal: StopSignal, message: string, cause: unknown) {
     super(message, { cause })
-    this.exitCode = exitCodeOf(by)
+    this.exitCode = exitCodeOf(signal)
   }
 }
 
-/** Runs to the end or the first signal, and cleans up either way. What a stop means can change on the way. */
-export async function untilStopped(
-  act: (signal: AbortSignal, ifStoppedNow: (words: string) => void) => Promise<void>,
-  ifStopped = 'stopped; no unfinished files are left',
+/** Runs `act`, and aborts it at the first stop signal. `setStopMessage` changes the message for a user who stops it. */
+export async function runUntilStopped(
+  act: (signal: AbortSignal, setStopMessage: (message: string) => void) => Promise<void>,
+  stopMessage = 'stopped; no unfinished files are left',
 ): Promise<void> {
-  let words = ifStopped
+  let message = stopMessage
   const stopping = new AbortController()
-  let by: StopSignal | undefined
+  let stoppedBy: StopSignal | undefined
   void untilStopSignal().then((signal) => {
-    by = signal
+    stoppedBy = signal
     stopping.abort()
   })
   try {
-    await act(stopping.signal, (now) => {
-      words = now
+    await act(stopping.signal, (newMessage) => {
+      message = newMessage
     })
   } catch (error) {
-    throw by ? new Stopped(by, words, error) : error
+    throw stoppedBy ? new Stopped(stoppedBy, message, error) : error
   }
 }

@@ -15,22 +15,22 @@ export function syncCommand(program: Command, about: string): void {
   withExamples(command, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
     const config = dataConfigOf(command)
-    const places = dataPathsOf(config, requireRepositories(config))
-    await requireGit(config, createGit(places.git))
+    const paths = dataPathsOf(config, requireRepositories(config))
+    await requireGit(config, createGit(paths.git))
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const now = Date.now
       const log = {
-        warn: (_: object, words: string) => note(`warning: ${escapeForTerminal(words)}`),
+        warn: (_: object, text: string) => note(`warning: ${escapeForTerminal(text)}`),
       }
       const forge = await openForge(config, { db, now, log })
-      const source = withForge(openSource(places), forge, { db, now, log })
+      const source = withForge(openSource(paths), forge, { db, now, log })
       const parts = { db, source, now }
       const report = await syncCatalogue(parts)
       print(describe(report))
       const { length } = report.refused
       if (length > 0)
         note(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
-      // A repository that has come back may bring a lock with it that was let go of meanwhile.
+      // A restored repository may still contain a lock that was released in the meantime.
       await settleReleasedLocks(parts)
     }
     await withDatabase(config, act, { create: true })

@@ -38,7 +38,7 @@ export function tokenCommands(program: Command, about: string): void {
       lifetime,
       0,
     )
-    .action(makeToken)
+    .action(createToken)
 
   const list = addCommand(token, 'list', 'list all tokens, without the secrets')
   withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
@@ -51,8 +51,9 @@ export function tokenCommands(program: Command, about: string): void {
     ])
   })
 
-  const ending = 'replace the key of temp_clone_token: all that were issued end within 10 seconds'
-  const replace = addCommand(token, 'replace-clone-key', ending)
+  const aboutReplace =
+    'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds'
+  const replace = addCommand(token, 'replace-clone-key', aboutReplace)
   withExamples(replace, 'godwit token replace-clone-key').action(
     async (_options, command: Command) =>
       withDatabase(dataConfigOf(command), ({ db }) => replaceKey(db, 'clone-key')),
@@ -85,23 +86,24 @@ interface AddOptions {
   expires: number
 }
 
-async function makeToken(login: string, options: AddOptions, command: Command): Promise<void> {
+async function createToken(login: string, options: AddOptions, command: Command): Promise<void> {
   const now = Date.now()
   await withDatabase(dataConfigOf(command), async ({ db }) => {
     const account = await findAccount(db, login)
     if (!account) throw new UserError(unknownAccount(login))
-    if (account.type !== 'User') throw new UserError(`${account.login} is an organization: ${ASK}`)
+    if (account.type !== 'User') throw new UserError(notAUser(account.login))
     const expiresAt = options.expires === 0 ? null : now + options.expires
-    const made = await addToken(db, account, { name: options.name, expiresAt, now })
-    // One that nobody has seen is of no use to anybody, and must not stay.
-    await printAndFlush(made).catch(async (error: unknown) => {
-      await removeToken(db, made)
+    const token = await addToken(db, account, { name: options.name, expiresAt, now })
+    // A token that could not be printed is useless, so it is removed.
+    await printAndFlush(token).catch(async (error: unknown) => {
+      await removeToken(db, token)
       throw error
     })
   })
 }
 
-const ASK = 'create a token for a user who administers its repositories'
+const notAUser = (login: string) =>
+  `${login} is an organization: create a token for a user who administers its repositories`
 const unknownAccount = (login: string) =>
   `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login} --create\``
 

@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
-import { verifyArchive } from '../importer/verify-archive.ts'
+import { type Finding, verifyArchive } from '../importer/verify-archive.ts'
 import { writingTo } from '../lib/disk-errors.ts'
+import { counted } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
-import { untilStopped } from './stop-signal.ts'
+import { runUntilStopped } from './stop-signal.ts'
 
 export function verifyCommand(program: Command, about: string): void {
   const command = addCommand(program, 'verify <archive>', about).usage(
@@ -18,7 +19,7 @@ export function verifyCommand(program: Command, about: string): void {
   )
   withExamples(command, 'godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz')
   command.action((file: string, _options, command: Command) =>
-    untilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
+    runUntilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
   )
 }
 
@@ -26,13 +27,13 @@ export async function verifyFile(
   { git: program, searchPath }: Pick<Config, 'git' | 'searchPath'>,
   file: string,
   signal: AbortSignal,
-  say: (text: string) => void,
+  printLine: (text: string) => void,
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-verify-'))
   try {
     const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
     const open = await archiveAt(file)
-    const count = { faults: 0, warnings: 0, notes: 0, whole: 0 }
+    const counts = { error: 0, warning: 0, note: 0, verified: 0 }
     let compared = false
     const parts = { git, directory, file: file === '-' ? undefined : file }
     await writingTo(directory, async () => {
@@ -41,32 +42,33 @@ export async function verifyFile(
           compared = finding.compared
           continue
         }
-        const { count: stands = 1, ...told } = { count: 1, ...finding }
-        const [[kind, text]] = Object.entries(told) as [[keyof typeof WORDS, string]]
-        count[WORDS[kind]] += stands
-        say(escapeForTerminal(`${LABELS[kind]}: ${text}`))
+        const [label, text] = labelFinding(finding)
+        counts[label] += ('count' in finding && finding.count) || 1
+        printLine(escapeForTerminal(`${label}: ${text}`))
       }
     })
-    if (count.faults > 0)
-      throw new UserError(
-        `${file} has ${count.faults === 1 ? '1 error' : `${count.faults} errors`}`,
-      )
-    say(verdict(file, count, compared))
+    if (counts.error > 0) throw new UserError(`${file} has ${counted(counts.error, 'error')}`)
+    printLine(describeResult(file, counts, compared))
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
 }
 
-const WORDS = { fault: 'faults', warning: 'warnings', note: 'notes', whole: 'whole' } as const
-const LABELS = { fault: 'error', warning: 'warning', note: 'note', whole: 'verified' } as const
+function labelFinding(
+  finding: Exclude<Finding, { compared: boolean }>,
+): [label: 'error' | 'warning' | 'note' | 'verified', text: string] {
+  if ('fault' in finding) return ['error', finding.fault]
+  if ('warning' in finding) return ['warning', finding.warning]
+  return 'note' in finding ? ['note', finding.note] : ['verified', finding.whole]
+}
 
-function verdict(
+function describeResult(
   file: string,
-  { warnings, whole }: { warnings: number; whole: number },
+  { warning, verified }: { warning: number; verified: number },
   compared: boolean,
 ): string {
-  const repositories = `${whole} ${whole === 1 ? 'repository' : 'repositories'}`
-  const besides = warnings > 0 ? `; ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` : ''
+  const repositories = counted(verified, 'repository', 'repositories')
+  const besides = warning > 0 ? `; ${counted(warning, 'warning')}` : ''
   return compared
     ? `${file} is intact: ${repositories} verified${besides}`
     : `${file}: ${repositories} verified; no manifest, so the bytes were not compared${besides}`

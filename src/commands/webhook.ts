@@ -1,20 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { UsageError } from '../lib/user-error.ts'
+import type {
+  DeliveryResponse,
+  FullDeliveryResponse,
+  WebhookResponse,
+} from '../client/responses.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import type { WebhookChange } from '../wire/types.ts'
-import { addClientCommand, tell, withClient } from './client-command.ts'
-import { idArgument, idOf, withExamples } from './command-line.ts'
-import {
-  deliveryRows,
-  describeDelivery,
-  describeWebhook,
-  webhookRows,
-} from './webhook/format-webhook.ts'
-import { secretOfNew, webhookSecret } from './webhook/secret.ts'
+import { addClientCommand, printResult, withClient } from './client-command.ts'
+import { ago, idArgument, idOf, withExamples } from './command-line.ts'
 
 const ID = idArgument('webhook')
 const DELIVERY = ['<delivery>', 'ID of the delivery', idOf('delivery')] as const
 
-/** Addresses that are told when migrations end. */
+/** Adds the commands that manage webhooks: URLs that events are sent to when migrations end. */
 export function webhookCommands(program: Command, about: string): void {
   const webhook = program.command('webhook').description(about)
   withExamples(
@@ -36,9 +36,9 @@ export function webhookCommands(program: Command, about: string): void {
 function listCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'list', 'list webhooks')
   withExamples(command, 'godwit webhook list', 'godwit webhook list --org octo --json').action(
-    withClient(async (talk) => {
-      const all = await talk.api.webhooks.list()
-      tell(talk, all, webhookRows(all))
+    withClient(async (client) => {
+      const all = await client.api.webhooks.list()
+      printResult(client, all, webhookRows(all))
     }),
   )
 }
@@ -48,6 +48,7 @@ interface ChangeFlags {
   events?: string[]
   contentType?: 'json' | 'form'
   secretFile?: string
+  /** True to read it from the environment, false to remove it. */
   secret?: boolean
   active?: boolean
   inactive?: boolean
@@ -77,12 +78,13 @@ function addWebhookCommand(webhook: Command): void {
     'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
   )
   command.action(
-    withClient(async (talk, flags: ChangeFlags, address: string) => {
-      const secret = secretOfNew(flags, process.env)
+    withClient(async (client, flags: ChangeFlags, address: string) => {
+      const useVariable = flags.secretFile === undefined && Boolean(process.env[SECRET_VARIABLE])
+      const secret = useVariable ? { secret: true } : {}
       const change = changeFrom({ contentType: 'json', ...flags, ...secret })
       const config = { ...change.config, url: address }
-      const added = await talk.api.webhooks.add({ ...change, config })
-      tell(talk, added, describeWebhook(added))
+      const added = await client.api.webhooks.add({ ...change, config })
+      printResult(client, added, describeWebhook(added))
     }),
   )
 }
@@ -91,9 +93,9 @@ function showCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'show', 'show one webhook')
   withExamples(command, 'godwit webhook show 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      const found = await talk.api.webhooks.show(id)
-      tell(talk, found, describeWebhook(found))
+    withClient(async (client, _options, id: number) => {
+      const found = await client.api.webhooks.show(id)
+      printResult(client, found, describeWebhook(found))
     }),
   )
 }
@@ -115,23 +117,23 @@ function editCommand(webhook: Command): void {
     'godwit webhook edit 3 --active',
   )
   command.action(
-    withClient(async (talk, flags: ChangeFlags, id: number) => {
+    withClient(async (client, flags: ChangeFlags, id: number) => {
       const change = changeFrom(flags)
       if (Object.keys(change).length === 0)
         throw new UsageError(
           'nothing to change: give --to, --events, --content-type or another option',
         )
-      const changed = await talk.api.webhooks.edit(id, change)
-      tell(talk, changed, describeWebhook(changed))
+      const changed = await client.api.webhooks.edit(id, change)
+      printResult(client, changed, describeWebhook(changed))
     }),
   )
 }
 
-/** What is not said is not sent. */
+/** Only the given options are sent: the others stay as they are. */
 function changeFrom(flags: ChangeFlags): WebhookChange {
   const { to, events, contentType, active, inactive } = flags
   if (active && inactive) throw new UsageError('--active and --inactive exclude each other')
-  const secret = webhookSecret(flags, process.env)
+  const secret = webhookSecret(flags)
   const config = {
     ...(to !== undefined && { url: to }),
     ...(contentType !== undefined && { content_type: contentType }),
@@ -148,9 +150,9 @@ function removeCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'remove', 'remove a webhook and its deliveries')
   withExamples(command, 'godwit webhook remove 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      await talk.api.webhooks.remove(id)
-      tell(talk, { id, removed: true }, `webhook ${id} is removed`)
+    withClient(async (client, _options, id: number) => {
+      await client.api.webhooks.remove(id)
+      printResult(client, { id, removed: true }, `webhook ${id} is removed`)
     }),
   )
 }
@@ -159,9 +161,9 @@ function pingCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'ping', 'send a ping to a webhook, to test it')
   withExamples(command, 'godwit webhook ping 3 && godwit webhook deliveries 3')
   command.argument(...ID).action(
-    withClient(async (talk, _options, id: number) => {
-      await talk.api.webhooks.ping(id)
-      tell(talk, { id, ping: true }, `a ping will be sent to webhook ${id}`)
+    withClient(async (client, _options, id: number) => {
+      await client.api.webhooks.ping(id)
+      printResult(client, { id, ping: true }, `a ping will be sent to webhook ${id}`)
     }),
   )
 }
@@ -175,14 +177,14 @@ function deliveriesCommand(webhook: Command): void {
     .argument(...ID)
     .argument('[delivery]', `${aboutDelivery}, to show it whole`, read)
     .action(
-      withClient(async (talk, _options, id: number, delivery?: number) => {
-        const { webhooks } = talk.api
+      withClient(async (client, _options, id: number, delivery?: number) => {
+        const { webhooks } = client.api
         if (delivery === undefined) {
           const all = await webhooks.deliveries(id)
-          return tell(talk, all, deliveryRows(all))
+          return printResult(client, all, deliveryRows(all))
         }
         const found = await webhooks.delivery(id, delivery)
-        tell(talk, found, describeDelivery(found))
+        printResult(client, found, describeDelivery(found))
       }),
     )
 }
@@ -195,10 +197,117 @@ function redeliverCommand(webhook: Command): void {
     .argument(...ID)
     .argument(...DELIVERY)
     .action(
-      withClient(async (talk, _options, id: number, delivery: number) => {
-        await talk.api.webhooks.redeliver(id, delivery)
-        const words = `delivery ${delivery} will be sent to webhook ${id} again`
-        tell(talk, { id, delivery, redelivery: true }, words)
+      withClient(async (client, _options, id: number, delivery: number) => {
+        await client.api.webhooks.redeliver(id, delivery)
+        const message = `delivery ${delivery} will be sent to webhook ${id} again`
+        printResult(client, { id, delivery, redelivery: true }, message)
       }),
     )
 }
+
+const STDIN = 0
+const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
+
+/**
+ * Reads the secret from a file, from standard input (`-`) or from the environment, never from an argument: every user of the
+ * machine can see those. Returns undefined if no option is about the secret, and '' to remove it.
+ */
+function webhookSecret({ secretFile, secret }: ChangeFlags): string | undefined {
+  if (secret !== undefined && secretFile !== undefined)
+    throw new UsageError(`--${secret ? '' : 'no-'}secret and --secret-file exclude each other`)
+  if (secret === false) return ''
+  const value = secret ? process.env[SECRET_VARIABLE] : secretFile && readSecret(secretFile)
+  if (value === undefined && !secret) return undefined
+  if (value) return value
+  throw new UserError(
+    secret ? `--secret: ${SECRET_VARIABLE} is not set` : `${secretFile} contains no secret`,
+  )
+}
+
+function readSecret(file: string): string {
+  try {
+    return readFileSync(file === '-' ? STDIN : file, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+type Row = readonly string[]
+
+function webhookRows(webhooks: readonly WebhookResponse[]): Row[] {
+  return [
+    ['ID', 'STATE', 'EVENTS', 'ADDRESS', 'LAST DELIVERY'],
+    ...webhooks.map((each) => [
+      String(each.id),
+      stateOf(each),
+      each.events.join(','),
+      each.config.url,
+      each.last_response?.message ?? '-',
+    ]),
+  ]
+}
+
+const stateOf = ({ active }: WebhookResponse): string => (active ? 'active' : 'inactive')
+
+function describeWebhook(webhook: WebhookResponse): string {
+  const { id, events, config, last_response, disabled_reason } = webhook
+  const lines = [
+    `webhook ${id} is ${stateOf(webhook)}${disabled_reason ? `: ${disabled_reason}` : ''}`,
+    `address        ${config.url}`,
+    `events         ${events.join(', ')}`,
+    `content type   ${config.content_type}`,
+    `secret         ${config.secret === undefined ? 'none: deliveries are not signed' : 'set'}`,
+    `last delivery  ${last_response?.message ?? 'none yet'}`,
+  ]
+  return lines.map(escapeForTerminal).join('\n')
+}
+
+function deliveryRows(deliveries: readonly DeliveryResponse[]): Row[] {
+  return [
+    ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
+    ...deliveries.map((each, index) => [
+      String(each.id),
+      eventOf(each) + (each.redelivery ? ' (again)' : ''),
+      ago(each.delivered_at),
+      each.status,
+      isLatest(deliveries, index) ? nextOf(each) : '-',
+    ]),
+  ]
+}
+
+const eventOf = ({ event, action }: DeliveryResponse): string =>
+  action === null ? event : `${event}.${action}`
+
+/** Whether this is the latest delivery of its event: the list is sorted newest first. */
+const isLatest = (deliveries: readonly DeliveryResponse[], index: number): boolean =>
+  deliveries.findIndex(({ guid }) => guid === deliveries[index]!.guid) === index
+
+function nextOf({ state, next_attempt_at }: DeliveryResponse): string {
+  if (state === 'given_up') return 'given up'
+  return ago(next_attempt_at ?? null)
+}
+
+function describeDelivery(delivery: FullDeliveryResponse): string {
+  const { request, response } = delivery
+  const lines = [
+    `${eventOf(delivery)}: ${delivery.status}`,
+    `delivery  ${delivery.guid}`,
+    `duration  ${delivery.duration} s`,
+    '',
+    'Request:',
+    ...headerLines(request.headers),
+    '',
+    ...indented(JSON.stringify(request.payload, null, 2)),
+    ...(response.headers === null ? [] : ['', 'Response:', ...headerLines(response.headers)]),
+    ...(response.payload ? ['', ...indented(response.payload)] : []),
+  ]
+  return lines.map(escapeForTerminal).join('\n')
+}
+
+const headerLines = (headers: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)
+
+/** Sets text of the receiver apart from ours. */
+const indented = (text: string): string[] => text.split('\n').map((line) => `  ${line}`)

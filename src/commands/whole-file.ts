@@ -9,23 +9,24 @@ import { hasCode } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
 
 export interface WholeFileOptions {
-  /** Whether a file that is there may be replaced. */
+  /** Whether an existing file is replaced. */
   force: boolean
   signal: AbortSignal
-  /** How many bytes there are, where that is known: said where the disk is full. */
+  /** The size, if known, for the message of a full disk. */
   length?: number
 }
 
-/** Said before the work rather than after it. */
+/** Throws if the file exists (without `force`) or its directory does not. Call it before the work. */
 export async function refuseExistingFile(file: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(file)).catch(() => undefined)
   if (!folder?.isDirectory()) throw new UserError(`directory ${dirname(file)} does not exist`)
-  const there = await lstat(file).catch(() => undefined)
-  if (there && !there.isFile()) throw new UserError(`${file} exists and is not a regular file`)
-  if (there && !force) throw new UserError(`${file} exists already; use --force to replace it`)
+  const existing = await lstat(file).catch(() => undefined)
+  if (existing && !existing.isFile())
+    throw new UserError(`${file} exists and is not a regular file`)
+  if (existing && !force) throw new UserError(`${file} exists already; use --force to replace it`)
 }
 
-/** The file appears whole and durable, or not at all. */
+/** Writes a file atomically and durably. */
 export async function writeWholeFile(
   file: string,
   bytes: Bytes,
@@ -34,7 +35,7 @@ export async function writeWholeFile(
   const folder = dirname(file)
   const unfinished = join(folder, `.${basename(file)}.${randomUUID()}`)
   try {
-    // An archive may hold what others on this machine must not read.
+    // Other users of this machine must not read an archive.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
     await writingTo(file, () => pipeline(bytes, written, { signal }), length)
     await moveIntoPlace(unfinished, file, force)
@@ -43,7 +44,7 @@ export async function writeWholeFile(
   }
 }
 
-/** Gives a finished file its name, for good. */
+/** Renames a finished file and flushes the directory. */
 export async function moveIntoPlace(from: string, to: string, force: boolean): Promise<void> {
   await refuseExistingFile(to, force)
   await (force ? rename(from, to) : linkOrMove(from, to))
@@ -52,7 +53,7 @@ export async function moveIntoPlace(from: string, to: string, force: boolean): P
   await folder.sync()
 }
 
-/** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */
+/** Unlike a rename, a link never replaces a file that was created in the meantime. Some file systems have no links. */
 async function linkOrMove(from: string, to: string): Promise<void> {
   await link(from, to).catch(async (error: unknown) => {
     if (hasCode(error, 'EEXIST')) throw new UserError(`${to} exists already`)

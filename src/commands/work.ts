@@ -22,8 +22,8 @@ export function workCommand(program: Command, about: string): void {
     const { startWorker } = await import('../service/start-worker.ts')
     await using worker = await startWorker(config, logging)
     print('Godwit is running as a worker')
-    const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
-    if (!unseen) await stopped
+    const outputError = await Promise.race([outputFailure(), stopped.then(() => undefined)])
+    if (!outputError) await stopped
     await worker.disposeAsync()
     await logging.close()
   })

@@ -7,7 +7,7 @@ import { readClientConfig } from './client-config.ts'
 
 const url = 'http://127.0.0.1:3000'
 
-test('a token by argument wins over a file, a file over the environment', (t) => {
+test('--token overrides the token file, and the file overrides the environment', (t) => {
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, ' from-the-file\n')
   const env = { GODWIT_URL: `${url}/`, GODWIT_TOKEN_FILE: file, GODWIT_TOKEN: 'from-env' }
@@ -25,7 +25,7 @@ test("GitHub's own variable is for GitHub alone", () => {
     assert.throws(() => readClientConfig({ url: address }, env), /no access token/)
 })
 
-test('what would show or lose the token is told first', () => {
+test('the user is warned of a token in the arguments or without encryption', () => {
   const warnings = (flags: object, env: object) =>
     readClientConfig(flags, { GODWIT_TOKEN: 't', ...env }).warnings
   assert.deepEqual(warnings({ url }, {}), [])
@@ -37,8 +37,8 @@ test('what would show or lose the token is told first', () => {
   assert.deepEqual(warnings({ url: 'https://git.example.com' }, {}), [])
 })
 
-test('a token that cannot be sent is refused without being shown', () => {
-  const told = (token: string) => {
+test('an invalid token is rejected without showing it', () => {
+  const messageFor = (token: string) => {
     try {
       readClientConfig({ url }, { GODWIT_TOKEN: token })
       return ''
@@ -47,8 +47,8 @@ test('a token that cannot be sent is refused without being shown', () => {
     }
   }
   for (const token of ['two words', 'line\nbreak', 'größe']) {
-    assert.match(told(token), /the token contains spaces/)
-    assert.ok(!told(token).includes(token))
+    assert.match(messageFor(token), /the token contains spaces/)
+    assert.ok(!messageFor(token).includes(token))
   }
   assert.throws(() => readClientConfig({}, { GODWIT_TOKEN: 't' }), /no server: give --url/)
   assert.throws(() => readClientConfig({ url }, { GODWIT_TOKN: 't' }), /GODWIT_TOKN: unknown/)

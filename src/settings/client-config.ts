@@ -3,15 +3,21 @@ import { isName } from '../lib/names.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { type Config, readConfig } from './config.ts'
 import type { ConfigFile } from './config-file.ts'
-import { type ClientOptionName, clientOptionNames } from './setting-names.ts'
-import { type Environment, type Said, saidOf, spellingOf } from './setting-origin.ts'
+import {
+  type ClientOptionName,
+  clientOptionNames,
+  type Environment,
+  labelOf,
+  originOf,
+  type SettingOrigin,
+} from './setting-names.ts'
 import { clientOptions } from './settings.ts'
 
-/** What a client of a server is told on its command line. */
+/** The options of a client command. */
 export interface ClientFlags {
   url?: string
   tokenFile?: string
-  /** Seen by everybody on the machine; taken all the same. */
+  /** Every user of the machine can see it, so the user is warned. */
   token?: string
   vendor?: string
   git?: string
@@ -21,41 +27,40 @@ export interface ClientFlags {
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
   url: string
   token: string
-  /** The organization whose migrations it is about; undefined for the caller's own. */
+  /** The organization whose migrations are requested; undefined for the caller's own. */
   org: string | undefined
-  /** What the person should know before anything is sent. */
+  /** Warnings to print before the first request. */
   warnings: string[]
 }
 
-export type ClientSaid = Readonly<Record<ClientOptionName, Said | undefined>>
+export type ClientOrigins = Readonly<Record<ClientOptionName, SettingOrigin | undefined>>
 
-/** What was said of the server, and by whom. */
-export function clientSaid(
+export function clientOrigins(
   flags: Partial<Record<ClientOptionName, string>>,
   env: Environment,
   file: ConfigFile | undefined,
-): ClientSaid {
-  const entries = clientOptionNames.map((name) => [name, saidOf(name, flags[name], env, file)])
+): ClientOrigins {
+  const entries = clientOptionNames.map((name) => [name, originOf(name, flags[name], env, file)])
   return Object.fromEntries(entries)
 }
 
-/** `--token`, a file, then the environment; GitHub's own variable counts for GitHub alone, nobody else is to see it. */
+/** Reads the server and the token. GITHUB_TOKEN is used for GitHub only, so that no other server gets it. */
 export function readClientConfig(
   flags: ClientFlags,
   env: Environment,
   file?: ConfigFile,
 ): ClientConfig {
   const { git, vendor } = flags
-  const { url: named } = clientSaid(flags, env, file)
-  const url = named && read('url', named)
+  const { url: urlOrigin } = clientOrigins(flags, env, file)
+  const url = urlOrigin && read('url', urlOrigin)
   if (url === undefined) throw new ConfigError([NO_SERVER])
-  // What a file says of one server is not for another, its token least of all.
-  const ofServer = isServerOf(file, url) ? file : undefined
-  const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, ofServer)
-  const told = clientSaid(flags, env, ofServer)
-  const token = tokenFor(told, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
+  // The settings of a file, above all its token, are for the server of that file only.
+  const serverFile = isServerOf(file, url) ? file : undefined
+  const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
+  const origins = clientOrigins(flags, env, serverFile)
+  const token = tokenFor(origins, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
   if (!token) throw new ConfigError([NO_TOKEN])
-  // Anything else cannot be sent, and the message that says so would show it.
+  // fetch would reject other characters with a message that shows the token.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigError(['the token contains spaces or other invalid characters'])
   const { searchPath } = config
@@ -66,10 +71,10 @@ export function readClientConfig(
   function warnings(): string[] {
     const inArguments = 'every user of this machine can see a token in the arguments'
     const { protocol, hostname } = new URL(url!)
-    const isNear = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
+    const isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
     return [
       ...(flags.token ? [`${inArguments}; use --token-file FILE instead`] : []),
-      ...(protocol === 'http:' && !isNear
+      ...(protocol === 'http:' && !isLocal
         ? [`the token is sent to ${hostname} without encryption`]
         : []),
     ]
@@ -88,20 +93,20 @@ const isGitHub = (url: string): boolean =>
   /(^|\.)(github\.com|ghe\.com)$/.test(new URL(url).hostname)
 
 function isServerOf(file: ConfigFile | undefined, url: string): boolean {
-  const { url: said } = clientSaid({}, {}, file)
-  return said !== undefined && read('url', said) === url
+  const { url: origin } = clientOrigins({}, {}, file)
+  return origin !== undefined && read('url', origin) === url
 }
 
-/** Who is nearer to the keyboard wins; of one speaker, a file wins over the token itself. */
-function tokenFor(told: ClientSaid, env: Environment): string | undefined {
-  if (told.token?.from === 'flag') return told.token.text
-  const { tokenFile } = told
-  if (tokenFile && tokenFile.from !== 'file') return tokenIn(tokenFile)
+/** Flags come before the environment, and that before the file. At each level, a token file comes before the token. */
+function tokenFor(origins: ClientOrigins, env: Environment): string | undefined {
+  if (origins.token?.from === 'flag') return origins.token.text
+  const { tokenFile } = origins
+  if (tokenFile && tokenFile.from !== 'file') return readToken(tokenFile)
   if (env.GODWIT_TOKEN) return env.GODWIT_TOKEN
-  return tokenFile ? tokenIn(tokenFile) : told.token?.text
+  return tokenFile ? readToken(tokenFile) : origins.token?.text
 }
 
-function tokenIn(tokenFile: Said): string {
+function readToken(tokenFile: SettingOrigin): string {
   const file = read('tokenFile', tokenFile)
   try {
     const token = readFileSync(file, 'utf8').trim()
@@ -112,10 +117,10 @@ function tokenIn(tokenFile: Said): string {
   throw new ConfigError([`${file} contains no token`])
 }
 
-function read(name: ClientOptionName, said: Said): string {
+function read(name: ClientOptionName, origin: SettingOrigin): string {
   try {
-    return clientOptions[name].read(said.text)
+    return clientOptions[name].read(origin.text)
   } catch (error) {
-    throw new ConfigError([`${spellingOf(name, said)}: ${(error as Error).message}`])
+    throw new ConfigError([`${labelOf(name, origin)}: ${(error as Error).message}`])
   }
 }

@@ -6,8 +6,7 @@ import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { readClientConfig } from './client-config.ts'
 import { readConfig } from './config.ts'
-import { findConfigFile } from './config-file.ts'
-import { readConfigLines } from './config-lines.ts'
+import { findConfigFile, readConfigLines } from './config-file.ts'
 import { fileNameOf, optionNames } from './setting-names.ts'
 
 function written(t: TestContext, text: string): string {
@@ -31,7 +30,7 @@ function mistakesIn(act: () => unknown): readonly string[] {
   return assert.fail('nothing is wrong')
 }
 
-test('a line is a name and a value, between comments', () => {
+test('a line holds a name and a value, and may have comments', () => {
   const text = `\uFEFF# The service.
 repositories = /srv/git
 
@@ -53,7 +52,7 @@ ssh-url = "a \\"b\\" \\\\ c"
   ])
 })
 
-test('every setting has the name of its flag, and its value', (t) => {
+test('every setting can be set in the file by the name of its flag', (t) => {
   const value = 'value'
   const text = optionNames.map((name) => `${fileNameOf(name)} = ${value}\n`).join('')
   assert.deepEqual(
@@ -64,7 +63,7 @@ test('every setting has the name of its flag, and its value', (t) => {
   assert.deepEqual([listen, vendor], [{ host: '::1', port: 81 }, 'forge'])
 })
 
-test('flags win over the environment, the environment over the file, the file over defaults', (t) => {
+test('flags override the environment, the environment the file, and the file defaults', (t) => {
   const file = fileOf(t, 'vendor = file\npreview = optional\ntime-zone = Europe/Berlin\n')
   const config = readConfig({ vendor: 'flag' }, { GODWIT_PREVIEW: 'required' }, file)
   assert.deepEqual(
@@ -73,7 +72,7 @@ test('flags win over the environment, the environment over the file, the file ov
   )
 })
 
-test('a list may stand on several lines, anything else on one', (t) => {
+test('a list may be on several lines, any other setting only on one', (t) => {
   const file = fileOf(t, 'trusted-proxies = 10.0.0.1, 10.0.0.2\ntrusted-proxies = ::1\n')
   const { trustedProxies } = readConfig({}, {}, file)
   assert.deepEqual(trustedProxies, ['10.0.0.1', '10.0.0.2', '::1'])
@@ -84,7 +83,7 @@ test('a list may stand on several lines, anything else on one', (t) => {
   )
 })
 
-test('every wrong line is named at once, with its file and number', (t) => {
+test('all wrong lines are reported together, with file and line number', (t) => {
   const file = fileOf(
     t,
     `listne = 127.0.0.1:80
@@ -119,14 +118,14 @@ data = ~/godwit
   )
 })
 
-test('a path in a file is one from where the file is', (t) => {
+test('a relative path is relative to the configuration file', (t) => {
   const file = fileOf(t, 'data = var\nrepositories = ../git\n')
   const { data, repositories } = readConfig({}, {}, file)
   assert.equal(data, join(dirname(file.path), 'var'))
   assert.equal(repositories, join(dirname(dirname(file.path)), 'git'))
 })
 
-test('a file that was named must be there; the standard one may be absent or not for this user', (t) => {
+test('a named file must exist; the default file may be missing or unreadable', (t) => {
   const folder = temporaryDirectory(t)
   const gone = join(folder, 'gone')
   for (const [named, spelt] of [
@@ -153,7 +152,7 @@ test('a file that was named must be there; the standard one may be absent or not
   assert.deepEqual([from, settings.size], ['default', 1])
 })
 
-test('the standard file that this user may not read is known as such', {
+test('an unreadable default file is reported as denied', {
   skip: process.getuid?.() === 0 && 'root may read every file',
 }, (t) => {
   const folder = join(temporaryDirectory(t), 'etc')
@@ -171,7 +170,7 @@ test('the standard file that this user may not read is known as such', {
 
 const SECRET = 'postgres://godwit:s3cret@db/godwit'
 
-test('a file that shows secrets to everybody is told of, without them', (t) => {
+test('a world-readable file with secrets gives a warning that does not show them', (t) => {
   const path = written(t, `database-url = ${SECRET}\nurl = http://127.0.0.1:3000\ntoken = t0ken\n`)
   const config = readConfig({}, {}, fileAt(path))
   assert.ok(!JSON.stringify(config.file).includes('s3cret'))
@@ -182,7 +181,7 @@ test('a file that shows secrets to everybody is told of, without them', (t) => {
   assert.deepEqual(readConfig({}, {}, harmless).file?.exposedSecrets, [])
 })
 
-test('a client takes its server and token from the file, and sends that token to no other server', (t) => {
+test('a client uses the token of the file only for the server of the file', (t) => {
   const folder = temporaryDirectory(t)
   const text = 'url = https://migrations.example.com/\ntoken-file = token\nvendor = forge\n'
   writeFileSync(join(folder, 'config'), text)

@@ -3,49 +3,44 @@ import { dirname, resolve } from 'node:path'
 import { didYouMean } from '../lib/closest-name.ts'
 import { hasCode } from '../lib/errno.ts'
 import { ConfigError } from '../lib/user-error.ts'
-import { type ConfigLine, readConfigLines } from './config-lines.ts'
 import { path as pathValue } from './config-values.ts'
-import { allNames, anyOptionOf, fileNameOf } from './setting-names.ts'
+import { allNames, anyOptionOf, type FileSetting, fileNameOf } from './setting-names.ts'
 
-/** Read where no other file is named, if it is there. */
+/** The default configuration file. It need not exist. */
 export const STANDARD_CONFIG_FILE = '/etc/godwit/config'
-
-/** The value of a setting in a file. */
-interface FileSetting {
-  text: string
-  /** `FILE:LINE`, the last where it stands on several. */
-  at: string
-}
 
 export interface ConfigFile {
   path: string
-  /** Who named it. */
+  /** Where its path comes from. */
   from: 'flag' | 'environment' | 'default'
-  /** By the name that the setting has in the code. */
+  /** By the name of the setting in `settings.ts`. */
   settings: ReadonlyMap<string, FileSetting>
-  /** What is wrong with it, each with its line. */
+  /** Errors in the file, each with its line. */
   mistakes: readonly string[]
-  /** It is there, but not for this user. Only the standard file may be so. */
+  /** Whether this user may not read it. Only the default file may be unreadable. */
   isDenied: boolean
-  /** Names of the secrets in it, where every user of this machine can read them. */
+  /** Names of the secrets in it that every user of this machine can read. */
   exposedSecrets: readonly string[]
 }
 
-/** The file that was named, or the standard one where there is one. */
+/** Reads the file of --config or GODWIT_CONFIG, or the default one if it exists. */
 export function findConfigFile(
   { flag, variable }: { flag: string | undefined; variable: string | undefined },
-  standard = STANDARD_CONFIG_FILE,
+  defaultFile = STANDARD_CONFIG_FILE,
 ): ConfigFile | undefined {
   const named = flag ?? (variable || undefined)
-  const path = resolve(named ?? standard)
+  const path = resolve(named ?? defaultFile)
   const from = flag !== undefined ? 'flag' : named === undefined ? 'default' : 'environment'
   try {
-    const { text, isOpenToAll } = readWithMode(path)
-    const { settings, mistakes } = settingsIn(text, path)
-    const exposedSecrets = isOpenToAll ? secretsAmong(settings) : []
+    const { text, isWorldReadable } = readWithMode(path)
+    const { settings, mistakes } = parseSettings(text, path)
+    const exposedSecrets = isWorldReadable ? findSecrets(settings) : []
     return { path, from, settings, mistakes, isDenied: false, exposedSecrets }
   } catch (error) {
-    if (named !== undefined) throw new ConfigError([`${spelt(from)}: ${reasonOf(error, path)}`])
+    if (named !== undefined)
+      throw new ConfigError([
+        `${from === 'flag' ? '--config' : 'GODWIT_CONFIG'}: ${describeReadError(error, path)}`,
+      ])
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     if (hasCode(error, 'EACCES')) {
       const nothing = { settings: new Map(), mistakes: [], exposedSecrets: [] }
@@ -55,20 +50,18 @@ export function findConfigFile(
   }
 }
 
-const spelt = (from: ConfigFile['from']): string => (from === 'flag' ? '--config' : 'GODWIT_CONFIG')
-
-function reasonOf(error: unknown, path: string): string {
+function describeReadError(error: unknown, path: string): string {
   if (hasCode(error, 'ENOENT', 'ENOTDIR')) return `file ${path} does not exist`
   if (hasCode(error, 'EACCES')) return `this user may not read ${path}`
   if (hasCode(error, 'EISDIR')) return `${path} is a directory`
   return (error as Error).message
 }
 
-function readWithMode(path: string): { text: string; isOpenToAll: boolean } {
+function readWithMode(path: string): { text: string; isWorldReadable: boolean } {
   const file = openSync(path, 'r')
   try {
     const { mode } = fstatSync(file)
-    return { text: readFileSync(file, 'utf8'), isOpenToAll: (mode & 0o004) !== 0 }
+    return { text: readFileSync(file, 'utf8'), isWorldReadable: (mode & 0o004) !== 0 }
   } finally {
     closeSync(file)
   }
@@ -76,8 +69,7 @@ function readWithMode(path: string): { text: string; isOpenToAll: boolean } {
 
 const byFileName = new Map(allNames.map((name) => [fileNameOf(name), name]))
 
-/** What of a file is a setting, and what is wrong with the rest of it. */
-function settingsIn(text: string, file: string): Pick<ConfigFile, 'settings' | 'mistakes'> {
+function parseSettings(text: string, file: string): Pick<ConfigFile, 'settings' | 'mistakes'> {
   const settings = new Map<string, FileSetting>()
   const { lines, mistakes } = readConfigLines(text, file)
   const firstLines = new Map<string, number>()
@@ -96,7 +88,7 @@ function settingsIn(text: string, file: string): Pick<ConfigFile, 'settings' | '
     }
     firstLines.set(name, each.line)
     try {
-      const text = read === pathValue ? absolute(each, file) : each.text
+      const text = read === pathValue ? resolvePath(each, file) : each.text
       settings.set(name, { text: before ? `${before.text},${text}` : text, at })
     } catch (error) {
       mistakes.push(`${at}: ${each.name}: ${(error as Error).message}`)
@@ -105,13 +97,13 @@ function settingsIn(text: string, file: string): Pick<ConfigFile, 'settings' | '
   return { settings, mistakes }
 }
 
-/** It must mean the same whatever directory the reader stands in. */
-function absolute({ text }: ConfigLine, file: string): string {
+/** A relative path is relative to the directory of the file. */
+function resolvePath({ text }: ConfigLine, file: string): string {
   if (/^~/.test(text)) throw new Error('~ has no meaning here; write the whole path')
   return resolve(dirname(file), text)
 }
 
-/** The names of the flags; some write them as they are on a command line or in an environment. */
+/** Suggests a name, also for one that is written as a flag or as a variable. */
 function suggestion(written: string): string {
   const plain = written
     .toLowerCase()
@@ -121,16 +113,65 @@ function suggestion(written: string): string {
   return didYouMean(plain, byFileName.keys())
 }
 
-function secretsAmong(settings: ConfigFile['settings']): string[] {
+function findSecrets(settings: ConfigFile['settings']): string[] {
   const address = URL.parse(settings.get('databaseUrl')?.text ?? '')
   const hasPassword = address?.password || address?.searchParams.has('password')
   return [...(hasPassword ? ['database-url'] : []), ...(settings.has('token') ? ['token'] : [])]
 }
 
-/** Said of a file whose secrets every user of this machine can read; undefined of any other. */
+/** Returns a warning if every user of this machine can read secrets in the file. */
 export function exposedFile(
   file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined,
 ): string | undefined {
   if (!file || file.exposedSecrets.length === 0) return undefined
   return `every user of this machine can read ${file.path}, which contains secrets: ${file.exposedSecrets.join(', ')}`
+}
+
+interface ConfigLine {
+  name: string
+  text: string
+  line: number
+}
+
+/** A name, then its value after `=` or a space. */
+const LINE = /^([^\s=]+)(?:\s*=\s*|\s+|$)(.*)$/s
+const NAME = /^[\w-]+$/
+
+/** Parses the lines of a file. A line that is no setting is an error. */
+export function readConfigLines(
+  text: string,
+  path: string,
+): { lines: ConfigLine[]; mistakes: string[] } {
+  const lines: ConfigLine[] = []
+  const mistakes: string[] = []
+  for (const [index, each] of text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .entries()) {
+    const written = each.trim()
+    if (written === '' || written.startsWith('#')) continue
+    const line = index + 1
+    const addMistake = (why: string) => mistakes.push(`${path}:${line}: ${why}`)
+    const [, name = '', rest = ''] = LINE.exec(written) ?? []
+    if (!NAME.test(name)) {
+      addMistake('not a setting: write NAME = VALUE, or begin the line with # for a comment')
+      continue
+    }
+    const value = parseValue(rest)
+    if (value === undefined) addMistake(`${name}: the quotes are not closed, or text follows them`)
+    else if (value === '') addMistake(`${name}: no value; remove the line, or put # before it`)
+    else lines.push({ name, text: value, line })
+  }
+  return { lines, mistakes }
+}
+
+/** Removes quotes, or a comment after a space and `#`. Returns undefined if the quotes are wrong. */
+function parseValue(rest: string): string | undefined {
+  const [quote] = rest
+  if (quote === '"') {
+    const inside = /^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$/s.exec(rest)?.[1]
+    return inside?.replace(/\\(["\\])/g, '$1')
+  }
+  if (quote === "'") return /^'([^']*)'\s*(?:#.*)?$/s.exec(rest)?.[1]
+  return rest.replace(/(^|\s+)#.*$/s, '')
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { nameRefusal } from '../lib/names.ts'
 
-/** Each reads one option's text, or throws an Error whose message says what is expected of it. */
+/** Each function parses the text of a setting, or throws an Error whose message says what is expected. */
 
 export const path = (text: string): string => resolve(nonEmpty(text))
 
@@ -31,22 +31,21 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** The same, or `0` for never. */
-export const duration = (text: string): number => (text === '0' ? 0 : lifetime(text))
-
-/** `90d`, `24h`, `30m` or `10s`, in milliseconds. */
+/** Parses `90d`, `24h`, `30m` or `10s` to milliseconds. */
 export function lifetime(text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (!Number(amount) || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
   return Number(amount) * UNITS[unit]!
 }
 
-/** The same, and no longer than that. */
+/** Like `lifetime`, or `0` for never. */
+export const duration = (text: string): number => (text === '0' ? 0 : lifetime(text))
+
 export const lifetimeUpTo =
-  (longest: string) =>
+  (max: string) =>
   (text: string): number => {
     const ms = lifetime(text)
-    if (ms > lifetime(longest)) throw new Error(`must be at most ${longest}`)
+    if (ms > lifetime(max)) throw new Error(`must be at most ${max}`)
     return ms
   }
 
@@ -63,7 +62,7 @@ export interface Listen {
 export function listen(text: string): Listen {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
-  // Port 0 would be known only once we listen, and the addresses that we give out contain it.
+  // Port 0 (any free port) is not possible: links contain the port before the server listens.
   if (!host || !(Number(port) >= 1 && Number(port) <= 65_535))
     throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
   return { host, port: Number(port) }
@@ -77,7 +76,7 @@ export function webAddress(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
-/** As it stands in an address; a port may follow. */
+/** Parses a host name, with an optional port. */
 export function hostNameOf(text: string): string {
   const name = text.toLowerCase()
   const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?'
@@ -92,7 +91,7 @@ export function login(text: string): string {
   return text
 }
 
-/** An address with `{name}` in it; whether `{owner}` must be there too depends on the layout. */
+/** Requires `{name}`. Whether `{owner}` is required too depends on the layout. */
 export function addressTemplate(text: string): string {
   if (!text.includes('{name}')) {
     throw new Error('must contain {owner} and {name}')
@@ -137,7 +136,7 @@ export function vendorName(text: string): string {
   return text
 }
 
-/** Of web servers, separated by commas: without a path. */
+/** Parses origins of web servers, separated by commas. */
 export function origins(text: string): string[] {
   return text.split(',').map((part) => {
     const url = URL.parse(part.trim())
@@ -148,23 +147,23 @@ export function origins(text: string): string[] {
   })
 }
 
-/** Addresses and networks, separated by commas. */
+/** Parses IP addresses and networks, separated by commas. */
 export function networks(text: string): string[] {
   const parts = text.split(',').map((part) => part.trim())
   for (const part of parts) {
     const [address = '', bits] = part.split('/')
-    const longest = isIP(address) === 6 ? 128 : 32
-    const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+    const maxBits = isIP(address) === 6 ? 128 : 32
+    const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits)
     if (!isIP(address) || !fits) throw new Error(`"${part}" is not an IP address or network`)
   }
   return parts
 }
 
-/** An address of a database, fit to be shown. */
+/** Removes the password from the address of a database. */
 export function withoutPassword(address: string): string {
   const url = new URL(address)
   if (url.password) url.password = '***'
-  // libpq takes a password here too.
+  // The query may contain a password as well.
   url.search = ''
   return url.href
 }

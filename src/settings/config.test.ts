@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError } from '../lib/user-error.ts'
 import { readConfig, settingsForExport } from './config.ts'
 
-test('flags win over the environment, the environment over defaults', () => {
+test('flags override the environment, and the environment overrides defaults', () => {
   const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }
   const config = readConfig({ vendor: 'forge' }, env)
   assert.equal(config.vendor, 'forge')
@@ -14,7 +14,7 @@ test('flags win over the environment, the environment over defaults', () => {
   assert.throws(() => Object.assign(config, { vendor: 'other' }), TypeError)
 })
 
-test('addresses follow from what is given', () => {
+test('addresses are derived from the ones that are set', () => {
   const plain = readConfig({ listen: '[::1]:80' }, {})
   assert.equal(plain.baseUrl, 'http://[::1]:80')
   const { webUrl, cloneUrl, sshUrl } = readConfig(
@@ -26,7 +26,7 @@ test('addresses follow from what is given', () => {
   assert.equal(sshUrl, 'git@git.example.com:{owner}/{name}.git')
 })
 
-test('an archive that no server makes is named after the host, not after an address of every machine', () => {
+test('an export without a base URL uses addresses with the host name', () => {
   const addressesOf = (flags: Parameters<typeof readConfig>[0], machine = 'Forge_1.local') => {
     const { config, guessed } = settingsForExport(readConfig(flags, {}), machine)
     return [config.webUrl, config.cloneUrl, config.sshUrl, guessed]
@@ -53,7 +53,7 @@ test('an archive that no server makes is named after the host, not after an addr
     assert.throws(() => readConfig({ hostName }, {}), /--host-name: must be the name of a host/)
 })
 
-test('object storages are named by their origins, and by nothing more', () => {
+test('object storages must be given as origins', () => {
   const { forgeStorageOrigins } = readConfig(
     { forgeStorageOrigins: 'https://S3.example.com, http://10.0.0.1:9000/' },
     {},
@@ -69,7 +69,7 @@ test('object storages are named by their origins, and by nothing more', () => {
     assert.throws(() => readConfig({ forgeStorageOrigins: wrong }, {}), /is not an origin/)
 })
 
-test('every mistake is named at once, by the name it was made under', () => {
+test('all errors are reported together, with the name of the flag or variable', () => {
   const wrong = () =>
     readConfig(
       {
@@ -100,4 +100,19 @@ test('every mistake is named at once, by the name it was made under', () => {
     ])
     return true
   })
+})
+
+test('--owner is required for the flat layout, and rejected for owner/name', () => {
+  assert.throws(() => readConfig({ layout: 'flat' }, {}), /--owner: must be set/)
+  assert.throws(() => readConfig({ owner: 'team' }, {}), /--owner: is only for/)
+  assert.throws(() => readConfig({ layout: 'flat', owner: 'a b' }, {}), /--owner: must be the name/)
+  assert.equal(readConfig({ layout: 'flat', owner: 'team' }, {}).owner, 'team')
+  assert.equal(readConfig({ layout: 'any-depth' }, {}).owner, undefined)
+})
+
+test('address templates must contain {owner}, except with the flat layout', () => {
+  const webUrl = 'https://git.example.com/{name}'
+  assert.throws(() => readConfig({ webUrl }, {}), /--web-url: must contain {owner} and {name}/)
+  const { cloneUrl } = readConfig({ webUrl, layout: 'flat', owner: 'team' }, {})
+  assert.equal(cloneUrl, `${webUrl}.git`)
 })

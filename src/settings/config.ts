@@ -4,13 +4,16 @@ import type { ConfigFile } from './config-file.ts'
 import type { Listen } from './config-values.ts'
 import {
   allNames,
+  type Environment,
   flagOf,
+  labelOf,
   type OptionName,
   optionNames,
   optionOf,
+  originOf,
+  type SettingOrigin,
   variableOf,
 } from './setting-names.ts'
-import { type Environment, type Said, saidOf, spellingOf } from './setting-origin.ts'
 import { options } from './settings.ts'
 
 type Options = typeof options
@@ -26,38 +29,38 @@ export type Config = Readonly<
         ? Value<N>
         : Value<N> | undefined
   } & {
-    /** PATH, handed on to git. */
+    /** PATH, for git. */
     searchPath: string
-    /** A server other than Amazon's, as the AWS SDK's own environment names it. */
+    /** The endpoint of an S3 server other than Amazon's, from the variables of the AWS SDK. */
     s3Endpoint: string | undefined
-    /** What was said, and where: for people to look at. */
-    said: Readonly<Partial<Record<OptionName, Said>>>
+    /** The text of each setting and where it comes from; undefined for derived and unset ones. */
+    said: Readonly<Partial<Record<OptionName, SettingOrigin>>>
     file: ReadFile | undefined
   }
 >
 
-/** The file that was read, or that this user may not read; without its settings, which may be secrets. */
+/** The configuration file, without its settings, which may be secrets. */
 type ReadFile = Pick<ConfigFile, 'path' | 'from' | 'isDenied' | 'exposedSecrets'>
 
 type Texts = Partial<Record<OptionName, string>>
 
-/** Flags win over the environment, the environment over the file, the file over defaults. */
+/** Reads the settings from flags, else the environment, else the file, else the defaults. Throws all errors together. */
 export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): Config {
   const mistakes = [...unknownVariables(env), ...(file?.mistakes ?? [])]
   const values: Record<string, unknown> = {}
-  const said: Partial<Record<OptionName, Said>> = {}
+  const said: Partial<Record<OptionName, SettingOrigin>> = {}
   for (const name of optionNames) {
-    const saying = saidOf(name, flags[name], env, file) ?? standard(name)
-    if (!saying) continue
-    said[name] = saying
+    const origin = originOf(name, flags[name], env, file) ?? defaultOf(name)
+    if (!origin) continue
+    said[name] = origin
     try {
-      values[name] = options[name].read(saying.text)
+      values[name] = options[name].read(origin.text)
     } catch (error) {
-      mistakes.push(`${spellingOf(name, saying)}: ${(error as Error).message}`)
+      mistakes.push(`${labelOf(name, origin)}: ${(error as Error).message}`)
     }
   }
-  for (const { name, why } of disagreements(values))
-    mistakes.push(`${said[name] ? spellingOf(name, said[name]) : flagOf(name)}: ${why}`)
+  for (const { name, why } of conflicts(values))
+    mistakes.push(`${said[name] ? labelOf(name, said[name]) : flagOf(name)}: ${why}`)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
@@ -73,20 +76,20 @@ function withoutSettings({ path, from, isDenied, exposedSecrets }: ConfigFile): 
   return { path, from, isDenied, exposedSecrets }
 }
 
-function standard(name: OptionName): Said | undefined {
+function defaultOf(name: OptionName): SettingOrigin | undefined {
   const { fallback } = optionOf(name)
   return fallback === undefined ? undefined : { text: fallback, from: 'default' }
 }
 
-/** A misspelt variable would otherwise be a setting that silently does nothing. */
+/** Reports misspelt variables, which would otherwise be ignored silently. */
 function unknownVariables(env: Environment): string[] {
-  // A server has no use for what its client is told in the same shell.
+  // Variables of client commands may be set in the same shell.
   const others = ['GODWIT_CONFIG', 'GODWIT_WEBHOOK_SECRET']
   const known = new Set([...others, ...allNames.map(variableOf)])
   return (
     Object.keys(env)
       .filter((name) => name.startsWith('GODWIT_') && !known.has(name))
-      // Those of the test suite are none of ours.
+      // These belong to the test suite.
       .filter((name) => !/^GODWIT_(TEST|WIRE)_/.test(name))
       .map((name) => `${name}: unknown setting${didYouMean(name, known)}`)
   )
@@ -107,9 +110,9 @@ function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Co
 }
 
 /**
- * The settings for an archive that is made without a server. Records are known by their addresses, and that of a server that
- * nobody named would be the same on every machine: two hosts' archives would collide. `guessed` is the address that was
- * taken instead, where it was nobody's word either.
+ * Returns the settings for an archive that is written without a server. Records in an archive are identified by their
+ * addresses, so the default address would make archives of two hosts collide. `guessed` is the address that is used instead,
+ * if it comes from the machine's name.
  */
 export function settingsForExport(
   config: Config,
@@ -118,9 +121,9 @@ export function settingsForExport(
   const { said, hostName } = config
   if (said.baseUrl || said.webUrl) return { config, guessed: undefined }
   const host = hostName ?? asHostName(machineName)
-  const given = said.cloneUrl ? { cloneUrl: config.cloneUrl } : {}
+  const explicit = said.cloneUrl ? { cloneUrl: config.cloneUrl } : {}
   const baseUrl = `https://${host}`
-  const addresses = derivedAddresses({ ...given, listen: config.listen, baseUrl })
+  const addresses = derivedAddresses({ ...explicit, listen: config.listen, baseUrl })
   const sshUrl = said.sshUrl ? config.sshUrl : addresses.sshUrl
   return {
     config: Object.freeze({ ...config, ...addresses, sshUrl }),
@@ -128,13 +131,13 @@ export function settingsForExport(
   }
 }
 
-/** Machines may be called what no address can hold. */
+/** Replaces characters that a host name must not contain. */
 function asHostName(machineName: string): string {
   const name = machineName.toLowerCase().replace(/[^a-z0-9.-]+/g, '-')
   return name.replace(/^[.-]+|[.-]+$/g, '') || 'localhost'
 }
 
-interface Together {
+interface RelatedSettings {
   layout?: string
   owner?: string
   webUrl?: string
@@ -142,16 +145,16 @@ interface Together {
   sshUrl?: string
 }
 
-/** What is wrong with settings that are right each by itself, by the name of the setting. */
-function disagreements(values: Together): { name: keyof Together; why: string }[] {
+/** Finds settings that are valid by themselves but not together. */
+function conflicts(values: RelatedSettings): { name: keyof RelatedSettings; why: string }[] {
   const { layout, owner } = values
-  const found: { name: keyof Together; why: string }[] = []
+  const found: { name: keyof RelatedSettings; why: string }[] = []
   if (layout === 'flat' && owner === undefined)
     found.push({ name: 'owner', why: 'must be set with --layout flat' })
   if (layout === 'owner/name' && owner !== undefined)
     found.push({ name: 'owner', why: 'is only for --layout flat and any-depth' })
   for (const name of ['webUrl', 'cloneUrl', 'sshUrl'] as const) {
-    // Where there is one owner, nobody need be told.
+    // With --layout flat there is only one owner.
     if (layout !== 'flat' && values[name] !== undefined && !values[name].includes('{owner}'))
       found.push({ name, why: 'must contain {owner} and {name}' })
   }

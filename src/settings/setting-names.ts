@@ -4,13 +4,13 @@ export type OptionName = keyof typeof options
 export const optionNames = Object.keys(options) as OptionName[]
 export const optionOf = (name: OptionName): Option<unknown> => options[name]
 
-/** What a client is told of its server. */
+/** The options of a client command, about its server. */
 export type ClientOptionName = keyof typeof clientOptions
 export const clientOptionNames = Object.keys(clientOptions) as ClientOptionName[]
 
 type AnyName = OptionName | ClientOptionName
 
-/** As it stands in a configuration file. */
+/** The name in a configuration file. */
 export const fileNameOf = (name: AnyName): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
@@ -19,8 +19,46 @@ export const flagOf = (name: AnyName): string => `--${fileNameOf(name)}`
 export const variableOf = (name: AnyName): string =>
   `GODWIT_${fileNameOf(name).replaceAll('-', '_').toUpperCase()}`
 
-/** Of a server's settings and of a client's: both may stand in one file, and in one environment. */
+/** Returns a setting of the server or of a client: one file, and one environment, may have both. */
 export const anyOptionOf = (name: AnyName): Option<unknown> =>
   name in clientOptions ? clientOptions[name as ClientOptionName] : options[name as OptionName]
 
 export const allNames: readonly AnyName[] = [...optionNames, ...clientOptionNames]
+
+/** The text of a setting, and where it comes from. */
+export interface SettingOrigin {
+  text: string
+  from: 'flag' | 'environment' | 'file' | 'default'
+  /** `FILE:LINE`, if it comes from a file. */
+  at?: string
+}
+
+/** A setting in a configuration file. */
+export interface FileSetting {
+  text: string
+  /** `FILE:LINE`; the last one if a list is on several lines. */
+  at: string
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Finds the text of a setting: the flag, else the environment variable, else the file. */
+export function originOf(
+  name: AnyName,
+  flag: string | undefined,
+  env: Environment,
+  file: { settings: ReadonlyMap<string, FileSetting> } | undefined,
+): SettingOrigin | undefined {
+  if (flag !== undefined) return { text: flag, from: 'flag' }
+  // Shells and unit files unset a variable by making it empty.
+  const variable = env[variableOf(name)]
+  if (variable) return { text: variable, from: 'environment' }
+  const line = file?.settings.get(name)
+  return line && { ...line, from: 'file' }
+}
+
+/** Returns the name under which the setting was given, for error messages. */
+export function labelOf(name: AnyName, { from, at }: Pick<SettingOrigin, 'from' | 'at'>): string {
+  if (from === 'environment') return variableOf(name)
+  return from === 'file' ? `${at}: ${fileNameOf(name)}` : flagOf(name)
+}

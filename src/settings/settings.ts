@@ -26,17 +26,17 @@ export interface Option<T> {
   argument: string
   about: string
   read: (text: string) => T
-  /** Read like any other text. Absent where the option may be left out, or its default comes from other options. */
+  /** The default, parsed like any other text. Absent if the setting is optional or derived from others. */
   fallback?: string
-  /** Said of the default where it is not a fixed text. */
+  /** Describes a default that is not a fixed text. */
   otherwise?: string
-  /** A list, whose parts may stand on several lines of a file. */
+  /** A list. A file may have its parts on several lines. */
   isList?: boolean
-  /** Never shown whole. */
+  /** Never printed in full. */
   secret?: boolean
 }
 
-/** Every setting there is. Flags, environment variables, `godwit config` and the README's table all come from here. */
+/** All settings. Flags, environment variables, `godwit config` and the table in the README are generated from this. */
 export const options = {
   data: {
     argument: 'DIR',
@@ -331,7 +331,7 @@ export const options = {
   },
 } satisfies Record<string, Option<unknown>>
 
-/** What a client is told of its server, beside its own flags. */
+/** Settings of client commands, about their server. */
 export const clientOptions = {
   url: {
     argument: 'URL',

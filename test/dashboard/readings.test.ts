@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failureOf } from '../../web/src/failure.ts'
-import { momentByBothClocks, timeZoneHere } from '../../web/src/parts/schedule-words.ts'
+import { formatInBothZones, localTimeZone } from '../../web/src/parts/format-schedule.ts'
 import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
 
 test('what is refused of a repository is told with its name, once', () => {
@@ -35,11 +35,11 @@ test('what is refused of a repository is told with its name, once', () => {
 
 test('a time zone that the browser does not know leaves its own clock', () => {
   const at = '2026-05-04T12:00:00Z'
-  assert.equal(momentByBothClocks(at, 'Mars/Olympus'), momentByBothClocks(at, timeZoneHere()))
+  assert.equal(formatInBothZones(at, 'Mars/Olympus'), formatInBothZones(at, localTimeZone()))
   // One of them has another clock than this machine.
-  const isHereAsThere = !momentByBothClocks(at, 'Asia/Tokyo').includes('your time')
+  const isHereAsThere = !formatInBothZones(at, 'Asia/Tokyo').includes('your time')
   const [zone, time] = isHereAsThere ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
-  assert.ok(momentByBothClocks(at, zone).endsWith(`${time} in ${zone}`))
+  assert.ok(formatInBothZones(at, zone).endsWith(`${time} in ${zone}`))
 })
 
 test('sizes and times are told as people tell them', () => {

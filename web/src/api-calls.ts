@@ -1,20 +1,20 @@
 import type { Octokit } from '@octokit/core'
 import type { PaginateInterface } from '@octokit/plugin-paginate-rest'
 
-/** A read, and the validator that tells the next one whether anything has changed. */
+/** A response, with the ETag for the next conditional request. */
 export interface Answer<T> {
   data: T
   etag: string | undefined
-  /** How many there are in all, where the answer is a page of them. */
+  /** The number of items on all pages, if this is a page of a list. */
   total: number
 }
 
-/** What was read before is still so. */
+/** The result of a conditional request whose ETag still matches. */
 export const UNCHANGED = Symbol('unchanged')
 
 export type ReadOptions = {
   signal?: AbortSignal
-  /** The validator of what is known already; the answer is then `UNCHANGED` while it is so. */
+  /** The ETag of the last response. The result is `UNCHANGED` while it matches. */
   etag?: string | undefined
 }
 
@@ -23,10 +23,10 @@ export type PageOptions = ReadOptions & {
   perPage: number
 }
 
-export type Calls = ReturnType<typeof callsOf>
+export type Calls = ReturnType<typeof createCalls>
 
-/** Reads and changes by this client, in the media type that the server has. */
-export function callsOf(octokit: Octokit & { paginate: PaginateInterface }, mediaType: string) {
+/** Returns functions that send requests with the server's media type. */
+export function createCalls(octokit: Octokit & { paginate: PaginateInterface }, mediaType: string) {
   const accept = { accept: mediaType }
 
   async function read<T>(
@@ -36,23 +36,23 @@ export function callsOf(octokit: Octokit & { paginate: PaginateInterface }, medi
     const headers = { ...accept, ...(etag !== undefined && { 'if-none-match': etag }) }
     try {
       const request = { ...(signal && { signal }) }
-      const answer = await octokit.request(route, { ...parameters, headers, request })
-      const total = Number(answer.headers['x-total-count'] ?? Number.NaN)
-      return { data: answer.data as T, etag: answer.headers.etag, total }
+      const response = await octokit.request(route, { ...parameters, headers, request })
+      const total = Number(response.headers['x-total-count'] ?? Number.NaN)
+      return { data: response.data as T, etag: response.headers.etag, total }
     } catch (error) {
       if (isStatus(error, 304)) return UNCHANGED
       throw error
     }
   }
 
-  /** A read that brings no validator is always answered in full. */
-  async function readAnew<T>(route: string, options: ReadOptions & Record<string, unknown>) {
+  /** Reads without an ETag, so the response is never `UNCHANGED`. */
+  async function readFull<T>(route: string, options: ReadOptions & Record<string, unknown>) {
     const answer = await read<T>(route, { ...options, etag: undefined })
     if (answer === UNCHANGED) throw new Error('answered 304 to an unconditional request')
     return answer
   }
 
-  /** However many pages that takes; `keep` says what of each is wanted. */
+  /** Reads all pages of a list, and maps each item by `keep`. */
   const readAll = <T, Kept>(
     url: string,
     { signal, ...parameters }: { signal: AbortSignal } & Record<string, unknown>,
@@ -67,7 +67,6 @@ export function callsOf(octokit: Octokit & { paginate: PaginateInterface }, medi
       ({ data }) => data.map(keep),
     )
 
-  /** Bytes as they come. */
   async function openStream(
     route: string,
     headers: Record<string, string>,
@@ -87,7 +86,7 @@ export function callsOf(octokit: Octokit & { paginate: PaginateInterface }, medi
     return data as T
   }
 
-  return { read, readAnew, readAll, openStream, change }
+  return { read, readFull, readAll, openStream, change }
 }
 
 function isStatus(error: unknown, status: number): boolean {

@@ -1,7 +1,8 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
+import { ADMIN_PATHS, type ApiPaths, pathsOf } from '../../src/client/paths.ts'
 import { readEvents, type ServerEvent } from '../../src/wire/event-stream.ts'
-import { type Calls, callsOf, type PageOptions, type ReadOptions } from './api-calls.ts'
+import { type Calls, createCalls, type PageOptions, type ReadOptions } from './api-calls.ts'
 import type {
   ArchiveLink,
   Branch,
@@ -34,22 +35,15 @@ import type {
   WebhookRequest,
 } from './wire.ts'
 
-export type Api = ReturnType<typeof operationsOf>
+export type Api = ReturnType<typeof createOperations>
 
-/** The operations on one's own migrations, or on those of an organization. */
+/** Returns the operations on the caller's own resources, or on those of an organization. */
 export type ApiOf = (org?: string) => Api
 
-/** Where the API has them. */
-export const migrationsPath = (org: string | undefined): string =>
-  org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
-
-export const webhooksPath = (org: string | undefined): string =>
-  org === undefined ? '/user/hooks' : `/orgs/${org}/hooks`
-
-/** Where this page came from is where the API is. */
+/** The API has the same base URL as this page. */
 export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
 
-/** The media type to ask for: its vendor is the operator's choice, so the server is asked. */
+/** Reads the media type of the API: the operator chooses its vendor name. */
 export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
   const octokit = new Octokit({ baseUrl: address })
   const headers = { accept: 'application/json' }
@@ -57,64 +51,58 @@ export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
   return (data as unknown as { media_type: string }).media_type
 }
 
-/** Of our own pages: no other site can make a browser send it. */
-const OF_OUR_PAGES = { 'x-godwit-session': '1' }
+/** A header that other sites cannot make a browser send, against cross-site request forgery. */
+const SESSION_HEADER = { 'x-godwit-session': '1' }
 
-/** Who is signed in with this browser, if anyone is. The cookie that tells is not for scripts. */
+/** Returns the user of the session, if there is one. Scripts cannot read its cookie. */
 export async function currentSession(signal: AbortSignal): Promise<User | null> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
-  const asked = { headers: { ...OF_OUR_PAGES }, request: { signal } }
-  const { data } = await octokit.request('GET /session', asked)
+  const options = { headers: { ...SESSION_HEADER }, request: { signal } }
+  const { data } = await octokit.request('GET /session', options)
   return (data as Session).user
 }
 
-/** The token is sent once, for a cookie, and then forgotten. */
+/** Exchanges the token for a session cookie. The token is not kept. */
 export async function openSession(token: string, signal: AbortSignal): Promise<User> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
-  const asked = { token, headers: { ...OF_OUR_PAGES }, request: { signal } }
-  const { data } = await octokit.request('POST /session', asked)
+  const options = { token, headers: { ...SESSION_HEADER }, request: { signal } }
+  const { data } = await octokit.request('POST /session', options)
   return (data as Session).user!
 }
 
 export async function closeSession(): Promise<void> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
-  await octokit.request('DELETE /session', { headers: { ...OF_OUR_PAGES } })
+  await octokit.request('DELETE /session', { headers: { ...SESSION_HEADER } })
 }
 
-/** Everything the pages ask of the server: the public API, through Octokit. The same organization has the same one. */
+/** Creates the client of the public API. It returns the same object for the same organization. */
 export function createApi(mediaType: string, onUnauthorized: () => void): ApiOf {
   const octokit = new (Octokit.plugin(paginateRest))({ baseUrl: API_ADDRESS })
-  octokit.hook.before('request', ({ headers }) => void Object.assign(headers, OF_OUR_PAGES))
+  octokit.hook.before('request', ({ headers }) => void Object.assign(headers, SESSION_HEADER))
   octokit.hook.error('request', (error) => {
     if ('status' in error && error.status === 401) onUnauthorized()
     throw error
   })
-  const made = new Map<string | undefined, Api>()
+  const calls = createCalls(octokit, mediaType)
+  const apis = new Map<string | undefined, Api>()
   return (org) => {
-    const api = made.get(org) ?? operationsOf(octokit, mediaType, org)
-    made.set(org, api)
+    const api = apis.get(org) ?? createOperations(calls, pathsOf(org))
+    apis.set(org, api)
     return api
   }
 }
 
-function operationsOf(
-  octokit: Octokit & ReturnType<typeof paginateRest>,
-  mediaType: string,
-  org: string | undefined,
-) {
-  const calls = callsOf(octokit, mediaType)
-  return {
-    ...aboutCaller(calls),
-    ...onRepositories(calls, org === undefined ? '/user/repos' : `/orgs/${org}/repos`),
-    ...onMigrations(calls, migrationsPath(org)),
-    ...onSchedules(calls, migrationsPath(org)),
-    ...onWebhooks(calls, webhooksPath(org)),
-    ...forOperators(calls),
-  }
-}
+const createOperations = (calls: Calls, paths: ApiPaths) => ({
+  ...callerOperations(calls),
+  ...repositoryOperations(calls, paths),
+  ...migrationOperations(calls, paths),
+  ...scheduleOperations(calls, paths),
+  ...webhookOperations(calls, paths),
+  ...adminOperations(calls),
+})
 
-const aboutCaller = ({ read, readAll }: Calls) => ({
-  /** Logins of the organizations that the caller owns. */
+const callerOperations = ({ read, readAll }: Calls) => ({
+  /** Lists the logins of the organizations that the caller owns. */
   async ownedOrganizations(signal: AbortSignal): Promise<string[]> {
     const keep = (each: OrganizationMembership) => each
     const all = await readAll('/user/memberships/orgs', { signal }, keep)
@@ -124,7 +112,7 @@ const aboutCaller = ({ read, readAll }: Calls) => ({
   ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
 })
 
-const onRepositories = ({ read, readAnew, readAll }: Calls, repositories: string) => ({
+const repositoryOperations = ({ read, readFull, readAll }: Calls, { repositories }: ApiPaths) => ({
   repository: (fullName: string, options: ReadOptions) =>
     read<FullRepository>(`GET /repos/${fullName}`, options),
   branches: (fullName: string, options: ReadOptions) =>
@@ -132,120 +120,127 @@ const onRepositories = ({ read, readAnew, readAll }: Calls, repositories: string
   tags: (fullName: string, options: ReadOptions) =>
     read<Tag[]>(`GET /repos/${fullName}/tags`, options),
   repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>
-    readAnew<Repository[]>(`GET ${repositories}`, {
+    readFull<Repository[]>(`GET ${repositories}`, {
       ...options,
       page,
       per_page: perPage,
       q,
       sort: 'full_name',
     }),
-  /** Every name that matches, however many pages that takes. */
+  /** Reads all pages of matching names. */
   repositoryNames: (q: string, signal: AbortSignal) =>
     readAll(repositories, { q, signal }, ({ full_name }: Repository) => full_name),
 })
 
-const onMigrations = ({ read, readAnew, openStream, change }: Calls, migrations: string) => ({
+const migrationOperations = (
+  { read, readFull, openStream, change }: Calls,
+  { migrations, migration }: ApiPaths,
+) => ({
   summaries: ({ page, perPage, ...options }: PageOptions) =>
     read<Summary[]>(`GET ${migrations}/summaries`, { ...options, page, per_page: perPage }),
-  /** Those that a repository is in. */
+  /** Lists the migrations that include a repository. */
   summariesOf: (fullName: string, options: ReadOptions) =>
     read<Summary[]>(`GET ${migrations}/summaries`, { ...options, repository: fullName }),
   summary: (id: number, options: ReadOptions) =>
-    read<Summary>(`GET ${migrations}/{id}/summary`, { ...options, id }),
+    read<Summary>(`GET ${migration}/summary`, { ...options, migration_id: id }),
   progress: (id: number, options: ReadOptions) =>
-    read<Progress>(`GET ${migrations}/{id}/progress`, { ...options, id }),
+    read<Progress>(`GET ${migration}/progress`, { ...options, migration_id: id }),
   locks: (id: number, options: ReadOptions) =>
-    read<Lock[]>(`GET ${migrations}/{id}/locks`, { ...options, id }),
-  /** Told as it goes. Ends when the server has told everything, or goes away. */
+    read<Lock[]>(`GET ${migration}/locks`, { ...options, migration_id: id }),
+  /** Opens the event stream. It ends when the migration has ended, or when the connection breaks. */
   async progressEvents(
     id: number,
     lastEventId: string,
     signal: AbortSignal,
-    onHeard: () => void,
+    onChunk: () => void,
   ): Promise<AsyncIterable<ServerEvent>> {
     const headers = { accept: 'text/event-stream', 'last-event-id': lastEventId }
-    const bytes = await openStream(`GET ${migrations}/{id}/progress`, headers, { id, signal })
-    return readEvents(bytes, onHeard)
+    const parameters = { migration_id: id, signal }
+    return readEvents(await openStream(`GET ${migration}/progress`, headers, parameters), onChunk)
   },
 
-  forecast: (asked: StartRequest, signal: AbortSignal) =>
-    change<Forecast>(`POST ${migrations}/preflight`, { ...asked, signal }),
-  start: (asked: StartRequest) =>
-    change<Migration>(`POST ${migrations}`, { ...asked, exclude: ['repositories'] }),
+  forecast: (body: StartRequest, signal: AbortSignal) =>
+    change<Forecast>(`POST ${migrations}/preflight`, { ...body, signal }),
+  start: (body: StartRequest) =>
+    change<Migration>(`POST ${migrations}`, { ...body, exclude: ['repositories'] }),
   retryForecast: async (id: number) =>
-    (await readAnew<RetryForecast>(`GET ${migrations}/{id}/retry`, { id })).data,
-  retry: (id: number, asked: RetryRequest = {}) =>
-    change<Migration>(`POST ${migrations}/{id}/retry`, { id, ...asked }),
-  cancel: (id: number) => change<Migration>(`POST ${migrations}/{id}/cancel`, { id }),
-  deleteArchive: (id: number) => change<void>(`DELETE ${migrations}/{id}/archive`, { id }),
+    (await readFull<RetryForecast>(`GET ${migration}/retry`, { migration_id: id })).data,
+  retry: (id: number, body: RetryRequest = {}) =>
+    change<Migration>(`POST ${migration}/retry`, { migration_id: id, ...body }),
+  cancel: (id: number) => change<Migration>(`POST ${migration}/cancel`, { migration_id: id }),
+  deleteArchive: (id: number) => change<void>(`DELETE ${migration}/archive`, { migration_id: id }),
   unlock: (id: number, name: string) =>
-    change<void>(`DELETE ${migrations}/{id}/repos/{name}/lock`, { id, name }),
-
-  /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
-  archiveLink: async (id: number) =>
-    (await readAnew<ArchiveLink>(`GET ${migrations}/{id}/archive/link`, { id })).data,
-})
-
-const onSchedules = ({ read, change }: Calls, migrations: string) => ({
-  schedules: ({ page, perPage, ...options }: PageOptions) =>
-    read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, page, per_page: perPage }),
-  schedule: (id: number, options: ReadOptions) =>
-    read<Schedule>(`GET ${migrations}/schedules/{id}`, { ...options, id }),
-  scheduleRuns: (id: number, options: ReadOptions) =>
-    read<ScheduleRun[]>(`GET ${migrations}/schedules/{id}/runs`, { ...options, id }),
-  addSchedule: (asked: ScheduleRequest) =>
-    change<Schedule>(`POST ${migrations}/schedules`, { ...asked }),
-  changeSchedule: (id: number, asked: ScheduleChange) =>
-    change<Schedule>(`PATCH ${migrations}/schedules/{id}`, { id, ...asked }),
-  deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
-  releaseArchive: (id: number, migration: number) =>
-    change<void>(`DELETE ${migrations}/schedules/{id}/protected-archives/{migration}`, {
-      id,
-      migration,
+    change<void>(`DELETE ${migration}/repos/{repo_name}/lock`, {
+      migration_id: id,
+      repo_name: name,
     }),
-  runSchedule: (id: number) =>
-    change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
+
+  /** Returns a download link. It works without a session for a few minutes, so follow it at once and do not show it. */
+  archiveLink: async (id: number) =>
+    (await readFull<ArchiveLink>(`GET ${migration}/archive/link`, { migration_id: id })).data,
 })
 
-const onWebhooks = ({ read, change }: Calls, webhooks: string) => ({
+const scheduleOperations = ({ read, change }: Calls, { schedules, schedule }: ApiPaths) => ({
+  schedules: ({ page, perPage, ...options }: PageOptions) =>
+    read<Schedule[]>(`GET ${schedules}`, { ...options, page, per_page: perPage }),
+  schedule: (id: number, options: ReadOptions) =>
+    read<Schedule>(`GET ${schedule}`, { ...options, schedule_id: id }),
+  scheduleRuns: (id: number, options: ReadOptions) =>
+    read<ScheduleRun[]>(`GET ${schedule}/runs`, { ...options, schedule_id: id }),
+  addSchedule: (body: ScheduleRequest) => change<Schedule>(`POST ${schedules}`, { ...body }),
+  changeSchedule: (id: number, body: ScheduleChange) =>
+    change<Schedule>(`PATCH ${schedule}`, { schedule_id: id, ...body }),
+  deleteSchedule: (id: number) => change<void>(`DELETE ${schedule}`, { schedule_id: id }),
+  releaseArchive: (id: number, migrationId: number) =>
+    change<void>(`DELETE ${schedule}/protected-archives/{migration_id}`, {
+      schedule_id: id,
+      migration_id: migrationId,
+    }),
+  runSchedule: (id: number) => change<ScheduleRun>(`POST ${schedule}/runs`, { schedule_id: id }),
+})
+
+const webhookOperations = ({ read, change }: Calls, { webhooks, webhook, delivery }: ApiPaths) => ({
   webhooks: (options: ReadOptions) =>
     read<Webhook[]>(`GET ${webhooks}`, { ...options, per_page: 100 }),
   webhook: (id: number, options: ReadOptions) =>
-    read<Webhook>(`GET ${webhooks}/{id}`, { ...options, id }),
-  addWebhook: (asked: WebhookRequest) =>
-    change<Webhook>(`POST ${webhooks}`, { name: 'web', ...asked }),
-  changeWebhook: (id: number, asked: WebhookChange) =>
-    change<Webhook>(`PATCH ${webhooks}/{id}`, { id, ...asked }),
-  deleteWebhook: (id: number) => change<void>(`DELETE ${webhooks}/{id}`, { id }),
-  pingWebhook: (id: number) => change<void>(`POST ${webhooks}/{id}/pings`, { id }),
-  /** The newest. */
+    read<Webhook>(`GET ${webhook}`, { ...options, hook_id: id }),
+  addWebhook: (body: WebhookRequest) =>
+    change<Webhook>(`POST ${webhooks}`, { name: 'web', ...body }),
+  changeWebhook: (id: number, body: WebhookChange) =>
+    change<Webhook>(`PATCH ${webhook}`, { hook_id: id, ...body }),
+  deleteWebhook: (id: number) => change<void>(`DELETE ${webhook}`, { hook_id: id }),
+  pingWebhook: (id: number) => change<void>(`POST ${webhook}/pings`, { hook_id: id }),
+  /** Lists the newest deliveries. */
   webhookDeliveries: (id: number, options: ReadOptions) =>
-    read<WebhookDelivery[]>(`GET ${webhooks}/{id}/deliveries`, { ...options, id }),
-  webhookDelivery: (id: number, delivery: number, options: ReadOptions) =>
-    read<FullWebhookDelivery>(`GET ${webhooks}/{id}/deliveries/{delivery}`, {
+    read<WebhookDelivery[]>(`GET ${webhook}/deliveries`, { ...options, hook_id: id }),
+  webhookDelivery: (id: number, deliveryId: number, options: ReadOptions) =>
+    read<FullWebhookDelivery>(`GET ${delivery}`, {
       ...options,
-      id,
-      delivery,
+      hook_id: id,
+      delivery_id: deliveryId,
     }),
-  redeliver: (id: number, delivery: number) =>
-    change<object>(`POST ${webhooks}/{id}/deliveries/{delivery}/attempts`, { id, delivery }),
+  redeliver: (id: number, deliveryId: number) =>
+    change<object>(`POST ${delivery}/attempts`, { hook_id: id, delivery_id: deliveryId }),
 })
 
-/** On anyone's. */
-const forOperators = ({ read, change }: Calls) => ({
-  cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),
-  retryAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/retry', { id }),
-  deleteAnyArchive: (id: number) => change<void>('DELETE /admin/migrations/{id}/archive', { id }),
+/** Operations of site admins on the resources of every account. */
+const adminOperations = ({ read, change }: Calls) => ({
+  cancelAny: (id: number) =>
+    change<Summary>(`POST ${ADMIN_PATHS.migration}/cancel`, { migration_id: id }),
+  retryAny: (id: number) =>
+    change<Summary>(`POST ${ADMIN_PATHS.migration}/retry`, { migration_id: id }),
+  deleteAnyArchive: (id: number) =>
+    change<void>(`DELETE ${ADMIN_PATHS.migration}/archive`, { migration_id: id }),
   releaseAny(fullName: string) {
     const [owner, name] = fullName.split('/')
-    return change<void>('DELETE /admin/locks/{owner}/{name}', { owner, name })
+    return change<void>(`DELETE ${ADMIN_PATHS.lock}`, { owner, name })
   },
-  tokens: (options: ReadOptions) => read<Token[]>('GET /admin/tokens', options),
-  revokeAny: (id: number) => change<void>('DELETE /admin/tokens/{id}', { id }),
+  tokens: (options: ReadOptions) => read<Token[]>(`GET ${ADMIN_PATHS.tokens}`, options),
+  revokeAny: (id: number) => change<void>(`DELETE ${ADMIN_PATHS.token}`, { token_id: id }),
 
   service: (period: Period, options: ReadOptions) =>
-    read<ServiceState>('GET /admin/service', { ...options, period }),
+    read<ServiceState>(`GET ${ADMIN_PATHS.service}`, { ...options, period }),
 })
 
-/** For those who are not signed in: what is public. */
+/** The client of visitors who are not signed in: it reads public resources. */
 export const anonymousApi: Api = createApi('application/json', () => {})()

@@ -1,13 +1,12 @@
-import { lazy, Suspense, useEffect, useRef } from 'react'
+import { Component, lazy, type ReactNode, Suspense, useEffect, useRef } from 'react'
 import styles from './app.module.css'
 import { MigrationsPage } from './pages/migrations.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
 import { Announcements } from './parts/announcements.tsx'
 import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
-import { PageBoundary } from './parts/page-boundary.tsx'
 import { Problem } from './parts/problem.tsx'
-import { directoryOf, linksOf, type Place, useHash } from './place.ts'
+import { linksOf, parseHash, type Route, useHash } from './routes.ts'
 import { OrganizationContext, type Session, type SignedOutReason, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
@@ -25,7 +24,7 @@ const ServicePage = lazy(() => import('./pages/service.tsx'))
 export function App() {
   const { session, tryAgain } = useSession()
   const hash = useHash()
-  const place = directoryOf(hash)
+  const route = parseHash(hash)
   const main = useRef<HTMLElement>(null)
   useFocusOnArrival(main, session.state, hash)
   return (
@@ -33,18 +32,18 @@ export function App() {
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <Header place={place} />
+      <Header route={route} />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
         <PageBoundary at={`${session.state} ${hash}`}>
-          {session.state === 'signed-out' && <SignedOut place={place} reason={session.reason} />}
+          {session.state === 'signed-out' && <SignedOut route={route} reason={session.reason} />}
           {session.state === 'checking' && <Loading what="Signing in" />}
           {session.state === 'unreachable' && (
             <Problem failure={session.failure} onRetry={tryAgain} />
           )}
           {session.state === 'signed-in' && (
             <Suspense fallback={<Loading what="Loading" />}>
-              <OrganizationContext value={place.org}>
-                <PageAt key={place.org} place={place} />
+              <OrganizationContext value={route.org}>
+                <PageAt key={route.org} route={route} />
               </OrganizationContext>
             </Suspense>
           )}
@@ -55,11 +54,11 @@ export function App() {
   )
 }
 
-/** What is public is shown to everyone. */
-function SignedOut({ place, reason }: { place: Place; reason: SignedOutReason }) {
+/** Shows public repositories to visitors who are not signed in. */
+function SignedOut({ route, reason }: { route: Route; reason: SignedOutReason }) {
   const signIn = <SignInPage reason={reason} />
-  if (place.page !== 'repository') return signIn
-  const { owner, name } = place
+  if (route.page !== 'repository') return signIn
+  const { owner, name } = route
   return (
     <Suspense fallback={<Loading what="Loading" />}>
       <PublicRepositoryPage key={`${owner}/${name}`} owner={owner} name={name} otherwise={signIn} />
@@ -67,26 +66,26 @@ function SignedOut({ place, reason }: { place: Place; reason: SignedOutReason })
   )
 }
 
-function PageAt({ place }: { place: Place }) {
-  switch (place.page) {
+function PageAt({ route }: { route: Route }) {
+  switch (route.page) {
     case 'migrations':
-      return <MigrationsPage number={place.number} />
+      return <MigrationsPage number={route.number} />
     case 'new':
       return <NewMigrationPage />
     case 'migration':
-      return <MigrationPage key={place.id} id={place.id} />
+      return <MigrationPage key={route.id} id={route.id} />
     case 'schedules':
-      return <SchedulesPage number={place.number} />
+      return <SchedulesPage number={route.number} />
     case 'new-schedule':
       return <NewSchedulePage />
     case 'schedule':
-      return <SchedulePage key={place.id} id={place.id} />
+      return <SchedulePage key={route.id} id={route.id} />
     case 'repository':
       return (
         <RepositoryPage
-          key={`${place.owner}/${place.name}`}
-          owner={place.owner}
-          name={place.name}
+          key={`${route.owner}/${route.name}`}
+          owner={route.owner}
+          name={route.name}
         />
       )
     case 'webhooks':
@@ -94,20 +93,20 @@ function PageAt({ place }: { place: Place }) {
     case 'new-webhook':
       return <NewWebhookPage />
     case 'webhook':
-      return <WebhookPage key={place.id} id={place.id} />
+      return <WebhookPage key={route.id} id={route.id} />
     case 'service':
       return <ServicePage />
-    case 'nowhere':
+    case 'not-found':
       return (
         <Problem
           failure={{ kind: 'not-found', message: 'This page does not exist.' }}
-          back={{ href: linksOf(place.org).migrations(), text: 'All migrations' }}
+          back={{ href: linksOf(route.org).migrations(), text: 'All migrations' }}
         />
       )
   }
 }
 
-/** Whoever cannot see the page change is brought to where it did: another place, or in from signing in. */
+/** Moves the focus to the content after navigation or sign-in, for screen readers. */
 function useFocusOnArrival(
   main: React.RefObject<HTMLElement | null>,
   state: Session['state'],
@@ -115,11 +114,42 @@ function useFocusOnArrival(
 ): void {
   const last = useRef(hash)
   useEffect(() => {
-    // The form to sign in takes the focus itself.
+    // The sign-in form takes the focus itself.
     if (state === 'signed-out') last.current = 'signed-out'
     if (state !== 'signed-in' || last.current === hash) return
     last.current = hash
     main.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [state, hash, main])
+}
+
+interface PageBoundaryProps {
+  /** The page and the state of the session. A change renders the children again after an error. */
+  at: string
+  children: ReactNode
+}
+
+/** Shows a message instead of a page that throws. In React, only a class component can catch errors. */
+class PageBoundary extends Component<PageBoundaryProps, { hasFailed: boolean }> {
+  override state = { hasFailed: false }
+
+  static getDerivedStateFromError() {
+    return { hasFailed: true }
+  }
+
+  override componentDidUpdate({ at }: PageBoundaryProps): void {
+    if (at !== this.props.at && this.state.hasFailed) this.setState({ hasFailed: false })
+  }
+
+  override render(): ReactNode {
+    if (!this.state.hasFailed) return this.props.children
+    const message = 'This page cannot be shown. If the server was upgraded, reload the page.'
+    return (
+      <Problem
+        failure={{ kind: 'broken', message }}
+        retryName="Reload"
+        onRetry={() => location.reload()}
+      />
+    )
+  }
 }

@@ -1,4 +1,4 @@
-/** Browsers keep the clipboard from pages that came without TLS, but for the old way. */
+/** Copies text. Without TLS, browsers allow only the old `execCommand`. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

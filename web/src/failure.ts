@@ -1,20 +1,20 @@
 import type { ValidationError } from './wire.ts'
 
-/** Why something that was asked did not come about, in words for people. */
+/** Why a request failed, with a message for people. */
 export interface Failure {
   kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'busy' | 'refused' | 'broken'
   message: string
-  /** Of the repositories that were asked for, those that do not exist for whoever asks. */
+  /** The requested repositories that do not exist, or that the user may not see. */
   missing?: string[]
 }
 
-type Complaint = Partial<ValidationError['errors'][number]>
+type FieldError = Partial<ValidationError['errors'][number]>
 
-/** As Octokit throws it. */
-interface Refusal {
+/** The error that Octokit throws. */
+interface ResponseError {
   status?: number
   request?: { body?: { repositories?: string[] } }
-  response?: { data?: { message?: string; errors?: Complaint[] } }
+  response?: { data?: { message?: string; errors?: FieldError[] } }
 }
 
 const KINDS: Record<number, Failure['kind']> = {
@@ -25,29 +25,29 @@ const KINDS: Record<number, Failure['kind']> = {
 }
 
 export function failureOf(error: unknown): Failure {
-  const { status, request, response } = error as Refusal
+  const { status, request, response } = error as ResponseError
   if (!(error instanceof Error) || status === undefined) {
     return { kind: 'broken', message: error instanceof Error ? error.message : String(error) }
   }
-  // Octokit gives a status to what never reached the server too, but no response.
+  // Octokit sets a status, but no response, if the request did not reach the server.
   if (response === undefined) return { kind: 'offline', message: 'The server cannot be reached.' }
   if (status >= 500 && status !== 503) {
     return { kind: 'broken', message: `The server answered with an error (${status}).` }
   }
-  const complaints = response.data?.errors ?? []
-  const nameIn = ({ field, index = -1, value }: Complaint) =>
+  const fieldErrors = response.data?.errors ?? []
+  const nameIn = ({ field, index = -1, value }: FieldError) =>
     field === 'repositories' ? (value ?? request?.body?.repositories?.[index]) : undefined
-  const words = complaints.map((each) => describe(each, nameIn(each)))
-  const message = words.length > 0 ? words.join(' ') : response.data?.message
+  const messages = fieldErrors.map((each) => describe(each, nameIn(each)))
+  const message = messages.length > 0 ? messages.join(' ') : response.data?.message
   return {
     kind: KINDS[status] ?? 'refused',
     message: message ?? error.message,
-    missing: complaints.flatMap((each) => (each.code === 'missing' ? (nameIn(each) ?? []) : [])),
+    missing: fieldErrors.flatMap((each) => (each.code === 'missing' ? (nameIn(each) ?? []) : [])),
   }
 }
 
-function describe(complaint: Complaint, repository: string | undefined): string {
-  const { message, field = 'The request', code } = complaint
+function describe(error: FieldError, repository: string | undefined): string {
+  const { message, field = 'The request', code } = error
   if (message !== undefined) return withName(message, repository)
   if (repository === undefined)
     return `${field} is ${code === 'missing_field' ? 'missing' : 'not valid'}.`

@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from 'react'
 import type { ServerEvent } from '../../src/wire/event-stream.ts'
 import type { Api } from './api.ts'
 import { UNCHANGED } from './api-calls.ts'
@@ -9,146 +10,146 @@ import {
   type RepositoryProgress,
 } from './wire.ts'
 
-/** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can, `limited` for asking too often. */
+/** `live`: by event stream; `polling`: no stream is available; `reconnecting`: the server is unavailable; `limited`: the rate limit is exceeded. */
 export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'limited' | 'ended'
 
 interface Listener {
   onProgress(progress: Progress): void
   onConnection(connection: Connection): void
-  /** It cannot be followed at all: not there, or not the caller's. */
+  /** Called if the migration does not exist, or is not visible to the user. */
   onFailure(failure: Failure): void
 }
 
-const TELL_EVERY_MS = 100
-const POLL_EVERY_MS = 2000
-/** Whoever stands between may hold a stream back without a word. */
-const FIRST_EVENT_WITHIN_MS = 5000
-/** Streams have a beat every fifteen seconds. */
-const SILENCE_MS = 45_000
+const UPDATE_INTERVAL_MS = 100
+const POLL_INTERVAL_MS = 2000
+/** A proxy may buffer a stream, so the first event never arrives. */
+const FIRST_EVENT_TIMEOUT_MS = 5000
+/** Event streams have a heartbeat every 15 seconds. */
+const SILENCE_TIMEOUT_MS = 45_000
 const STREAM_ATTEMPTS = 2
 const POLLS_BEFORE_NEXT_ATTEMPT = 15
-const SHORTEST_PAUSE_MS = 250
-const LONGEST_PAUSE_MS = 5000
+const MIN_PAUSE_MS = 250
+const MAX_PAUSE_MS = 5000
 const LIMITED_PAUSE_MS = 30_000
 
-/** Follows a migration until it has ended or the signal says stop, whatever happens to the connection meanwhile. */
+/** Follows a migration until it has ended or the signal is aborted. Connection errors are retried. */
 export async function followProgress(
   api: Api,
   id: number,
   listener: Listener,
   signal: AbortSignal,
 ): Promise<void> {
-  const watch = progressWatch(api, id, listener, signal)
+  const reader = progressReader(api, id, listener, signal)
   let refusedStreams = 0
   let failures = 0
   while (!signal.aborted) {
     try {
-      await watch.look()
+      await reader.read()
       failures = 0
-      if (watch.hasEnded()) return listener.onConnection('ended')
+      if (reader.hasEnded()) return listener.onConnection('ended')
     } catch (error) {
       if (signal.aborted) return
       const failure = failureOf(error)
       if (failure.kind === 'not-found') return listener.onFailure(failure)
       const isLimited = failure.kind === 'limited'
       listener.onConnection(isLimited ? 'limited' : 'reconnecting')
-      const backOff = Math.min(SHORTEST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-      await pause(isLimited ? LIMITED_PAUSE_MS : backOff, signal)
+      const backoff = Math.min(MIN_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
+      await pause(isLimited ? LIMITED_PAUSE_MS : backoff, signal)
       failures += 1
       continue
     }
     if (refusedStreams < STREAM_ATTEMPTS) {
-      const wasHeard = await watch.listen()
-      refusedStreams = wasHeard ? 0 : refusedStreams + 1
-      // Whoever cuts every stream short is not to be asked without end.
-      await pause(SHORTEST_PAUSE_MS, signal)
+      const hasEvents = await reader.readStream()
+      refusedStreams = hasEvents ? 0 : refusedStreams + 1
+      // Limits the rate of reconnects if a proxy closes every stream early.
+      await pause(MIN_PAUSE_MS, signal)
     } else {
       listener.onConnection('polling')
-      await pause(POLL_EVERY_MS, signal)
+      await pause(POLL_INTERVAL_MS, signal)
       refusedStreams += 1
       if (refusedStreams > STREAM_ATTEMPTS + POLLS_BEFORE_NEXT_ATTEMPT) refusedStreams = 0
     }
   }
 }
 
-function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSignal) {
-  let known: Progress | undefined
-  let places = new Map<string, number>()
+function progressReader(api: Api, id: number, listener: Listener, signal: AbortSignal) {
+  let progress: Progress | undefined
+  let indexes = new Map<string, number>()
   let etag: string | undefined
   let lastEventId = '0'
-  let isTellingSoon = false
+  let isUpdateScheduled = false
 
-  /** Thousands may end in a second: they are told together. */
-  function tellSoon(): void {
-    if (isTellingSoon) return
-    isTellingSoon = true
+  /** Batches updates: thousands of repositories may end in a second. */
+  function scheduleUpdate(): void {
+    if (isUpdateScheduled) return
+    isUpdateScheduled = true
     setTimeout(() => {
-      isTellingSoon = false
-      if (known && !signal.aborted) {
-        listener.onProgress({ ...known, repositories: [...known.repositories] })
+      isUpdateScheduled = false
+      if (progress && !signal.aborted) {
+        listener.onProgress({ ...progress, repositories: [...progress.repositories] })
       }
-    }, TELL_EVERY_MS)
+    }, UPDATE_INTERVAL_MS)
   }
 
-  async function look(): Promise<void> {
+  async function read(): Promise<void> {
     const answer = await api.progress(id, { etag, signal })
     if (answer === UNCHANGED) return
-    const isFirst = known === undefined
+    const isFirst = progress === undefined
     etag = answer.etag
-    known = answer.data
-    places = new Map(known.repositories.map(({ full_name }, place) => [full_name, place]))
-    if (isFirst || !isUnfinished(known.state)) listener.onProgress(known)
-    else tellSoon()
+    progress = answer.data
+    indexes = new Map(progress.repositories.map(({ full_name }, index) => [full_name, index]))
+    if (isFirst || !isUnfinished(progress.state)) listener.onProgress(progress)
+    else scheduleUpdate()
   }
 
-  function take({ name, id: eventId, data }: ServerEvent): void {
+  function applyEvent({ name, id: eventId, data }: ServerEvent): void {
     if (eventId !== undefined) lastEventId = eventId
-    if (!known) return
-    if (name === 'repository') {
-      const ended = JSON.parse(data) as RepositoryProgress
-      const place = places.get(ended.full_name)
-      if (place !== undefined) known.repositories[place] = ended
-    }
-    if (name === 'progress') takeUpdate(known, JSON.parse(data) as ProgressUpdate)
-    tellSoon()
+    if (!progress) return
+    if (name === 'repository') setRepository(progress, JSON.parse(data) as RepositoryProgress)
+    if (name === 'progress') applyUpdate(progress, JSON.parse(data) as ProgressUpdate)
+    scheduleUpdate()
   }
 
-  /** Rows and totals are of the same moment. */
-  function takeUpdate(
-    progress: Progress,
+  /** Updates the repositories and the totals together. */
+  function applyUpdate(
+    current: Progress,
     { state, started_at, under_way, ...totals }: ProgressUpdate,
   ): void {
-    Object.assign(progress, { state, started_at, totals })
-    for (const repository of under_way) {
-      const place = places.get(repository.full_name)
-      if (place !== undefined) progress.repositories[place] = repository
-    }
+    Object.assign(current, { state, started_at, totals })
+    for (const repository of under_way) setRepository(current, repository)
   }
 
-  async function listen(): Promise<boolean> {
+  function setRepository({ repositories }: Progress, repository: RepositoryProgress): void {
+    const index = indexes.get(repository.full_name)
+    if (index !== undefined) repositories[index] = repository
+  }
+
+  /** Reads the stream until it ends or breaks. Returns whether it had any events. */
+  async function readStream(): Promise<boolean> {
     const stop = new AbortController()
-    const both = AbortSignal.any([signal, stop.signal])
-    let silence = setTimeout(() => stop.abort(), FIRST_EVENT_WITHIN_MS)
-    const onHeard = () => {
-      clearTimeout(silence)
-      silence = setTimeout(() => stop.abort(), SILENCE_MS)
+    const eitherSignal = AbortSignal.any([signal, stop.signal])
+    let timer = setTimeout(() => stop.abort(), FIRST_EVENT_TIMEOUT_MS)
+    const onChunk = () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => stop.abort(), SILENCE_TIMEOUT_MS)
     }
-    let wasHeard = false
+    let hasEvents = false
     try {
-      for await (const event of await api.progressEvents(id, lastEventId, both, onHeard)) {
-        wasHeard = true
+      for await (const event of await api.progressEvents(id, lastEventId, eitherSignal, onChunk)) {
+        hasEvents = true
         listener.onConnection('live')
-        take(event)
+        applyEvent(event)
       }
     } catch {
-      // Cut off or refused: the next look tells which.
+      // The next read shows whether the stream broke or was refused.
     } finally {
-      clearTimeout(silence)
+      clearTimeout(timer)
     }
-    return wasHeard
+    return hasEvents
   }
 
-  return { look, listen, hasEnded: () => known !== undefined && !isUnfinished(known.state) }
+  const hasEnded = () => progress !== undefined && !isUnfinished(progress.state)
+  return { read, readStream, hasEnded }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -161,4 +162,35 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(done, ms)
     signal.addEventListener('abort', done)
   })
+}
+
+interface Followed {
+  progress: Progress | undefined
+  connection: Connection
+  failure: Failure | undefined
+}
+
+/** Follows a migration while the component is mounted. `onEnd` is called if it ends in that time. */
+export function useProgress(api: Api, id: number, onEnd: (progress: Progress) => void): Followed {
+  const [progress, setProgress] = useState<Progress>()
+  const [connection, setConnection] = useState<Connection>('connecting')
+  const [failure, setFailure] = useState<Failure>()
+  const end = useRef(onEnd)
+  end.current = onEnd
+  useEffect(() => {
+    const stop = new AbortController()
+    let wasUnfinished = false
+    const listener = {
+      onProgress(now: Progress) {
+        setProgress(now)
+        if (wasUnfinished && !isUnfinished(now.state)) end.current(now)
+        wasUnfinished = isUnfinished(now.state)
+      },
+      onConnection: setConnection,
+      onFailure: setFailure,
+    }
+    void followProgress(api, id, listener, stop.signal)
+    return () => stop.abort()
+  }, [api, id])
+  return { progress, connection, failure }
 }

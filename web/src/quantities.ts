@@ -8,8 +8,8 @@ export {
   number,
 } from '../../src/lib/quantities.ts'
 
-/** `9 of 10 repositories, 1 skipped`. */
-export function inPart(counts: { total: number; exported: number; skipped: number }): string {
+/** Returns `9 of 10 repositories, 1 skipped`. */
+export function formatCounts(counts: { total: number; exported: number; skipped: number }): string {
   const { total, exported, skipped } = counts
   const some = `${number(exported)} of ${counted(total, 'repository', 'repositories')}`
   return skipped === 0 ? some : `${some}, ${number(skipped)} skipped`

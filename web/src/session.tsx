@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
+import { pathsOf } from '../../src/client/paths.ts'
 import {
   type Api,
   type ApiOf,
@@ -6,14 +7,13 @@ import {
   createApi,
   currentSession,
   mediaTypeOf,
-  migrationsPath,
   openSession,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
-import { type Links, linksOf } from './place.ts'
+import { type Links, linksOf } from './routes.ts'
 import type { User } from './wire.ts'
 
-/** That somebody has signed in with this browser; who that is, only the cookie tells, which no script can read. */
+/** The local storage key that remembers that this browser was signed in. Scripts cannot read the session cookie. */
 const SIGNED_IN = 'godwit.signed-in'
 
 export type SignedOutReason = 'never' | 'left' | 'refused' | 'expired'
@@ -25,7 +25,7 @@ export type Session =
   | {
       state: 'signed-in'
       user: User
-      /** Logins of those that the user owns. */
+      /** Logins of the organizations that the user owns. */
       organizations: string[]
       apiOf: ApiOf
       mediaType: string
@@ -40,7 +40,7 @@ interface SessionControls {
 
 const SessionContext = createContext<SessionControls | null>(null)
 
-/** What is being found out: whether there is a session, or whether a token opens one. */
+/** An attempt to find the current session (without a token) or to open one with a token. */
 type Attempt = { token: string | null }
 
 export function SessionProvider({ children }: { children: ReactNode }) {
@@ -116,25 +116,25 @@ export function useSession(): SessionControls {
   return controls
 }
 
-/** Whose migrations are shown: an organization's, or undefined for one's own. */
+/** The organization whose migrations are shown; undefined for the user's own. */
 export const OrganizationContext = createContext<string | undefined>(undefined)
 
 interface SignedIn {
   user: User
   mediaType: string
   org: string | undefined
-  /** The rest is about the migrations of the organization, or one's own. */
+  /** The API for the resources of `org`, or for the user's own. */
   api: Api
   to: Links
-  /** Where the API has them. */
+  /** The API path of the migrations, for the curl commands. */
   path: string
 }
 
-/** For pages that are shown only to whoever is signed in. */
+/** Returns the session on pages that need one. */
 export function useSignedIn(): SignedIn {
   const { session } = useSession()
   const org = useContext(OrganizationContext)
   if (session.state !== 'signed-in') throw new Error('nobody is signed in')
   const { user, mediaType, apiOf } = session
-  return { user, mediaType, org, api: apiOf(org), to: linksOf(org), path: migrationsPath(org) }
+  return { user, mediaType, org, api: apiOf(org), to: linksOf(org), path: pathsOf(org).migrations }
 }

@@ -2,20 +2,20 @@ import { useState } from 'react'
 
 export type ColorMode = 'auto' | 'light' | 'dark'
 
-/** A taste, not a secret: it may outlive the tab. */
+/** The local storage key of the color mode. */
 const KEY = 'godwit.color-mode'
 
-function keptMode(): ColorMode {
-  const kept = localStorage.getItem(KEY)
-  return kept === 'light' || kept === 'dark' ? kept : 'auto'
+function storedMode(): ColorMode {
+  const stored = localStorage.getItem(KEY)
+  return stored === 'light' || stored === 'dark' ? stored : 'auto'
 }
 
-export function applyColorMode(mode: ColorMode = keptMode()): void {
+export function applyColorMode(mode: ColorMode = storedMode()): void {
   document.documentElement.dataset.colorMode = mode
 }
 
 export function useColorMode(): [ColorMode, (mode: ColorMode) => void] {
-  const [mode, setMode] = useState(keptMode)
+  const [mode, setMode] = useState(storedMode)
   const choose = (chosen: ColorMode) => {
     if (chosen === 'auto') localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, chosen)

@@ -3,19 +3,19 @@ import { type Answer, type ReadOptions, UNCHANGED } from './api-calls.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 
 export interface Known<T> {
-  /** What was read last; it stays while something newer is awaited. */
+  /** The last response. It stays while a newer one is loading. */
   answer: Answer<T> | undefined
-  /** Why the last read failed, if it did. */
+  /** Why the last request failed. */
   failure: Failure | undefined
   isLoading: boolean
   again(): void
-  /** What a change was answered with is known without being read. */
+  /** Shows the response of a change at once, before the next read. */
   take(data: T): void
 }
 
 type Read<T> = (options: ReadOptions) => Promise<Answer<T> | typeof UNCHANGED>
 
-/** Reads, and reads again every so often with the validator of what is known, so that nothing is sent twice. */
+/** Reads a resource, and again every `everyMs` with its ETag, so that an unchanged one is not sent again. */
 export function useAnswer<T>(
   read: Read<T>,
   key: string,
@@ -48,7 +48,7 @@ export function useAnswer<T>(
 
     function askLater(): void {
       const pause = pauseOf(latest.current.everyMs, known.current?.answer.data)
-      // Nobody looks at a hidden tab.
+      // A hidden tab does not poll.
       if (pause !== null) timer = setTimeout(() => (document.hidden ? askLater() : ask()), pause)
     }
 
@@ -78,7 +78,7 @@ export function useAnswer<T>(
   const again = useCallback(() => setTurn((n) => n + 1), [])
   const take = useCallback(
     (data: T) => {
-      // What is on its way may be older.
+      // A pending response may be older than this data.
       asking.current?.abort()
       const answer = { data, etag: undefined, total: Number.NaN }
       known.current = { key, answer }

@@ -3,13 +3,13 @@ import { type Dispatch, type SetStateAction, useState } from 'react'
 interface Edited<T> {
   draft: T
   change: Dispatch<SetStateAction<T>>
-  /** Only what was edited is sent: the rest may have been changed elsewhere since. */
+  /** Sends only the edited fields, because others may have been changed elsewhere. */
   save(send: (changes: Partial<T>) => Promise<void>): Promise<void>
-  /** Loads what was changed elsewhere, in place of what was edited; undefined while nothing was. */
+  /** Replaces the edits by the settings that were changed elsewhere; undefined if there are none. */
   load: (() => void) | undefined
 }
 
-/** What a form shows: what is known, until something is edited. From then on it stays, whatever others change. */
+/** The state of a form. It follows the server's settings until the user edits them. */
 export function useEdited<T extends object>(
   known: T,
   asSent: (draft: T) => T = (draft) => draft,
@@ -18,7 +18,7 @@ export function useEdited<T extends object>(
   const [draft, setDraft] = useState(known)
   const [isSaving, setSaving] = useState(false)
   const edited = asSent(draft)
-  // While it is being saved, what is read may be what was sent.
+  // While saving, a read may already return the sent settings.
   const isChanged = !isSaving && !isSame(known, begun)
   const isEdited = !isSame(edited, begun) && !isSame(edited, known)
 

@@ -5,7 +5,7 @@ import type {
   StartRequest,
 } from '../../src/wire/types.ts'
 
-/** What the API takes and answers: the types that its own description makes, and names for parts of them. */
+/** The types of API requests and responses, from the contract, and names for parts of them. */
 export type {
   ArchiveLink,
   Branch,

@@ -1,25 +1,27 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { join } from 'node:path'
+import { findSigningKey } from '../../db/survey.ts'
 import { hasCode } from '../../lib/errno.ts'
+import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
-import { checkProxy } from './check-proxy.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
-/** A name of the metrics, known here as to anybody who reads them. */
+/** The name of a metric of the running service. */
 const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 
-const EVERYWHERE = new Set(['0.0.0.0', '[::]', '::'])
+const ALL_INTERFACES = new Set(['0.0.0.0', '[::]', '::'])
 
 export async function* checkAddresses(config: Config): AsyncGenerator<CheckResult> {
   yield await checkBaseUrl(config)
   yield* checkListen(config)
 }
 
-/** It is in every link that clients are given, so it must mean the same to them. */
+/** Every link that clients get starts with the base URL, so they must be able to reach it. */
 async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<CheckResult> {
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
-  if (EVERYWHERE.has(hostname)) {
+  if (ALL_INTERFACES.has(hostname)) {
     const advice = 'set --base-url to the address that clients use'
     return failure(check, `${baseUrl} is not an address that clients can reach`, advice)
   }
@@ -49,20 +51,20 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
 }
 
-/** Whether somebody is there already: us, which is well, or another program, which is not. */
+/** Checks whether the port is free, or used by this service or by another program. */
 async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
   const { host, port } = config.listen
   const shown = host.includes(':') ? `[${host}]` : host
-  const place = `${shown}:${port}`
-  const near = `http://${EVERYWHERE.has(shown) ? 'localhost' : shown}:${port}`
-  const answer = await fetch(`${near}/healthz`, {
+  const address = `${shown}:${port}`
+  const local = `http://${ALL_INTERFACES.has(shown) ? 'localhost' : shown}:${port}`
+  const response = await fetch(`${local}/healthz`, {
     signal: AbortSignal.timeout(5000),
     redirect: 'manual',
   }).catch((error: Error) => error)
-  if (answer instanceof Error) {
-    const found = `${place}: ${errorText(answer.cause ?? answer)}`
-    yield hasCode(answer.cause, 'ECONNREFUSED')
-      ? passed('listen', `${place} is free`)
+  if (response instanceof Error) {
+    const found = `${address}: ${errorText(response.cause ?? response)}`
+    yield hasCode(response.cause, 'ECONNREFUSED')
+      ? passed('listen', `${address} is free`)
       : warning(
           'listen',
           found,
@@ -70,24 +72,24 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
         )
     return
   }
-  const isHealthy = await answer.json().then(
-    (body) => answer.ok && (body as { status?: unknown }).status === 'ok',
+  const isHealthy = await response.json().then(
+    (body) => response.ok && (body as { status?: unknown }).status === 'ok',
     () => false,
   )
   if (!isHealthy) {
     const advice = 'stop it, or set another --listen'
-    yield failure('listen', `${place} is used by another program`, advice)
+    yield failure('listen', `${address} is used by another program`, advice)
     return
   }
-  yield passed('listen', `a service runs at ${place}`)
-  yield await checkForwarding(near)
+  yield passed('listen', `a service runs at ${address}`)
+  yield await checkForwarding(local)
   yield* checkProxy(config)
 }
 
-/** Only a service that runs knows who sends it requests. */
+/** Reads from the running service whether untrusted proxies have sent requests. */
 async function checkForwarding(service: string): Promise<CheckResult> {
-  const answer = await fetch(`${service}/metrics`, { signal: AbortSignal.timeout(5000) })
-  const counted = new RegExp(`^${UNTRUSTED_FORWARDING} (\\d+)$`, 'm').exec(await answer.text())
+  const response = await fetch(`${service}/metrics`, { signal: AbortSignal.timeout(5000) })
+  const counted = new RegExp(`^${UNTRUSTED_FORWARDING} (\\d+)$`, 'm').exec(await response.text())
   const times = Number(counted?.[1] ?? 0)
   if (times === 0)
     return passed('trusted-proxies', 'no request was forwarded by an untrusted proxy')
@@ -96,4 +98,116 @@ async function checkForwarding(service: string): Promise<CheckResult> {
     `${times} requests with x-forwarded-for came from an untrusted address`,
     'add your proxy to --trusted-proxies; the log shows the addresses',
   )
+}
+
+const TIMEOUT_MS = 10_000
+const RANGE = { start: 2, end: 7 }
+/** If the last event comes this soon after the first, a proxy has buffered both: the service waits far longer. */
+const BUFFERED_WITHIN_MS = 1000
+
+/** Checks the proxy between the running service and its public address. */
+async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
+  const { baseUrl, listen } = config
+  const { hostname, port } = new URL(baseUrl)
+  const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
+  if (config.said.baseUrl === undefined || isDirect) return
+  const database = { sqlite: join(config.data, 'godwit.sqlite'), postgres: config.databaseUrl }
+  const key = await findSigningKey(database)
+  if (!key) return
+  let findings: CheckResult[]
+  try {
+    findings = [...(await checkRange(baseUrl, key))]
+    if (findings.length === 0) findings = await checkStream(baseUrl, key)
+  } catch (error) {
+    const why = errorText((error as Error).cause ?? error)
+    const advice = 'check the proxy, its certificate and the DNS name; clients use this address'
+    findings = [warning('proxy', `${baseUrl} cannot be reached from here: ${why}`, advice)]
+  }
+  if (findings.length > 0) yield* findings
+  else yield passed('proxy', `${baseUrl} leads here; streams, ranges and addresses arrive`)
+}
+
+async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
+  const response = await fetch(probeAddress(baseUrl, key, 'range'), {
+    headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  const text = await response.text()
+  if (response.status === 206 && text === PROBED_TEXT.slice(RANGE.start, RANGE.end)) return []
+  if (response.status === 200 && text === PROBED_TEXT) {
+    const advice = 'let the proxy pass on the headers range and if-range, and switch off its cache'
+    const found = `${baseUrl} does not pass on ranges: interrupted downloads start again`
+    return [warning('proxy', found, advice), ...(await checkStream(baseUrl, key))]
+  }
+  const advice = 'let the proxy forward every path below --base-url to the address of --listen'
+  const found = `${baseUrl} answers ${response.status}, and not as the service that runs here`
+  return [warning('proxy', found, advice)]
+}
+
+interface ProbeEvent {
+  peer: string
+  forwarded_for: string | null
+  is_trusted: boolean
+}
+
+async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(TIMEOUT_MS)])
+  const response = await fetch(probeAddress(baseUrl, key, 'stream'), {
+    headers: { accept: 'text/event-stream' },
+    signal,
+  })
+  try {
+    const { event, isBuffered } = await readStream(response)
+    return [...(isBuffered ? [bufferedResult(baseUrl)] : []), ...forwardingResults(event)]
+  } finally {
+    stopping.abort()
+  }
+}
+
+/** Returns the first event, and whether the last one came with it. */
+async function readStream(response: Response): Promise<{ event: ProbeEvent; isBuffered: boolean }> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (!text.includes('\n\n')) {
+    const { value, done } = await reader.read()
+    if (done) throw new Error('its answer to a stream ended early')
+    text += value
+  }
+  const late = Symbol('late')
+  const tooLate = new Promise<typeof late>((resolve) =>
+    setTimeout(resolve, BUFFERED_WITHIN_MS, late),
+  )
+  while (!text.includes('event: end')) {
+    // This read may reject after the stream is aborted.
+    const next = reader.read().catch(() => ({ done: true as const, value: undefined }))
+    const got = await Promise.race([next, tooLate])
+    if (got === late) break
+    text += got.value ?? ''
+    if (got.done) break
+  }
+  const event = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{}') as ProbeEvent
+  return { event, isBuffered: text.includes('event: end') }
+}
+
+const bufferedResult = (baseUrl: string): CheckResult =>
+  warning(
+    'proxy',
+    `${baseUrl} buffers streams until they end: clients cannot follow a migration`,
+    'switch off buffering in the proxy (nginx: proxy_buffering off)',
+  )
+
+function forwardingResults({ peer, forwarded_for: forwarded, is_trusted: isTrusted }: ProbeEvent) {
+  if (forwarded === null)
+    return [
+      warning(
+        'trusted-proxies',
+        `the proxy at ${peer} does not send x-forwarded-for: every request seems to come from it`,
+        'let the proxy send x-forwarded-for with the address of the client',
+      ),
+    ]
+  if (isTrusted) return []
+  const advice = `add ${peer} to --trusted-proxies, and start the service again`
+  return [warning('trusted-proxies', `the proxy at ${peer} is not trusted`, advice)]
 }

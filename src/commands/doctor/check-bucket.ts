@@ -3,13 +3,13 @@ import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
 import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
-import { judgeClock } from './check-database.ts'
+import { clockResult } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
 const PROBE = 'a probe of godwit doctor'
 const RANGE = { start: 2, end: 7 }
 
-/** Puts, reads, lists and removes one small object, as an export and a download would. */
+/** Puts, reads, lists and deletes a small object, as exports and downloads do. */
 export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> {
   const { blobs: address, s3Endpoint } = config
   if (address === undefined) return
@@ -28,7 +28,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
       if (put) await blobs.delete(key)
     }
   } catch (error) {
-    yield failure('bucket', `${where}: ${errorText(error)}`, adviceOn(error))
+    yield failure('bucket', `${where}: ${errorText(error)}`, adviceFor(error))
   }
 }
 
@@ -37,7 +37,7 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
   if (bytes.toString() !== PROBE.slice(RANGE.start, RANGE.end))
     throw new Error('a ranged get returned other bytes than were put')
   for await (const blob of blobs.list()) if (blob.key === key) break
-  // None is that old; what counts is whether unfinished uploads may be listed.
+  // This deletes nothing, and fails if unfinished uploads cannot be listed.
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
 }
 
@@ -55,27 +55,27 @@ async function* checkLink(
   const advice =
     'set --s3-public-endpoint to the address of the bucket that clients use, or use --downloads proxy'
   const sentAt = Date.now()
-  let answer: Response
+  let response: Response
   try {
-    answer = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
+    response = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
   } catch (error) {
-    // The error of fetch is a frame around what happened, and the link in it would be a credential.
+    // The error itself may contain the link, which is a credential.
     const why = errorText((error as Error).cause ?? 'no answer')
-    yield judgeLink(config, `${host} cannot be reached from here: ${why}`, advice)
+    yield linkResult(config, `${host} cannot be reached from here: ${why}`, advice)
     return
   }
   const roundTripMs = Date.now() - sentAt
-  const text = await answer.text()
-  if (answer.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
-    yield judgeLink(config, `${host} answers ${answer.status} to a signed link`, advice)
+  const text = await response.text()
+  if (response.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
+    yield linkResult(config, `${host} answers ${response.status} to a signed link`, advice)
   else yield passed('downloads', `by signed links at ${host}`)
-  const date = Date.parse(answer.headers.get('date') ?? '')
-  // The header has whole seconds.
-  if (date) yield judgeClock('clock of bucket', date + 500 - sentAt, roundTripMs + 500)
+  const date = Date.parse(response.headers.get('date') ?? '')
+  // The header is rounded down to seconds.
+  if (date) yield clockResult('clock of bucket', date + 500 - sentAt, roundTripMs + 500)
 }
 
-/** Through the API nobody needs the links. */
-const judgeLink = ({ downloads }: Config, found: string, advice: string): CheckResult =>
+/** With --downloads proxy, clients do not use the links. */
+const linkResult = ({ downloads }: Config, found: string, advice: string): CheckResult =>
   downloads === 'proxy'
     ? passed('downloads', `through the API (${found})`)
     : failure('downloads', found, advice)
@@ -91,7 +91,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   CredentialsProviderError: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
 }
 
-const adviceOn = (error: unknown): string =>
+const adviceFor = (error: unknown): string =>
   ADVICE[(error as Error).name] ?? 'check AWS_ENDPOINT_URL, AWS_REGION, --blobs and the network'
 
 function withoutCredentials(address: string): string {

@@ -1,58 +1,60 @@
 import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { knownProcesses, surveyStoredData } from '../../db/survey.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { hasCode } from '../../lib/errno.ts'
-import { inUnits } from '../../lib/quantities.ts'
+import { counted, duration, inUnits } from '../../lib/quantities.ts'
+import { dataPathsOf } from '../../service/data-paths.ts'
+import { markerFolder, NOT_SHARED, unexpectedProcesses } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
-import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
+import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
-const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
-const TOO_LITTLE = { bytes: 100 * MEBIBYTE, files: 500 }
+const LOW_SPACE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
+const MIN_SPACE = { bytes: 100 * MEBIBYTE, files: 500 }
 
-const MAKE_IT = 'create the directory for the user that runs Godwit, or set another --data'
-const FREE_IT = 'free some space or repair the disk, or set another --data'
+const CREATE_DIRECTORY = 'create the directory for the user that runs Godwit, or set another --data'
+const FREE_SPACE = 'free some space or repair the disk, or set another --data'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
-  const ground = await nearestExisting(data)
-  const isThere = ground === data
-  if (!(await stat(ground)).isDirectory()) {
-    yield failure('data', `${data}: ${ground} is not a directory`, MAKE_IT)
+  const existing = await nearestExisting(data)
+  if (!(await stat(existing)).isDirectory()) {
+    yield failure('data', `${data}: ${existing} is not a directory`, CREATE_DIRECTORY)
     return
   }
   try {
-    await tryWriting(ground)
+    await tryWriting(existing)
   } catch (error) {
-    const isOfDisk = describeDiskFailure(error) !== undefined
+    const isDiskFailure = describeDiskFailure(error) !== undefined
     yield failure(
       'data',
       `${data} cannot be written: ${errorText(error)}`,
-      isOfDisk ? FREE_IT : MAKE_IT,
+      isDiskFailure ? FREE_SPACE : CREATE_DIRECTORY,
     )
     return
   }
-  yield isThere
+  yield existing === data
     ? await checkPrivacy(data)
     : passed('data', `${data}, will be created at the first start`)
-  yield checkFreeSpace(await statfs(ground))
-  yield await checkFilesystem(ground, databaseUrl !== undefined)
+  yield checkFreeSpace(await statfs(existing))
+  yield await checkFilesystem(existing, databaseUrl !== undefined)
 }
 
-/** The directory, or what is there of the way to it. */
+/** Returns the path, or its nearest parent that exists. */
 export async function nearestExisting(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
       await stat(at)
       return at
     } catch (error) {
-      // A file where a directory should be is found one level up.
+      // ENOTDIR: a parent is a file, which the next step finds.
       if (!hasCode(error, 'ENOENT', 'ENOTDIR') || at === dirname(at)) throw error
     }
   }
 }
 
-/** All that the stores of bytes do: written whole, flushed, linked, renamed. */
+/** Tries what the blob store does: write, flush, link and rename. */
 async function tryWriting(directory: string): Promise<void> {
   const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
   try {
@@ -76,22 +78,22 @@ async function checkPrivacy(data: string): Promise<CheckResult> {
   return warning('data', `${data}, writable, can be read by other users`, advice)
 }
 
-interface Room {
+interface FilesystemStats {
   bavail: number
   bsize: number
   files: number
   ffree: number
 }
 
-export function checkFreeSpace({ bavail, bsize, files, ffree }: Room): CheckResult {
+export function checkFreeSpace({ bavail, bsize, files, ffree }: FilesystemStats): CheckResult {
   const bytes = bavail * bsize
-  // Some filesystems have no fixed number of files, and say 0 of 0.
+  // Filesystems without a fixed number of files report 0 of 0.
   const isCounted = files > 0
-  const isBelow = (least: typeof LITTLE) =>
-    bytes < least.bytes || (isCounted && ffree < least.files)
+  const isBelow = (limit: typeof LOW_SPACE) =>
+    bytes < limit.bytes || (isCounted && ffree < limit.files)
   const found = `${inUnits(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
-  if (!isBelow(LITTLE)) return passed('disk space', found)
-  const judge = isBelow(TOO_LITTLE) ? failure : warning
+  if (!isBelow(LOW_SPACE)) return passed('disk space', found)
+  const judge = isBelow(MIN_SPACE) ? failure : warning
   return judge(
     'disk space',
     found,
@@ -99,32 +101,32 @@ export function checkFreeSpace({ bavail, bsize, files, ffree }: Room): CheckResu
   )
 }
 
-/** By statfs(2). */
-const KINDS: Readonly<Record<number, { name: string; is: 'remote' | 'fleeting' }>> = {
+/** Filesystems by their magic number of statfs(2). */
+const FILESYSTEMS: Readonly<Record<number, { name: string; is: 'remote' | 'volatile' }>> = {
   26985: { name: 'NFS', is: 'remote' },
   4283649346: { name: 'CIFS', is: 'remote' },
   4266872130: { name: 'SMB', is: 'remote' },
   1702057286: { name: 'FUSE', is: 'remote' },
   16914839: { name: '9p', is: 'remote' },
-  16914836: { name: 'tmpfs', is: 'fleeting' },
-  2240043254: { name: 'ramfs', is: 'fleeting' },
-  2035054128: { name: 'overlay', is: 'fleeting' },
+  16914836: { name: 'tmpfs', is: 'volatile' },
+  2240043254: { name: 'ramfs', is: 'volatile' },
+  2035054128: { name: 'overlay', is: 'volatile' },
 }
 
 async function checkFilesystem(directory: string, isShared: boolean): Promise<CheckResult> {
-  const kind = KINDS[(await statfs(directory)).type]
+  const kind = FILESYSTEMS[(await statfs(directory)).type]
   if (!isShared) {
     try {
       await tryLocking(directory)
     } catch (error) {
       const found = `SQLite does not work here: ${errorText(error)}`
       const advice = describeDiskFailure(error)
-        ? FREE_IT
+        ? FREE_SPACE
         : 'put --data on a local disk, or use --database-url'
       return failure('filesystem', found, advice)
     }
   }
-  if (kind?.is === 'fleeting') {
+  if (kind?.is === 'volatile') {
     const advice = 'put --data on a disk or a volume, unless this is only a test'
     return warning(
       'filesystem',
@@ -143,7 +145,7 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
   return passed('filesystem', isShared ? 'flush and links work' : 'flush, links and locks work')
 }
 
-/** A database like ours, apart from ours: a filesystem without locks or shared memory refuses it. */
+/** Creates a test database: it fails on a filesystem without locks or shared memory. */
 async function tryLocking(directory: string): Promise<void> {
   const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
   try {
@@ -154,4 +156,40 @@ async function tryLocking(directory: string): Promise<void> {
   } finally {
     await rm(probe, { recursive: true, force: true })
   }
+}
+
+/** Checks that all processes of a shared database keep archives in the same directory. */
+export async function* checkSharedData(config: Config): AsyncGenerator<CheckResult> {
+  const folder = markerFolder(dataPathsOf(config, ''))
+  if (config.databaseUrl === undefined || folder === undefined) return
+  // checkDatabase reports a database that cannot be read.
+  const processes = await knownProcesses(config.databaseUrl).catch(() => [])
+  const missing = await unexpectedProcesses(folder, processes, Date.now())
+  if (missing.length > 0) {
+    const names = missing.map(({ host, pid, role }) => `${role} ${pid} at ${host}`)
+    const advice = `mount one directory at ${config.data} for all processes, or use a bucket (--blobs)`
+    yield failure('shared data', `${NOT_SHARED}: ${firstFew(names)}`, advice)
+  } else if (processes.length > 0)
+    yield passed('shared data', `${config.data} is shared by all running processes`)
+}
+
+/** Reports the results and the age of the service's own checks of stored data. It does not read the store itself. */
+export async function* checkStoredData(config: Config): AsyncGenerator<CheckResult> {
+  const { data, databaseUrl, segmentCheckAge } = config
+  const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
+  // checkDatabase reports a database that cannot be read.
+  const survey = await surveyStoredData(database).catch(() => undefined)
+  if (!survey || survey.segments === 0) return
+  const { segments, damaged, oldestCheckAt } = survey
+  const age = Math.max(0, Date.now() - oldestCheckAt)
+  const checked = `the oldest check is ${duration(age / 1000)} old`
+  if (damaged > 0) {
+    const found = `${damaged} of ${counted(segments, 'stored segment')} ${damaged === 1 ? 'is' : 'are'} damaged; ${checked}`
+    const advice = '`godwit check --store` names the archives; start their migrations again'
+    yield warning('stored data', found, advice)
+  } else if (age > 2 * segmentCheckAge) {
+    const advice =
+      'run `godwit check --store`, or set a longer --segment-check-age: the service reads about 2.6 TB a week'
+    yield warning('stored data', `${counted(segments, 'segment')}, ${checked}`, advice)
+  } else yield passed('stored data', `${counted(segments, 'segment')}, none damaged; ${checked}`)
 }

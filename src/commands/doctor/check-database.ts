@@ -12,9 +12,9 @@ import type { Config } from '../../settings/config.ts'
 import { withoutPassword } from '../../settings/config-values.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
-/** What the queue on PostgreSQL asks for. */
-const OLDEST_POSTGRES = 13
-const AN_HOUR = 3_600_000
+/** The oldest version that pg-boss supports. */
+const MIN_POSTGRES_VERSION = 13
+const HOUR_MS = 3_600_000
 
 export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   if (databaseUrl === undefined) yield* checkSqlite(join(data, 'godwit.sqlite'))
@@ -43,12 +43,12 @@ function* checkSqlite(file: string): Generator<CheckResult> {
     yield failure(
       'database',
       `${file} is not a Godwit database`,
-      'move it away, or set another --data',
+      'move or remove it, or set another --data',
     )
     return
   }
-  yield judgeSchema(`SQLite at ${file}`, schema)
-  if (schema && schema.upgradedAt > Date.now() + AN_HOUR) {
+  yield schemaResult(`SQLite at ${file}`, schema)
+  if (schema && schema.upgradedAt > Date.now() + HOUR_MS) {
     const found = `the database was created at ${new Date(schema.upgradedAt).toISOString()}, in the future`
     yield failure('clock', found, 'set the clock: it is behind')
   }
@@ -68,14 +68,18 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
     )
     return
   }
-  yield judgePostgres(`PostgreSQL ${survey.version} at ${address}`, survey)
-  yield judgeClock('clock of database', survey.clockAheadMs, survey.roundTripMs)
+  yield postgresResult(`PostgreSQL ${survey.version} at ${address}`, survey)
+  yield clockResult('clock of database', survey.clockAheadMs, survey.roundTripMs)
 }
 
-function judgePostgres(what: string, survey: PostgresSurvey): CheckResult {
+function postgresResult(what: string, survey: PostgresSurvey): CheckResult {
   const { versionNumber, isStandby, encoding, mayCreate, schema } = survey
-  if (versionNumber < OLDEST_POSTGRES * 10_000)
-    return failure('database', `${what} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`)
+  if (versionNumber < MIN_POSTGRES_VERSION * 10_000)
+    return failure(
+      'database',
+      `${what} is too old`,
+      `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`,
+    )
   if (isStandby)
     return failure('database', `${what} is a standby`, 'set --database-url to the primary')
   if (encoding !== 'UTF8')
@@ -86,10 +90,10 @@ function judgePostgres(what: string, survey: PostgresSurvey): CheckResult {
       `${what}: the role may not create tables`,
       'grant create on database … and on schema public to the role of --database-url',
     )
-  return judgeSchema(what, schema)
+  return schemaResult(what, schema)
 }
 
-function judgeSchema(what: string, schema: SchemaAge | undefined): CheckResult {
+function schemaResult(what: string, schema: SchemaAge | undefined): CheckResult {
   if (!schema)
     return passed('database', `${what}, empty: tables will be created at the first start`)
   if (schema.step > KNOWN_SCHEMA)
@@ -103,14 +107,14 @@ function judgeSchema(what: string, schema: SchemaAge | undefined): CheckResult {
   return passed('database', `${what}, schema ${schema.step}${upgrade}`)
 }
 
-const NOTICED_MS = 2000
-const TOO_FAR_MS = 60_000
+const MAX_CLOCK_DIFFERENCE_MS = 2000
+const FATAL_CLOCK_DIFFERENCE_MS = 60_000
 
-/** Two clocks that differ: leases, tokens and links end too early or too late. */
-export function judgeClock(check: string, aheadMs: number, uncertainMs: number): CheckResult {
-  const apart = Math.max(0, Math.abs(aheadMs) - uncertainMs)
-  if (apart < NOTICED_MS) return passed(check, 'in sync with this machine')
+/** If clocks differ, leases, tokens and links expire too early or too late. */
+export function clockResult(check: string, aheadMs: number, uncertainMs: number): CheckResult {
+  const difference = Math.max(0, Math.abs(aheadMs) - uncertainMs)
+  if (difference < MAX_CLOCK_DIFFERENCE_MS) return passed(check, 'in sync with this machine')
   const found = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine`
   const advice = 'synchronize the clocks of both machines (chrony, systemd-timesyncd)'
-  return (apart < TOO_FAR_MS ? warning : failure)(check, found, advice)
+  return (difference < FATAL_CLOCK_DIFFERENCE_MS ? warning : failure)(check, found, advice)
 }

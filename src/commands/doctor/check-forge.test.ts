@@ -20,7 +20,7 @@ const check = (flags: Record<string, string>) => Array.fromAsync(checkForge(read
 const errorText = (results: Awaited<ReturnType<typeof check>>) =>
   results.map(({ check: name, state, found }) => `${name} ${state}: ${found}`)
 
-test('a forge that answers, and a token of an administrator', async (t) => {
+test("a forge that answers to an administrator's token passes", async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   const forgeTokenFile = await tokenFile(t, 'admin-token')
@@ -33,7 +33,7 @@ test('a forge that answers, and a token of an administrator', async (t) => {
   assert.equal(token?.state, 'warning')
 })
 
-test('a token of somebody else, a wrong one, an empty one: told without showing it', async (t) => {
+test('an invalid, empty or unprivileged token is reported without showing it', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   forge.tokens.set('anns-token', forge.world.addUser('ann'))
@@ -49,7 +49,7 @@ test('a token of somebody else, a wrong one, an empty one: told without showing 
   assert.doesNotMatch(lines, /one/)
 })
 
-test('a token of an administrator that may not ask in the name of people', async (t) => {
+test('a token that may not act for other users is reported', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   forge.misbehave = ({ query }) =>
@@ -62,14 +62,14 @@ test('a token of an administrator that may not ask in the name of people', async
   )
 })
 
-test('a forge that is away', async (t) => {
+test('an unavailable forge is reported', async (t) => {
   const forgeTokenFile = await tokenFile(t, 'admin-token')
   const [, result] = await check({ forge: `http://127.0.0.1:${await freePort()}`, forgeTokenFile })
   assert.equal(result?.state, 'error')
   assert.match(result?.found ?? '', /nothing answers at/)
 })
 
-test('one setting without the other', async (t) => {
+test('one setting of the forge without the other is reported', async (t) => {
   await assert.rejects(check({ forge: 'http://127.0.0.1:1' }), UsageError)
   await assert.rejects(check({ forgeTokenFile: await tokenFile(t, 'x') }), UsageError)
 })

@@ -9,11 +9,11 @@ const TOKEN_ADVICE =
   'write an access token of an administrator of the forge to a file that only the user that runs Godwit can read'
 const TIMEOUT_MS = 10_000
 
-/** Whether the forge answers, in a version that can be read, and lets the token see everything. */
+/** Checks that the forge answers, that its version is supported, and that the token can read everything. */
 export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
-  const place = forgeLocation(config)
-  if (!place) return
-  const { url, tokenFile } = place
+  const location = forgeLocation(config)
+  if (!location) return
+  const { url, tokenFile } = location
   let token: string
   try {
     token = await readForgeToken(tokenFile)
@@ -38,7 +38,7 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
   }
 }
 
-/** Whether the token may ask in the name of people: so the forge tells what they may do. */
+/** Checks that the token may act for other users, which is how Godwit reads their permissions. */
 async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<CheckResult> {
   const owner = await forge.tokenOwner(signal)
   try {

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
+import type { Config } from '../../settings/config.ts'
+import { exposedFile } from '../../settings/config-file.ts'
 import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
-const OLDEST_NODE = 24
-/** Each repository being exported takes a dozen, each client one, a bucket up to some hundreds. */
-const FEW_FILES = 1024
-const TOO_FEW_FILES = 256
-/** Nothing of Godwit is older. */
-const BEGINNING = Date.UTC(2026, 0, 1)
+const MIN_NODE_VERSION = 24
+/** An export of a repository opens about a dozen files, a client one, and a bucket up to some hundreds. */
+const ADVISED_OPEN_FILES = 1024
+const MIN_OPEN_FILES = 256
+/** Earlier than any version of Godwit. */
+const FIRST_DATE = Date.UTC(2026, 0, 1)
 
 export async function* checkMachine(): AsyncGenerator<CheckResult> {
   yield checkNode(process.versions.node)
@@ -17,22 +19,35 @@ export async function* checkMachine(): AsyncGenerator<CheckResult> {
 
 function checkNode(version: string): CheckResult {
   const found = `${version}, at ${process.execPath}`
-  if (Number.parseInt(version, 10) >= OLDEST_NODE) return passed('node', found)
-  return failure('node', found, `use Node ${OLDEST_NODE} or newer`)
+  if (Number.parseInt(version, 10) >= MIN_NODE_VERSION) return passed('node', found)
+  return failure('node', found, `use Node ${MIN_NODE_VERSION} or newer`)
 }
 
 export function checkClock(now: number): CheckResult {
   const found = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
-  if (now >= BEGINNING) return passed('clock', found)
+  if (now >= FIRST_DATE) return passed('clock', found)
   const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks expire by it'
   return failure('clock', `${found} is in the past`, advice)
 }
 
-/** Node has already raised the soft limit as far as it may. */
+/** Node has already raised the soft limit to the hard limit. */
 function checkOpenFiles(limit: string | undefined): CheckResult {
   if (limit === undefined) return passed('open files', 'the limit of this system is unknown')
-  if (limit === 'unlimited' || Number(limit) >= FEW_FILES) return passed('open files', limit)
-  const judge = Number(limit) < TOO_FEW_FILES ? failure : warning
-  const advice = `allow at least ${FEW_FILES}: LimitNOFILE= in the unit, or ulimit -n`
+  if (limit === 'unlimited' || Number(limit) >= ADVISED_OPEN_FILES)
+    return passed('open files', limit)
+  const judge = Number(limit) < MIN_OPEN_FILES ? failure : warning
+  const advice = `allow at least ${ADVISED_OPEN_FILES}: LimitNOFILE= in the unit, or ulimit -n`
   return judge('open files', `at most ${limit}`, advice)
+}
+
+/** Checks that this user can read the configuration file, and that it does not expose secrets. */
+export async function* checkConfig({ file }: Config): AsyncGenerator<CheckResult> {
+  if (!file) return
+  const { path, isDenied } = file
+  const found = exposedFile(file)
+  if (isDenied) {
+    const advice = 'run doctor as root, or as the user that runs Godwit'
+    yield failure('config', `this user may not read ${path}: its settings are missing`, advice)
+  } else if (found !== undefined) yield warning('config', found, `run \`chmod o-r ${path}\``)
+  else yield passed('config', path)
 }

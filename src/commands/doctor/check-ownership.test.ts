@@ -17,13 +17,13 @@ async function dataOf(t: Parameters<typeof sound>[0]) {
   return settings
 }
 
-test('a data directory of one user', async (t) => {
+test('a data directory of one user passes', async (t) => {
   const findings = await doctor(await dataOf(t))
   assertFinding(findings, 'ownership', 'passed', /owns 3 files and directories in /)
   assertFinding(findings, 'git-home', 'passed', /writable$/)
 })
 
-test('files of another user are named, with the command that mends it', rootOnly, async (t) => {
+test('files of another user are listed, with the command that repairs it', rootOnly, async (t) => {
   const settings = await dataOf(t)
   await chown(join(settings.data, 'blobs/segment'), NOBODY, NOBODY)
   const findings = await doctor(settings)
@@ -32,7 +32,7 @@ test('files of another user are named, with the command that mends it', rootOnly
   assert.match(advice!, /`chown -R root: /)
 })
 
-test('asked by root, it looks as the owner of the data', rootOnly, async (t) => {
+test('root checks as the owner of the data', rootOnly, async (t) => {
   const settings = await dataOf(t)
   for (const name of ['.', 'blobs', 'git-home'])
     await chown(join(settings.data, name), NOBODY, NOBODY)
@@ -47,7 +47,7 @@ test('asked by root, it looks as the owner of the data', rootOnly, async (t) => 
   assert.equal(code, 1)
 })
 
-test('what this user may not use is an error', usersOnly, async (t) => {
+test('files that this user may not use are an error', usersOnly, async (t) => {
   const settings = await dataOf(t)
   await chmod(join(settings.data, 'git-home'), 0o500)
   await chmod(join(settings.data, 'blobs/segment'), 0o000)

@@ -6,55 +6,55 @@ import { dataPathsOf } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, firstFew, passed, warning } from './check-result.ts'
 
-/** A look that ends, however much there is. */
-const MAX_LOOKED_AT = 50_000
-const MAX_MS = 10_000
+/** Limits of the scan, for large directories. */
+const MAX_ENTRIES = 50_000
+const SCAN_TIMEOUT_MS = 10_000
 
-/** That everything in the data directory is the service's, and can be used by whoever asks. */
+/** Checks that the owner of the data directory owns all its entries, and that this user can use them. */
 export async function* checkOwnership(config: Config): AsyncGenerator<CheckResult> {
   const { data } = config
-  const there = await lstat(data).catch(() => undefined)
-  if (!there?.isDirectory()) return
-  const owner = userName(there.uid)
+  const directory = await lstat(data).catch(() => undefined)
+  if (!directory?.isDirectory()) return
+  const owner = userName(directory.uid)
   const chown = `stop the service, then run \`chown -R ${owner}: ${data}\``
-  const { closed, foreign, count, isAll } = await look(data, there.uid)
-  const within = `${isAll ? '' : 'the first '}${count} files and directories in ${data}`
-  if (closed.length > 0)
-    yield failure('ownership', `this user may not use: ${firstFew(closed)}`, chown)
+  const { unusable, foreign, count, isComplete } = await scan(data, directory.uid)
+  const within = `${isComplete ? '' : 'the first '}${count} files and directories in ${data}`
+  if (unusable.length > 0)
+    yield failure('ownership', `this user may not use: ${firstFew(unusable)}`, chown)
   else if (foreign.length > 0) {
     yield warning('ownership', `not owned by ${owner}: ${firstFew(foreign)}`, chown)
   } else yield passed('ownership', `${owner} owns ${within}`)
   yield* checkGitHome(config, chown)
 }
 
-interface Looked {
-  /** What this user cannot read, or not write where the service has to. */
-  closed: string[]
-  /** What belongs to another user than the directory. */
+interface ScanResult {
+  /** Entries that this user cannot read, or cannot write although the service has to. */
+  unusable: string[]
+  /** Entries of another user than the owner of the directory. */
   foreign: string[]
   count: number
-  isAll: boolean
+  isComplete: boolean
 }
 
-async function look(root: string, uid: number): Promise<Looked> {
-  const found: Looked = { closed: [], foreign: [], count: 0, isAll: true }
-  const endsAt = performance.now() + MAX_MS
+async function scan(root: string, uid: number): Promise<ScanResult> {
+  const found: ScanResult = { unusable: [], foreign: [], count: 0, isComplete: true }
+  const endsAt = performance.now() + SCAN_TIMEOUT_MS
   const waiting = [root]
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
-    // What cannot be opened was told of where it was found.
+    // An unreadable directory is already in `unusable`.
     const entries = await opendir(folder).catch(() => [])
     for await (const { name } of entries) {
-      if (found.count >= MAX_LOOKED_AT || performance.now() > endsAt)
-        return { ...found, isAll: false }
+      if (found.count >= MAX_ENTRIES || performance.now() > endsAt)
+        return { ...found, isComplete: false }
       const path = join(folder, name)
-      const about = await lstat(path).catch(() => undefined)
-      // A service that runs takes away what it no longer needs.
-      if (!about) continue
+      const stats = await lstat(path).catch(() => undefined)
+      // A running service may have removed it.
+      if (!stats) continue
       found.count += 1
-      const shown = `${relative(root, path)} (${userName(about.uid)})`
-      if (!(await isUsable(path, about))) found.closed.push(shown)
-      else if (about.uid !== uid) found.foreign.push(shown)
-      if (about.isDirectory()) waiting.push(path)
+      const shown = `${relative(root, path)} (${userName(stats.uid)})`
+      if (!(await isUsable(path, stats))) found.unusable.push(shown)
+      else if (stats.uid !== uid) found.foreign.push(shown)
+      if (stats.isDirectory()) waiting.push(path)
     }
   }
   return found
@@ -62,11 +62,11 @@ async function look(root: string, uid: number): Promise<Looked> {
 
 const { R_OK, W_OK, X_OK } = constants
 
-/** Directories are written to, and the database; bytes that were stored are only read. */
-async function isUsable(path: string, about: Stats): Promise<boolean> {
-  if (about.isSymbolicLink()) return true
-  const isDatabase = /\.(sqlite(-wal|-shm)?|lock)$/.test(path)
-  const mode = about.isDirectory() ? R_OK | W_OK | X_OK : isDatabase ? R_OK | W_OK : R_OK
+/** The service writes to directories, the database and lock files. It only reads stored blobs. */
+async function isUsable(path: string, stats: Stats): Promise<boolean> {
+  if (stats.isSymbolicLink()) return true
+  const isWritten = /\.(sqlite(-wal|-shm)?|lock)$/.test(path)
+  const mode = stats.isDirectory() ? R_OK | W_OK | X_OK : isWritten ? R_OK | W_OK : R_OK
   return access(path, mode).then(
     () => true,
     () =>
@@ -77,12 +77,12 @@ async function isUsable(path: string, about: Stats): Promise<boolean> {
   )
 }
 
-/** Git is given a home of its own, where it finds nobody's settings; a git that cannot enter it does not run. */
+/** Git runs with a HOME of its own, so that it reads no user's settings. It fails if it cannot enter that directory. */
 async function* checkGitHome(config: Config, advice: string): AsyncGenerator<CheckResult> {
   const { home } = dataPathsOf(config, '').git
-  const there = await lstat(home).catch(() => undefined)
-  if (!there) return
-  const isUsableHome = there.isDirectory() && (await isUsable(home, there))
+  const stats = await lstat(home).catch(() => undefined)
+  if (!stats) return
+  const isUsableHome = stats.isDirectory() && (await isUsable(home, stats))
   if (isUsableHome) yield passed('git-home', `${home}, writable`)
   else yield failure('git-home', `${home} cannot be written`, advice)
 }

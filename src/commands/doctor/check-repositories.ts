@@ -1,7 +1,9 @@
-import { lstat, stat } from 'node:fs/promises'
+import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lockedRepositories } from '../../db/survey.ts'
 import type { Git } from '../../git/git.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { counted } from '../../lib/quantities.ts'
 import { layoutIn } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
@@ -10,17 +12,18 @@ import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestExisting } from './check-data.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
-/** Git is waited for, not computed by us. */
-const AT_ONCE = 4
+/** The checks wait for git processes, so this does not depend on the number of cores. */
+const CONCURRENCY = 4
 
 interface Problems {
   refused: string[]
-  twins: string[]
+  /** Pairs of names that differ only in case. */
+  caseConflicts: string[]
   unreadable: string[]
   unlockable: string[]
 }
 
-/** Opens every repository, which is a look and no proof: `godwit export` proves. */
+/** Opens every repository, without checking its objects as `godwit check` does. */
 export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
   if (root === undefined) {
@@ -29,25 +32,25 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   }
   const source = gitDirectory({ root, git, layout: layoutIn(config) })
   const found: FoundRepository[] = []
-  const problems: Problems = { refused: [], twins: [], unreadable: [], unlockable: [] }
+  const problems: Problems = { refused: [], caseConflicts: [], unreadable: [], unlockable: [] }
   try {
-    for await (const row of source.list()) {
-      if ('found' in row) found.push(row.found)
-      else if ('members' in row)
-        for (const { path, reason } of row.members.warnings)
+    for await (const listed of source.list()) {
+      if ('found' in listed) found.push(listed.found)
+      else if ('members' in listed)
+        for (const { path, reason } of listed.members.warnings)
           problems.refused.push(`${path} (${reason})`)
-      else if (row.refused.twinOf !== undefined)
-        problems.twins.push(`${row.refused.path} and ${row.refused.twinOf}`)
-      else problems.refused.push(`${row.refused.path} (${row.refused.reason})`)
+      else if (listed.refused.twinOf !== undefined)
+        problems.caseConflicts.push(`${listed.refused.path} and ${listed.refused.twinOf}`)
+      else problems.refused.push(`${listed.refused.path} (${listed.refused.reason})`)
     }
   } catch (error) {
     const advice = 'let the user that runs Godwit read it, or set another --repositories'
     yield failure('repositories', `${root}: ${errorText(error)}`, advice)
     return
   }
-  await openEach(source, found, problems)
-  yield* judge(config, root, found, problems)
-  yield await howSnapshots(config, root)
+  await openAll(source, found, problems)
+  yield* describeProblems(config, root, found, problems)
+  yield await checkSnapshots(config, root)
 }
 
 function withoutRepositories(role: Config['role'], isShared: boolean): CheckResult {
@@ -57,12 +60,12 @@ function withoutRepositories(role: Config['role'], isShared: boolean): CheckResu
   return failure('repositories', 'not set', advice)
 }
 
-async function openEach(
+async function openAll(
   source: GitDirectory,
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
 ): Promise<void> {
-  await mapConcurrent(found, { lanes: AT_ONCE }, async (repository, signal) => {
+  await mapConcurrent(found, { lanes: CONCURRENCY }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
     let dir: string
     try {
@@ -74,41 +77,41 @@ async function openEach(
       unreadable.push(`${name} (${error.message})`)
       return
     }
-    const why = await whyNoLock(source, repository, dir)
+    const why = await whyNotLockable(source, repository, dir)
     if (why) unlockable.push(`${name} (${why})`)
   })
 }
 
-async function whyNoLock(source: Source, found: FoundRepository, dir: string) {
-  if (await isThere(join(dir, 'config.lock'))) return 'config.lock exists'
+async function whyNotLockable(source: Source, found: FoundRepository, dir: string) {
+  if (await exists(join(dir, 'config.lock'))) return 'config.lock exists'
   return source.checkLock(found).then(
     () => undefined,
     (error: unknown) => errorText(error),
   )
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
     () => false,
   )
 
-/** How a repository is named where it is expected. */
+/** Where repositories are expected, by layout. */
 const EXPECTED = {
   'owner/name': 'as OWNER/NAME.git',
   flat: 'as NAME.git',
   'any-depth': 'as OWNER/…/NAME.git, with names that are all different when / is written -',
 } as const
 
-function* judge(
+function* describeProblems(
   { layout }: Config,
   root: string,
   found: readonly FoundRepository[],
   problems: Problems,
 ) {
-  const { refused, twins, unreadable, unlockable } = problems
+  const { refused, caseConflicts, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
-  const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
+  const counts = `${counted(found.length, 'repository', 'repositories')} of ${counted(owners, 'owner')} in ${root}`
   if (found.length === 0) {
     const advice = `put bare repositories there ${EXPECTED[layout]}, or set another directory or --layout`
     yield warning('repositories', `none in ${root}`, advice)
@@ -122,11 +125,11 @@ function* judge(
     const advice = `move or rename them: repositories are expected ${EXPECTED[layout]}; these are skipped`
     yield warning('repositories', `skipped: ${firstFew(refused)}`, advice)
   }
-  if (twins.length > 0) {
+  if (caseConflicts.length > 0) {
     const advice =
-      'rename one of each: names ignore case, and only one of each is served, ' +
-      'the one that has the account (`godwit sync` lists the others)'
-    yield warning('repositories', `names differ only in case: ${firstFew(twins)}`, advice)
+      'rename one of each: names ignore case, and only one of each is served ' +
+      '(`godwit sync` lists the others)'
+    yield warning('repositories', `names differ only in case: ${firstFew(caseConflicts)}`, advice)
   }
   if (unlockable.length > 0) {
     const advice =
@@ -138,10 +141,65 @@ function* judge(
   }
 }
 
-const count = (n: number, one: string, more: string): string => `${n} ${n === 1 ? one : more}`
-
-async function howSnapshots({ data }: Config, root: string): Promise<CheckResult> {
-  const [there, here] = await Promise.all([stat(root), stat(await nearestExisting(data))])
-  if (there.dev === here.dev) return passed('snapshots', 'use hard links')
+async function checkSnapshots({ data }: Config, root: string): Promise<CheckResult> {
+  const [source, target] = await Promise.all([stat(root), stat(await nearestExisting(data))])
+  if (source.dev === target.dev) return passed('snapshots', 'use hard links')
   return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
 }
+
+/** Finds repositories that refuse pushes for a migration that does not hold their lock. */
+export async function* checkLocks(config: Config, git: Git): AsyncGenerator<CheckResult> {
+  const { repositories: root, data, databaseUrl } = config
+  if (root === undefined) return
+  const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
+  // Other checks report a database or a directory that cannot be read.
+  const known = await lockedRepositories(database).catch(() => undefined)
+  const locked = await findLocked(gitDirectory({ root, git, layout: layoutIn(config) })).catch(
+    () => [],
+  )
+  const stray = known && locked.filter((name) => !known.has(name.toLowerCase()))
+  if (!stray || stray.length === 0) return
+  const advice =
+    'unless another Godwit serves these repositories, unlock them with `godwit locks release OWNER/NAME`'
+  yield warning('locks', `locked by no migration: ${firstFew(stray)}`, advice)
+}
+
+async function findLocked(source: Source): Promise<string[]> {
+  const locked: string[] = []
+  await mapConcurrent(source.list(), { lanes: CONCURRENCY }, async (listed) => {
+    if (!('found' in listed)) return
+    const { owner, name } = listed.found
+    const hasLock = await source.hasLock(listed.found).catch((error: unknown) => {
+      if (error instanceof Unreadable) return false
+      throw error
+    })
+    if (hasLock) locked.push(`${owner}/${name}`)
+  })
+  return locked
+}
+
+const LFS_ADVICE = 'let the user that runs Godwit read it, or set another --lfs-directory'
+
+/** Checks that LFS objects can be read: otherwise every migration would report them as missing. */
+export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<CheckResult> {
+  if (lfsDirectory === undefined || role === 'api') return
+  const unreadable: string[] = []
+  try {
+    for (const entry of await readdir(lfsDirectory, { withFileTypes: true })) {
+      if (entry.isDirectory() && !(await isReadable(join(lfsDirectory, entry.name))))
+        unreadable.push(entry.name)
+    }
+  } catch (error) {
+    yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
+    return
+  }
+  yield unreadable.length > 0
+    ? warning('lfs', `${lfsDirectory}: cannot be read: ${firstFew(unreadable)}`, LFS_ADVICE)
+    : passed('lfs', `${lfsDirectory}, readable`)
+}
+
+const isReadable = (folder: string): Promise<boolean> =>
+  readdir(folder).then(
+    () => true,
+    () => false,
+  )

@@ -28,27 +28,27 @@ describe('SQLite', () => {
     return { file: join(settings.data, 'godwit.sqlite'), settings }
   }
 
-  test('whose pages are overwritten', async (t) => {
+  test('with damaged pages', async (t) => {
     const { file, settings } = await filled(t)
     const bytes = await readFile(file)
     await writeFile(file, bytes.fill(0xa5, 8192))
     assertFinding(await doctor(settings), 'database', 'error', /is damaged|cannot be read/)
   })
 
-  test('that is no database', async (t) => {
+  test('that is not a database', async (t) => {
     const { file, settings } = await filled(t)
     await writeFile(file, 'not a database at all\n'.repeat(1000))
     assertFinding(await doctor(settings), 'database', 'error', /file is not a database/)
   })
 
-  test("of somebody else's", async (t) => {
+  test('of another program', async (t) => {
     const { file, settings } = await filled(t)
     await writeFile(file, '')
     change(file, 'create table birds (name text)')
     assertFinding(await doctor(settings), 'database', 'error', /is not a Godwit database/)
   })
 
-  test('of a newer and of an older Godwit', async (t) => {
+  test('with a newer and with an older schema', async (t) => {
     const { file, settings } = await filled(t)
     change(file, "insert into godwit_schema values (99, 'later', 0)")
     assertFinding(await doctor(settings), 'database', 'error', /schema 99, this version supports/)
@@ -56,7 +56,7 @@ describe('SQLite', () => {
     assertFinding(await doctor(settings), 'database', 'passed', /schema 0, will be upgraded/)
   })
 
-  test('that was made in the future', async (t) => {
+  test('that was created in the future', async (t) => {
     const { file, settings } = await filled(t)
     change(file, `update godwit_schema set applied_at = ${Date.now() + 86_400_000}`)
     assertFinding(await doctor(settings), 'clock', 'error', /in the future/)
@@ -78,7 +78,7 @@ describe('PostgreSQL', () => {
   const onPostgres = async (t: TestContext, databaseUrl: string) =>
     doctor({ ...(await sound(t)), role: 'api', databaseUrl })
 
-  test('that is empty, ours, and newer than ours', async (t) => {
+  test('that is empty, current, and newer', async (t) => {
     const url = await createDatabase()
     const empty = await onPostgres(t, url)
     assertFinding(empty, 'database', 'passed', /^PostgreSQL \d+\.\d+ at postgres:.*, empty:/)
@@ -93,7 +93,7 @@ describe('PostgreSQL', () => {
     assertFinding(await onPostgres(t, url), 'database', 'error', /has schema 99/)
   })
 
-  test('that is not where it was said to be, or has another password: which is never told', async (t) => {
+  test('that is unreachable, or has another password, which is not shown', async (t) => {
     const url = new URL(await createDatabase())
     url.password = 'mockingbird'
     const refused = await onPostgres(t, url.href)
@@ -104,14 +104,14 @@ describe('PostgreSQL', () => {
     assert.doesNotMatch(JSON.stringify([refused, absent]), /mockingbird/)
   })
 
-  test('that is not in UTF-8, and what to do about it', async (t) => {
+  test('that is not in UTF-8', async (t) => {
     const url = await createDatabase(undefined, 'SQL_ASCII')
     const findings = await onPostgres(t, url)
     assertFinding(findings, 'database', 'error', /has encoding SQL_ASCII, not UTF8$/)
     assert.match(about(findings, 'database').advice!, /^create one with `createdb --encoding=UTF8 /)
   })
 
-  test('whose role may make nothing', async (t) => {
+  test('whose role may not create tables', async (t) => {
     const url = new URL(await createDatabase())
     const role = `r_${url.pathname.slice(1)}`
     await ask(url.href, `create role ${role} login password 'x'`)
@@ -131,24 +131,24 @@ describe('a bucket', needsObjectStore, () => {
     return doctor(settings, { AWS_ENDPOINT_URL: endpoint })
   }
 
-  test('that works is left empty', async (t) => {
-    const place = await emptyBucket()
-    const findings = await onBucket(t, place)
+  test('that works, and is left empty', async (t) => {
+    const bucket = await emptyBucket()
+    const findings = await onBucket(t, bucket)
     assert.deepEqual(errorsAmong(findings), [])
     assertFinding(findings, 'bucket', 'passed', /put, ranged get and list work$/)
     assertFinding(findings, 'downloads', 'passed', /^by signed links at 127\.0\.0\.1:/)
     assertFinding(findings, 'clock of bucket', 'passed', /in sync/)
-    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: [], uploads: [] })
   })
 
-  test('that is not there', async (t) => {
+  test('that does not exist', async (t) => {
     const { endpoint } = await emptyBucket()
     const findings = await onBucket(t, { endpoint, bucket: 'there-is-none' })
     assertFinding(findings, 'bucket', 'error', /NoSuchBucket/)
     assert.match(about(findings, 'bucket').advice!, /create the bucket/)
   })
 
-  test('with a wrong key, which is never told', async (t) => {
+  test('with a wrong key, which is not shown', async (t) => {
     const { endpoint, bucket } = await emptyBucket()
     const { data, listen } = await sound(t)
     const { code, stdout, stderr } = await doctorCommand(
@@ -161,13 +161,13 @@ describe('a bucket', needsObjectStore, () => {
     assert.doesNotMatch(stdout + stderr, /mockingbird/)
   })
 
-  test('that clients cannot reach, which matters unless downloads go through the API', async (t) => {
-    const place = await emptyBucket()
+  test('that clients cannot reach, unless downloads go through the API', async (t) => {
+    const bucket = await emptyBucket()
     const outside = { s3PublicEndpoint: `http://127.0.0.1:${await freePort()}` }
-    const cutOff = await onBucket(t, place, outside)
+    const cutOff = await onBucket(t, bucket, outside)
     assertFinding(cutOff, 'downloads', 'error', /cannot be reached from here: .*ECONNREFUSED/)
     assert.doesNotMatch(JSON.stringify(cutOff), /X-Amz-Signature/i, 'a link is a credential')
-    const proxied = await onBucket(t, place, { ...outside, downloads: 'proxy' })
+    const proxied = await onBucket(t, bucket, { ...outside, downloads: 'proxy' })
     assertFinding(proxied, 'downloads', 'passed', /^through the API/)
   })
 })

@@ -6,28 +6,23 @@ import { lookForGit } from '../../git/installed-git.ts'
 import type { Config } from '../../settings/config.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
-import { checkConfig } from './check-config.ts'
-import { checkData } from './check-data.ts'
+import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkForge } from './check-forge.ts'
-import { checkLfs } from './check-lfs.ts'
-import { checkLocks } from './check-locks.ts'
-import { checkMachine } from './check-machine.ts'
+import { checkConfig, checkMachine } from './check-machine.ts'
 import { checkOwnership } from './check-ownership.ts'
-import { checkRepositories } from './check-repositories.ts'
+import { checkLfs, checkLocks, checkRepositories } from './check-repositories.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
-import { checkSharedData } from './check-shared-data.ts'
-import { checkStoredData } from './check-stored-data.ts'
 
-/** All that can be found, whatever is an error on the way; nothing that stays is changed. */
+/** Runs all checks, also after one has failed. They leave no changes. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
   try {
-    const place = { program: config.git, searchPath: config.searchPath }
-    const git = createGit({ ...place, home })
+    const options = { program: config.git, searchPath: config.searchPath }
+    const git = createGit({ ...options, home })
     yield* guarded('machine', checkMachine())
     yield* guarded('config', checkConfig(config))
-    const { found, advice } = await lookForGit(place, git)
+    const { found, advice } = await lookForGit(options, git)
     yield advice === undefined ? passed('git', found) : failure('git', found, advice)
     yield* guarded('data', checkData(config))
     yield* guarded('ownership', checkOwnership(config))
@@ -45,7 +40,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   }
 }
 
-/** What a check did not think of is a finding too, and the others go on. */
+/** Turns an unexpected error of a check into a result, so that the other checks still run. */
 async function* guarded(
   check: string,
   findings: AsyncGenerator<CheckResult>,

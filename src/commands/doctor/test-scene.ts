@@ -16,21 +16,21 @@ export const run = promisify(execFile)
 
 export type Flags = Partial<Record<OptionName, string>>
 
-/** What it finds with these settings; every other one is at its default. */
+/** Runs all checks with these settings and the defaults. */
 export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise<CheckResult[]> {
   return Array.fromAsync(everyCheck(readConfig(flags, { PATH: process.env.PATH, ...env })))
 }
 
-/** The same by the command itself, in surroundings of the test's making. */
+/** Runs the command `godwit doctor`. */
 export function doctorCommand(flags: string[], env: Readonly<Record<string, string>> = {}) {
   return commandRow()(['doctor', ...flags], env)
 }
 
-/** The one finding of that name that is not fine, or the first that is. */
+/** Returns the result of a check that has not passed, or else its first one. */
 export function about(findings: CheckResult[], check: string): CheckResult {
   const all = findings.filter((finding) => finding.check === check)
   const finding = all.find(({ state }) => state !== 'passed') ?? all[0]
-  assert.ok(finding, `nothing is said of ${check}`)
+  assert.ok(finding, `no result of ${check}`)
   assert.equal(finding.advice === undefined, finding.state === 'passed', 'advice iff it is needed')
   return finding
 }
@@ -49,7 +49,7 @@ export function assertFinding(
 export const errorsAmong = (findings: CheckResult[]) =>
   findings.filter(({ state }) => state === 'error')
 
-/** Settings under which nothing is wrong, but for what the test adds. */
+/** Settings with which all checks pass. */
 export async function sound(t: TestContext): Promise<{ data: string; listen: string }> {
   const data = join(temporaryDirectory(t), 'data')
   return { data, listen: `127.0.0.1:${await freePort()}` }

@@ -19,22 +19,22 @@ import { refuseExistingFile, writeWholeFile } from '../whole-file.ts'
 
 export interface WrittenArchive {
   bytes: number
-  /** Where it is the archive of one repository alone: which, and the file below the directory of all. */
+  /** With --one-archive-per-repository: the repository, and the file relative to --output. */
   of?: { fullName: string; file: string }
 }
 
-interface Writing {
+interface WriteOptions {
   force: boolean
   onBytes(written: number): void
   signal: AbortSignal
 }
 
-/** Where archives go: said before the work what cannot be, and nothing is written before all is exported. */
+/** The destination of the archives. It is checked before the export, and written only after it has succeeded. */
 export interface ExportOutput {
-  /** Where there must be room anyway. */
+  /** A directory on the filesystem of the output, for temporary files. */
   nearby: string
   refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void>
-  write(parts: ArchiveParts, order: ArchiveOrder, writing: Writing): Promise<WrittenArchive[]>
+  write(parts: ArchiveParts, order: ArchiveOrder, options: WriteOptions): Promise<WrittenArchive[]>
 }
 
 const STANDARD_OUTPUT = '-'
@@ -47,10 +47,10 @@ interface OutputOptions {
 
 export async function outputOf(options: OutputOptions): Promise<ExportOutput> {
   const { output, force = false, oneArchivePerRepository = false } = options
-  const isStandard = output === STANDARD_OUTPUT
-  if (isStandard && oneArchivePerRepository)
+  const isStandardOutput = output === STANDARD_OUTPUT
+  if (isStandardOutput && oneArchivePerRepository)
     throw new UsageError('--one-archive-per-repository writes many files: use --output DIR')
-  if (isStandard) return toStandardOutput()
+  if (isStandardOutput) return toStandardOutput()
   const path = resolve(output)
   if (oneArchivePerRepository) return toDirectory(path, force)
   await refuseExistingFile(path, force)
@@ -65,7 +65,7 @@ function toStandardOutput(): ExportOutput {
     refuseExisting: async () => {},
     async write(parts, order, { onBytes, signal }) {
       await using archive = await exportArchive(parts, order, signal)
-      const bytes = counted(archive.plan, parts, onBytes, signal)
+      const bytes = countBytes(archive.plan, parts, onBytes, signal)
       const write = () => pipeline(bytes, process.stdout, { signal, end: false })
       await writingTo('standard output', write, archive.plan.length)
       return [{ bytes: archive.plan.length }]
@@ -77,16 +77,16 @@ function toFile(file: string): ExportOutput {
   return {
     nearby: dirname(file),
     refuseExisting: async () => {},
-    async write(parts, order, { onBytes, ...writing }) {
-      await using archive = await exportArchive(parts, order, writing.signal)
-      const bytes = counted(archive.plan, parts, onBytes, writing.signal)
-      await writeWholeFile(file, bytes, { ...writing, length: archive.plan.length })
+    async write(parts, order, { onBytes, ...options }) {
+      await using archive = await exportArchive(parts, order, options.signal)
+      const bytes = countBytes(archive.plan, parts, onBytes, options.signal)
+      await writeWholeFile(file, bytes, { ...options, length: archive.plan.length })
       return [{ bytes: archive.plan.length }]
     },
   }
 }
 
-/** OWNER/NAME.tar.gz, as no two repositories have the same. */
+/** Writes each archive to OWNER/NAME.tar.gz. */
 function toDirectory(directory: string, force: boolean): ExportOutput {
   const fileOf = (facts: RepositoryFacts) => join(directory, `${fullNameOf(facts)}.tar.gz`)
   const nearby = existsSync(directory) ? directory : dirname(directory)
@@ -97,15 +97,15 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
       for (const file of repositories.map(fileOf))
         if (existsSync(dirname(file))) await refuseExistingFile(file, force)
     },
-    async write(parts, order, { onBytes, ...writing }) {
+    async write(parts, order, { onBytes, ...options }) {
       const written: WrittenArchive[] = []
-      for await (const each of exportSeparately(parts, order, writing.signal)) {
+      for await (const each of exportSeparately(parts, order, options.signal)) {
         await using archive = each
         const { plan, facts } = archive
         const file = fileOf(facts)
         makeDirectory(dirname(file))
-        const bytes = counted(plan, parts, onBytes, writing.signal)
-        await writeWholeFile(file, bytes, { ...writing, length: plan.length })
+        const bytes = countBytes(plan, parts, onBytes, options.signal)
+        await writeWholeFile(file, bytes, { ...options, length: plan.length })
         const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
         written.push({ bytes: plan.length, of })
       }
@@ -114,7 +114,7 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
   }
 }
 
-function counted(
+function countBytes(
   plan: ArchivePlan,
   parts: ArchiveParts,
   onBytes: (written: number) => void,

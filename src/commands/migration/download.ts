@@ -3,21 +3,21 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
-import type { Target } from '../../client/download-archive.ts'
+import type { DownloadTarget } from '../../client/download-archive.ts'
 import { checkArchive, checkGzip, type Proof } from '../../importer/check-archive.ts'
 import { inUnits } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { isWritten } from '../../lib/write-chunk.ts'
-import { addClientCommand, type ClientContext, tell, withClient } from '../client-command.ts'
+import { addClientCommand, type ClientContext, printResult, withClient } from '../client-command.ts'
 import { addSetting, idArgument, note, print, withExamples } from '../command-line.ts'
 import { progressLine } from '../progress-line.ts'
 import { refuseExistingFile } from '../whole-file.ts'
-import { printPartialExport } from './partial-export.ts'
+import { requireCompleteExport } from './partial-export.ts'
 import { ResumableFile } from './resumable-file.ts'
 
 const STANDARD_OUTPUT = '-'
 
-interface DownloadOptions {
+interface Options {
   output?: string
   force?: boolean
   verify?: boolean
@@ -43,60 +43,62 @@ export function downloadCommand(migration: Command): void {
   )
   command.action(
     withClient(
-      (talk, options: DownloadOptions, id: number) =>
+      (client, options: Options, id: number) =>
         options.output === STANDARD_OUTPUT
-          ? toStandardOutput(talk, id, options)
-          : toFile(talk, id, options),
+          ? toStandardOutput(client, id, options)
+          : toFile(client, id, options),
       'stopped; the downloaded part is kept, and the same command resumes it',
     ),
   )
 }
 
 async function toFile(
-  talk: ClientContext,
+  client: ClientContext,
   id: number,
-  { output, force = false, verify }: DownloadOptions,
+  { output, force = false, verify }: Options,
 ): Promise<void> {
-  const name = output ?? (await talk.api.archiveName(id))
+  const name = output ?? (await client.api.archiveName(id))
   const file = resolve(name)
   await refuseExistingFile(file, force)
   await using target = await ResumableFile.open(file)
-  await fetchInto(talk, id, target).catch(async (error: unknown) => {
+  await fetchInto(client, id, target).catch(async (error: unknown) => {
     const { RequestRejected } = await import('../../client/errors.ts')
-    // What was sent of an archive that is damaged is of no use.
+    // The server found the archive damaged, so the downloaded part is useless.
     if (error instanceof RequestRejected && error.status === 410) await target.discard()
     throw error
   })
-  const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
-    if (!(error instanceof ArchiveDamaged)) throw error
-    await target.discard()
-    throw new UserError(`${error.message}. The downloaded file was removed: download it again`, {
-      cause: error,
-    })
-  })
-  await target.finish(force)
-  talk.ifStoppedNow(`stopped; ${name} is downloaded${verify ? ', and not verified' : ''}`)
-  const bytes = target.position
-  tell(
-    talk,
-    { id, file, bytes, checked_by: proof },
-    `${name}: ${inUnits(bytes)}, ${PROOF_IN_WORDS[proof]}`,
+  const proof = await checkDownload(target.unfinished, client.signal).catch(
+    async (error: unknown) => {
+      if (!(error instanceof ArchiveDamaged)) throw error
+      await target.discard()
+      throw new UserError(`${error.message}. The downloaded file was removed: download it again`, {
+        cause: error,
+      })
+    },
   )
-  const { git, searchPath } = talk.config
+  await target.finish(force)
+  client.setStopMessage(`stopped; ${name} is downloaded${verify ? ', and not verified' : ''}`)
+  const bytes = target.position
+  printResult(
+    client,
+    { id, file, bytes, checked_by: proof },
+    `${name}: ${inUnits(bytes)}, ${PROOF_TEXTS[proof]}`,
+  )
+  const { git, searchPath } = client.config
   if (verify) {
     const { verifyFile } = await import('../verify.ts')
-    await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
-    talk.ifStoppedNow(`stopped; ${name} is downloaded and verified`)
+    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? note : print)
+    client.setStopMessage(`stopped; ${name} is downloaded and verified`)
   }
-  await printPartialExport(talk, id)
+  await requireCompleteExport(client, id)
 }
 
-const PROOF_IN_WORDS: Record<Proof, string> = {
+const PROOF_TEXTS: Record<Proof, string> = {
   digests: 'every repository matches its digest',
   gzip: 'the gzip checksum is correct',
 }
 
-async function proven(file: string, signal: AbortSignal): Promise<Proof> {
+async function checkDownload(file: string, signal: AbortSignal): Promise<Proof> {
   using line = progressLine(process.stderr)
   line.show(undefined, 'checking the download')
   return checkArchive(file, signal)
@@ -105,7 +107,7 @@ async function proven(file: string, signal: AbortSignal): Promise<Proof> {
 async function fetchInto(
   { api, signal }: ClientContext,
   id: number,
-  target: Target,
+  target: DownloadTarget,
 ): Promise<void> {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
@@ -123,31 +125,32 @@ async function fetchInto(
   })
 }
 
-/** What was written cannot be taken back, so here the check only tells. */
+/** Checks the archive while it is written: damage is reported, but the output cannot be taken back. */
 async function toStandardOutput(
-  talk: ClientContext,
+  client: ClientContext,
   id: number,
-  options: DownloadOptions,
+  options: Options,
 ): Promise<void> {
   if (process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
   if (options.verify) throw new UsageError('--verify needs a file: use --output FILE')
-  if (talk.isJson)
+  if (client.isJson)
     throw new UsageError('--json cannot be used when the archive goes to standard output')
-  talk.ifStoppedNow('stopped; the output is not complete, and cannot be resumed')
-  const flow = new PassThrough()
+  client.setStopMessage('stopped; the output is not complete, and cannot be resumed')
+  const input = new PassThrough()
   const copy = new PassThrough()
-  const checked = checkGzip(copy, talk.signal)
-  // Damage is told at the end; until then the download goes on.
+  const checked = checkGzip(copy, client.signal)
+  // The result of the check is awaited after the download.
   checked.catch(() => {})
-  const written = pipeline(flow, teeInto(copy), process.stdout, { signal: talk.signal, end: false })
+  const piping = { signal: client.signal, end: false }
+  const written = pipeline(input, teeInto(copy), process.stdout, piping)
   written.catch(() => {})
-  await fetchInto(talk, id, passingTarget(flow, written))
-  flow.end()
+  await fetchInto(client, id, streamTarget(input, written))
+  input.end()
   await written
   await checked
-  talk.ifStoppedNow('stopped; the output is complete')
-  await printPartialExport(talk, id)
+  client.setStopMessage('stopped; the output is complete')
+  await requireCompleteExport(client, id)
 }
 
 function teeInto(copy: PassThrough) {
@@ -160,8 +163,8 @@ function teeInto(copy: PassThrough) {
   }
 }
 
-/** Bytes that are gone once they are written; `written` fails when they can go nowhere. */
-function passingTarget(flow: PassThrough, written: Promise<void>): Target {
+/** A target that cannot be rewound. `written` rejects when standard output fails. */
+function streamTarget(input: PassThrough, written: Promise<void>): DownloadTarget {
   let position = 0
   let etag: string | undefined
   return {
@@ -171,15 +174,15 @@ function passingTarget(flow: PassThrough, written: Promise<void>): Target {
     get etag() {
       return etag
     },
-    async begin(given) {
+    async begin(newEtag) {
       if (position > 0)
         throw new UserError(
           'the download was interrupted and standard output cannot be resumed: use --output FILE',
         )
-      etag = given
+      etag = newEtag
     },
     async write(bytes) {
-      if (!(await isWritten(flow, bytes))) await written
+      if (!(await isWritten(input, bytes))) await written
       position += bytes.length
     },
   }

@@ -11,11 +11,9 @@ import { duration, inUnits } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { ago } from '../command-line.ts'
 import { paintState } from '../paint.ts'
-import { formatCounts, formatNames } from './partial-export.ts'
+import { formatCounts, formatSkipped } from './partial-export.ts'
 
 type Row = readonly string[]
-
-/** What servers say, for people. */
 
 const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
 
@@ -67,11 +65,11 @@ export function describeMigration(
   migration: MigrationResponse,
   summary: SummaryResponse | undefined,
   notExported: readonly RepositoryProgressResponse[],
-  sameOrgFlag = '',
+  orgFlag = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
-  const said = migration as unknown as Record<string, unknown>
-  const flags = Object.keys(startFlagHelp).filter((flag) => said[flag] === true)
+  const fields = migration as unknown as Record<string, unknown>
+  const flags = Object.keys(startFlagHelp).filter((flag) => fields[flag] === true)
   return [
     `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
     '',
@@ -79,22 +77,22 @@ export function describeMigration(
     `created       ${ago(created_at)} (${escapeForTerminal(created_at)})`,
     `updated       ${ago(updated_at)} (${escapeForTerminal(updated_at)})`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
-    `archive       ${archiveInWords(state, `${id}${sameOrgFlag}`, archive_url, summary?.archive?.damaged)}`,
+    `archive       ${describeArchive(state, `${id}${orgFlag}`, archive_url, summary?.archive?.damaged)}`,
     `repositories  ${countOf(migration, summary)}`,
     ...repositories.map(({ full_name }) => `  ${escapeForTerminal(full_name)}`),
-    ...(notExported.length > 0 ? ['', ...formatNames(notExported)] : []),
+    ...(notExported.length > 0 ? ['', ...formatSkipped(notExported)] : []),
   ].join('\n')
 }
 
-function archiveInWords(
+function describeArchive(
   state: string,
-  which: string,
+  idAndFlag: string,
   address: string | null | undefined,
   isDamaged = false,
 ): string {
   if (isDamaged)
-    return `damaged: start a new migration; \`godwit migration report ${which}\` names what is damaged`
-  if (address) return `ready; download it with \`godwit migration download ${which}\``
+    return `damaged: start a new migration; \`godwit migration report ${idAndFlag}\` names what is damaged`
+  if (address) return `ready; download it with \`godwit migration download ${idAndFlag}\``
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
@@ -111,14 +109,14 @@ export function forecastRows({ repositories }: ForecastResponse): Row[] {
   ]
 }
 
-/** How much, into how much room, in how long, and what is to be known of the archive. */
+/** Describes the size of the archive, the free space, the expected time, and warnings. */
 export function formatForecast(forecast: ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
-  const room = typeof free_bytes !== 'number' ? '' : `, ${inUnits(free_bytes)} free`
+  const free = typeof free_bytes !== 'number' ? '' : `, ${inUnits(free_bytes)} free`
   const time = typeof estimated_seconds !== 'number' ? '' : `, about ${duration(estimated_seconds)}`
   return [
-    // A server of an older version sends none.
+    // Older servers send no warnings.
     ...(forecast.warnings ?? []).map((warning) => `warning: ${escapeForTerminal(warning)}`),
-    `${inUnits(bytes_to_write)} to write${room}${time}; nothing was started`,
+    `${inUnits(bytes_to_write)} to write${free}${time}; nothing was started`,
   ].join('\n')
 }

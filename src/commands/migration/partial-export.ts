@@ -3,71 +3,70 @@ import { EXIT } from '../../lib/exit-codes.ts'
 import { isPartial } from '../../lib/is-partial.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
-import { type ClientContext, sameOrgFlag } from '../client-command.ts'
+import { type ClientContext, orgFlag } from '../client-command.ts'
 
-/** An archive is there, and lacks some of what was asked for. */
+/** The archive lacks repositories that were requested. */
 class PartialExport extends UserError {
   override readonly exitCode: number = EXIT.partial
 }
 
-/** An archive is there, and the server did not say whether it lacks something. */
-class PerhapsPartial extends UserError {
+/** The server did not answer whether the archive lacks repositories. */
+class CompletenessUnknown extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
 const MAX_NAMED = 20
 
-/** `9 of 10, 1 skipped`; of a whole one only how many. */
+/** Returns `9 of 10, 1 skipped`, or just the number if none was skipped. */
 export function formatCounts(summary: SummaryResponse): string {
   const { total, exported, skipped } = summary.repositories
   return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
 }
 
-/** How many of the repositories that were asked for are in an archive. */
 interface Counts {
   total: number
   exported: number
   skipped: number
 }
 
-/** The last word on an archive that lacks something: what it lacks, and why. Nothing where it is whole. */
-export async function printPartialExport(
-  talk: ClientContext,
+/** Throws an error that lists the skipped repositories, if there are any. `known` saves a request. */
+export async function requireCompleteExport(
+  client: ClientContext,
   id: number,
   known?: Counts,
 ): Promise<void> {
-  const counts = known ?? (await countsOf(talk, id))
+  const counts = known ?? (await countsOf(client, id))
   if (!counts || counts.skipped === 0) return
   const { total, exported, skipped } = counts
-  const words = `migration ${id} is exported in part: ${exported} of ${total} repositories, ${skipped} skipped`
-  throw new PartialExport([words, ...(await skippedInWords(talk, id))].join('\n'))
+  const message = `migration ${id} is exported in part: ${exported} of ${total} repositories, ${skipped} skipped`
+  throw new PartialExport([message, ...(await describeSkipped(client, id))].join('\n'))
 }
 
-/** Undefined where the archive is whole, or the server does not count. */
-async function countsOf(talk: ClientContext, id: number): Promise<Counts | undefined> {
+/** Returns undefined if the export is complete, or if the server has no summaries. */
+async function countsOf(client: ClientContext, id: number): Promise<Counts | undefined> {
   try {
-    const summary = await talk.api.summary(id)
+    const summary = await client.api.summary(id)
     return summary && isPartial(summary) ? summary.repositories : undefined
   } catch (error) {
-    const { message } = await asOutage(talk, error)
-    throw new PerhapsPartial(
-      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${sameOrgFlag(talk)}\``,
+    const { message } = await asOutage(client, error)
+    throw new CompletenessUnknown(
+      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${orgFlag(client)}\``,
       { cause: error },
     )
   }
 }
 
-/** That some were skipped is known, and is told also where nobody answers which. */
-async function skippedInWords(talk: ClientContext, id: number): Promise<string[]> {
+/** Lists the skipped repositories, or says why the server did not answer: the export is partial either way. */
+async function describeSkipped(client: ClientContext, id: number): Promise<string[]> {
   try {
-    return formatNames(await talk.api.notExported(id))
+    return formatSkipped(await client.api.notExported(id))
   } catch (error) {
-    const { message } = await asOutage(talk, error)
-    return [`  ${message}; \`godwit migration show ${id}${sameOrgFlag(talk)}\` lists them`]
+    const { message } = await asOutage(client, error)
+    return [`  ${message}; \`godwit migration show ${id}${orgFlag(client)}\` lists them`]
   }
 }
 
-/** Throws what will not pass by itself. */
+/** Returns a temporary error, and throws any other. */
 async function asOutage({ api, signal }: ClientContext, error: unknown): Promise<Error> {
   signal.throwIfAborted()
   const { asTemporaryError } = await import('../../client/errors.ts')
@@ -76,7 +75,7 @@ async function asOutage({ api, signal }: ClientContext, error: unknown): Promise
   return outage
 }
 
-export function formatNames(skipped: readonly RepositoryProgressResponse[]): string[] {
+export function formatSkipped(skipped: readonly RepositoryProgressResponse[]): string[] {
   const named = skipped.slice(0, MAX_NAMED)
   const more = skipped.length - named.length
   return [

@@ -9,31 +9,31 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
-import type { Target } from '../../client/download-archive.ts'
+import type { DownloadTarget } from '../../client/download-archive.ts'
 import { writingTo } from '../../lib/disk-errors.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { moveIntoPlace } from '../whole-file.ts'
 
 /**
- * A file that comes in pieces: `FILE.part` and, beside it, the validator of what it is a part of, so that another run can
- * go on. The validator, empty where there is none, is there before the first byte and a new one means a new file, so bytes
- * of two archives never mix, and a part without one is not ours; bytes are written where they belong, so that two runs at
- * once write the same.
+ * A download that a later run can resume: `FILE.part` holds the bytes and `FILE.part.etag` the ETag of the archive, empty
+ * if it has none. The ETag is written before the first byte, and a new ETag starts a new file, so bytes of two archives
+ * never mix; a part without an ETag file is not ours. Bytes are written at their positions, so two runs at the same time
+ * write the same file.
  */
-export class ResumableFile implements Target, AsyncDisposable {
-  /** Where the bytes are until they are all there. */
+export class ResumableFile implements DownloadTarget, AsyncDisposable {
+  /** The path of `FILE.part`. */
   readonly unfinished: string
   position = 0
   etag: string | undefined
   readonly #file: string
-  readonly #validator: string
+  readonly #etagFile: string
   #handle: FileHandle | undefined
 
   private constructor(file: string) {
     this.#file = file
     this.unfinished = `${file}.part`
-    this.#validator = `${this.unfinished}.etag`
+    this.#etagFile = `${this.unfinished}.etag`
   }
 
   static async open(file: string): Promise<ResumableFile> {
@@ -43,22 +43,22 @@ export class ResumableFile implements Target, AsyncDisposable {
   }
 
   async #findUnfinished(): Promise<void> {
-    const known = await ifExists(readFile(this.#validator, 'utf8'), 'ENOENT')
-    if (known === undefined && (await ifExists(lstat(this.unfinished), 'ENOENT')))
+    const etag = await ifExists(readFile(this.#etagFile, 'utf8'), 'ENOENT')
+    if (etag === undefined && (await ifExists(lstat(this.unfinished), 'ENOENT')))
       throw new UserError(
         `${this.unfinished} exists and is not a part of this download: rename or remove it`,
       )
-    if (!known) return
+    if (!etag) return
     this.#handle = await ifExists(open(this.unfinished, 'r+'), 'ENOENT')
     if (!this.#handle) return
     this.position = (await this.#handle.stat()).size
-    this.etag = known
+    this.etag = etag
   }
 
   async begin(etag: string | undefined): Promise<void> {
     await this.discard()
-    await writingTo(this.#validator, () => writeWhole(this.#validator, etag ?? ''))
-    // An archive may hold what others on this machine must not read.
+    await writingTo(this.#etagFile, () => writeAtomically(this.#etagFile, etag ?? ''))
+    // Other users of this machine must not read an archive.
     this.#handle = await open(this.unfinished, 'wx', 0o600)
     this.etag = etag
   }
@@ -75,22 +75,22 @@ export class ResumableFile implements Target, AsyncDisposable {
     }
   }
 
-  /** Durable, and under its own name. */
+  /** Flushes the file and gives it its final name. */
   async finish(force: boolean): Promise<void> {
     await writingTo(this.unfinished, () => this.#handle!.sync())
     if ((await this.#handle!.stat()).ino !== (await stat(this.unfinished)).ino)
       throw new UserError(`another process is downloading ${this.#file}: wait for it to end`)
     await moveIntoPlace(this.unfinished, this.#file, force)
-    await rm(this.#validator, { force: true })
+    await rm(this.#etagFile, { force: true })
   }
 
-  /** Forgets everything that came. */
+  /** Removes all downloaded bytes. */
   async discard(): Promise<void> {
     await this.#handle?.close()
     this.#handle = undefined
     this.position = 0
     this.etag = undefined
-    for (const each of [this.unfinished, this.#validator]) await rm(each, { force: true })
+    for (const file of [this.unfinished, this.#etagFile]) await rm(file, { force: true })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -98,7 +98,7 @@ export class ResumableFile implements Target, AsyncDisposable {
   }
 }
 
-async function writeWhole(file: string, text: string): Promise<void> {
+async function writeAtomically(file: string, text: string): Promise<void> {
   const unfinished = `${file}.${randomUUID()}`
   try {
     await writeFile(unfinished, text, { flush: true, mode: 0o600 })

@@ -1,19 +1,22 @@
 import type { Command } from 'commander'
-import type { RetryForecastResponse } from '../../client/responses.ts'
+import { type RetryForecastResponse, startFlagHelp } from '../../client/responses.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
-import { UserError } from '../../lib/user-error.ts'
-import type { StartRequest } from '../../wire/types.ts'
-import { addClientCommand, type ClientContext, tell, withClient } from '../client-command.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
+import type { StartFlag, StartRequest } from '../../wire/types.ts'
+import {
+  addClientCommand,
+  type ClientContext,
+  printResult,
+  startOnce,
+  withClient,
+} from '../client-command.ts'
 import { idArgument, note, withExamples } from '../command-line.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
-import {
-  addStartArguments,
-  addStartFlags,
-  type StartOptions,
-  startRequest,
-} from './start-request.ts'
-import { startOnce } from './starting.ts'
 import { watchUntilEnd } from './watch.ts'
+
+export interface StartOptions extends Record<string, unknown> {
+  all?: boolean
+}
 
 interface Options extends StartOptions {
   preflight?: boolean
@@ -34,20 +37,20 @@ export function startCommand(migration: Command): void {
     'godwit migration start --org octo --all --watch',
   )
   command.action(
-    withClient(async (talk, options: Options, names: string[]) => {
-      const body = await startRequest(talk, names, options)
-      if (options.preflight) return forecast(talk, body)
-      const started = await startOnce(talk, () => talk.api.start(body))
-      if (!options.watch) return tell(talk, started, String(started.id))
-      if (!talk.isJson) tell(talk, started, String(started.id))
-      await watchUntilEnd(talk, started.id)
+    withClient(async (client, options: Options, names: string[]) => {
+      const body = await startRequest(client, names, options)
+      if (options.preflight) return forecast(client, body)
+      const started = await startOnce(client, () => client.api.start(body))
+      if (!options.watch) return printResult(client, started, String(started.id))
+      if (!client.isJson) printResult(client, started, String(started.id))
+      await watchUntilEnd(client, started.id)
     }),
   )
 }
 
-async function forecast(talk: ClientContext, body: StartRequest): Promise<void> {
-  const found = await talk.api.preflight(body)
-  tell(talk, found, forecastRows(found))
+async function forecast(client: ClientContext, body: StartRequest): Promise<void> {
+  const found = await client.api.preflight(body)
+  printResult(client, found, forecastRows(found))
   note(formatForecast(found))
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
@@ -65,40 +68,79 @@ export function retryCommand(migration: Command): void {
     .argument(...idArgument('migration'))
     .option('--allow-partial', 'skip repositories that still cannot be exported')
     .action(
-      withClient(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
-        const forecast = await talk.api.retryForecast(id)
-        const lines = forecast ? inWords(id, forecast, allowPartial ?? false) : []
+      withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+        const forecast = await client.api.retryForecast(id)
+        const lines = forecast ? describeForecast(id, forecast, { allowPartial }) : []
         for (const line of lines) note(line)
-        const asked = allowPartial ? { allow_partial: true } : {}
-        const retried = await startOnce(talk, () => talk.api.retry(id, asked))
-        tell(talk, retried, String(retried.id))
+        const body = allowPartial ? { allow_partial: true } : {}
+        const retried = await startOnce(client, () => client.api.retry(id, body))
+        printResult(client, retried, String(retried.id))
       }),
     )
 }
 
-/** What is known before it starts: what failed, and whether anything of it is another now. */
-function inWords(
+/** Lists the repositories that failed, and whether they have changed since. */
+function describeForecast(
   id: number,
   { broken, unchanged }: RetryForecastResponse,
-  isPartial: boolean,
+  { allowPartial }: { allowPartial: boolean | undefined },
 ): string[] {
-  const what = (changed: boolean | null | undefined) =>
-    typeof changed !== 'boolean'
-      ? ''
-      : changed
-        ? '; it has changed since'
-        : '; it has not changed since'
-  const how = (isGone: boolean | null | undefined) => {
-    if (isGone) return isPartial ? 'skipped' : 'gone'
-    return isPartial ? 'skipped if it fails again' : 'failed'
+  const describeChange = (changed: boolean | null | undefined) => {
+    if (typeof changed !== 'boolean') return ''
+    return changed ? '; it has changed since' : '; it has not changed since'
+  }
+  const describeOutcome = (isGone: boolean | null | undefined) => {
+    if (isGone) return allowPartial ? 'skipped' : 'gone'
+    return allowPartial ? 'skipped if it fails again' : 'failed'
   }
   const lines = broken.map(
     ({ full_name, reason, gone, changed }) =>
-      `${how(gone)}: ${escapeForTerminal(`${full_name}: ${reason}`)}${what(changed)}`,
+      `${describeOutcome(gone)}: ${escapeForTerminal(`${full_name}: ${reason}`)}${describeChange(changed)}`,
   )
-  if (isPartial || !unchanged) return lines
+  if (allowPartial || !unchanged) return lines
   return [
     ...lines,
     `nothing has changed since migration ${id}: a retry will end in the same way; --allow-partial skips ${broken.length === 1 ? 'this repository' : 'these repositories'}`,
   ]
+}
+
+const flags = Object.keys(startFlagHelp) as StartFlag[]
+const optionName = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
+export const addStartArguments = (command: Command): Command =>
+  command
+    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own, or of --org')
+    .option('--all', 'all repositories that you may migrate')
+
+export function addStartFlags(command: Command): Command {
+  for (const flag of flags) command.option(`--${flag.replaceAll('_', '-')}`, startFlagHelp[flag])
+  return command
+}
+
+export async function startRequest(
+  client: ClientContext,
+  names: string[],
+  options: StartOptions,
+): Promise<StartRequest> {
+  const needsNames = options[optionName('org_metadata_only')] !== true
+  if (options.all ? names.length > 0 : names.length === 0 && needsNames)
+    throw new UsageError('no repositories: give OWNER/NAME…, or --all for all of yours')
+  return {
+    repositories: options.all ? await administeredRepositories(client) : names,
+    ...Object.fromEntries(
+      flags.filter((flag) => options[optionName(flag)]).map((flag) => [flag, true]),
+    ),
+  }
+}
+
+/** Only the administrators of a repository may migrate it. */
+async function administeredRepositories({ api }: ClientContext): Promise<string[]> {
+  const all = await api.ownRepositories()
+  const mine = all.filter(({ permissions }) => permissions?.admin !== false)
+  const others = all.length - mine.length
+  if (others > 0)
+    note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
+  if (mine.length === 0)
+    throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
+  return mine.map(({ full_name }) => full_name)
 }

@@ -10,80 +10,80 @@ import { UserError } from '../../lib/user-error.ts'
 import {
   addClientCommand,
   type ClientContext,
+  orgFlag,
   printJson,
-  sameOrgFlag,
   withClient,
 } from '../client-command.ts'
 import { idArgument, withExamples } from '../command-line.ts'
 import { paintState } from '../paint.ts'
 import { progressLine } from '../progress-line.ts'
-import { printPartialExport } from './partial-export.ts'
+import { requireCompleteExport } from './partial-export.ts'
 
 export function watchCommand(migration: Command): void {
   const command = addClientCommand(migration, 'watch', 'watch a migration until it has ended')
   withExamples(command, 'godwit migration watch 7 && godwit migration download 7')
   command
     .argument(...idArgument('migration'))
-    .action(withClient((talk, _options, id: number) => watchUntilEnd(talk, id)))
+    .action(withClient((client, _options, id: number) => watchUntilEnd(client, id)))
 }
 
-/** Ends well when the migration does. */
-export async function watchUntilEnd(talk: ClientContext, id: number): Promise<void> {
-  const { api, signal, isJson } = talk
-  talk.ifStoppedNow('stopped watching; the migration continues')
-  const { end, totals } = await watch(talk, id, signal)
-  talk.ifStoppedNow(`stopped; migration ${id} is ${escapeForTerminal(end.state)}`)
+/** Watches a migration until it has ended. Throws unless it is exported completely. */
+export async function watchUntilEnd(client: ClientContext, id: number): Promise<void> {
+  const { api, signal, isJson } = client
+  client.setStopMessage('stopped watching; the migration continues')
+  const { end, totals } = await watch(client, id, signal)
+  client.setStopMessage(`stopped; migration ${id} is ${escapeForTerminal(end.state)}`)
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserError(
-      `migration ${id} is ${escapeForTerminal(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameOrgFlag(talk)}\` shows more (Godwit only)`,
+      `migration ${id} is ${escapeForTerminal(end.state)}${describeReason(end)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
     )
-  await printPartialExport(talk, id, totals && finalCounts(totals))
+  await requireCompleteExport(client, id, totals && finalCounts(totals))
 }
 
-/** A cancelled one needs no reason. */
-const whyInWords = ({ state, reason }: EndResponse): string =>
+/** The reason of a cancelled migration is only "cancelled". */
+const describeReason = ({ state, reason }: EndResponse): string =>
   reason && reason !== state ? `: ${escapeForTerminal(reason)}` : ''
 
-/** Those that came before the last repository had ended say nothing of the end. */
+/** Totals are final once no repository remains. */
 const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsResponse) =>
   remaining === 0 ? { total, exported, skipped } : undefined
 
-interface Watched {
+interface Outcome {
   end: EndResponse
-  /** The last that were told, where the server tells them. */
+  /** The last totals, if the server sends any. */
   totals: TotalsResponse | undefined
 }
 
-async function watch({ api }: ClientContext, id: number, signal: AbortSignal): Promise<Watched> {
+async function watch({ api }: ClientContext, id: number, signal: AbortSignal): Promise<Outcome> {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
   const onError = (error: Error) => line.say(`${error.message}; trying again`)
   let state = ''
   let totals: TotalsResponse | undefined
-  for await (const seen of watchMigration(api, id, { signal, onError })) {
-    if ('repository' in seen) line.sayPainted(formatRepositoryEnd(seen.repository))
-    if ('totals' in seen) {
-      totals = seen.totals
-      line.show(...drawn(totals))
+  for await (const update of watchMigration(api, id, { signal, onError })) {
+    if ('repository' in update) line.sayPainted(formatRepositoryEnd(update.repository))
+    if ('totals' in update) {
+      totals = update.totals
+      line.show(...formatTotals(totals))
     }
-    const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state
-    if (now !== state) line.sayPainted(`migration ${id} is ${stateInWords(now, totals)}`)
-    else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
+    const now = 'end' in update ? update.end.state : 'state' in update ? update.state : state
+    if (now !== state) line.sayPainted(`migration ${id} is ${formatState(now, totals)}`)
+    else if ('state' in update) line.show(undefined, `${state} for ${elapsed(since)}`)
     state = now
-    if ('end' in seen) return { end: seen.end, totals }
+    if ('end' in update) return { end: update.end, totals }
   }
   throw new Error('the watch ended before the migration')
 }
 
-/** What has been exported is told with how much of what was asked for it is. */
-function stateInWords(state: string, totals: TotalsResponse | undefined): string {
+/** The state `exported` is printed with the number of exported repositories. */
+function formatState(state: string, totals: TotalsResponse | undefined): string {
   if (state !== 'exported' || !totals) return paintState(state, process.stderr)
   const { repositories, exported, skipped } = totals
-  const some = `${exported} of ${repositories} repositories`
-  if (skipped === 0) return `${paintState(state, process.stderr)}: ${some}`
-  return `${paintState('partial', process.stderr)}: ${some}, ${skipped} skipped`
+  const counts = `${exported} of ${repositories} repositories`
+  if (skipped === 0) return `${paintState(state, process.stderr)}: ${counts}`
+  return `${paintState('partial', process.stderr)}: ${counts}, ${skipped} skipped`
 }
 
 function formatRepositoryEnd({
@@ -93,22 +93,22 @@ function formatRepositoryEnd({
   bytes_done,
   reason,
 }: RepositoryProgressResponse) {
-  const how = paintState(state, process.stderr)
-  if (reason) return `${how}: ${escapeForTerminal(full_name)}: ${escapeForTerminal(reason)}`
-  return `${how}: ${escapeForTerminal(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
+  const start = `${paintState(state, process.stderr)}: ${escapeForTerminal(full_name)}`
+  if (reason) return `${start}: ${escapeForTerminal(reason)}`
+  return `${start}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
 }
 
-function drawn(totals: TotalsResponse): [part: number, text: string] {
+function formatTotals(totals: TotalsResponse): [part: number, text: string] {
   const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
   const left =
     typeof totals.seconds_left !== 'number' ? '' : `, ${duration(totals.seconds_left)} left`
-  const without = skipped > 0 ? `, ${skipped} skipped` : ''
+  const skippedCount = skipped > 0 ? `, ${skipped} skipped` : ''
   return [
     part,
-    `${ended - skipped}/${repositories} repositories${without}, ${inUnits(bytes_done)}${rate}${left}`,
+    `${ended - skipped}/${repositories} repositories${skippedCount}, ${inUnits(bytes_done)}${rate}${left}`,
   ]
 }
 

@@ -1,4 +1,4 @@
-/** The little of Swagger UI that the page uses; the package brings no types. */
+/** Types of the parts of Swagger UI that the page uses: the package has none. */
 declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
   interface SwaggerUi {
     layoutActions: { updateFilter(words: string): void }

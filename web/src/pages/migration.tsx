@@ -1,11 +1,10 @@
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
 import { archiveName } from '../../../src/lib/archive-name.ts'
-import { curl } from '../curl.ts'
 import type { Failure } from '../failure.ts'
+import { type Connection, useProgress } from '../follow-progress.ts'
 import { announce } from '../parts/announcements.tsx'
-import { ConnectionNotice } from '../parts/connection-notice.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { MigrationActions } from '../parts/migration-actions.tsx'
 import { MigrationOutcome } from '../parts/migration-outcome.tsx'
@@ -18,7 +17,6 @@ import { RepositoryList } from '../parts/repository-list.tsx'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
-import { useProgress } from '../use-progress.ts'
 import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
 import styles from './migration.module.css'
 
@@ -107,7 +105,7 @@ export default function MigrationPage({ id }: { id: number }) {
   )
 }
 
-/** The stream is ahead of the summary. */
+/** Takes the state from the stream, which is newer than the summary. */
 function upToDate(known: Summary, { state, reason, totals }: Progress): Summary {
   const { repositories: total, exported, reused, skipped, failed, remaining } = totals
   const repositories = { total, exported, reused, skipped, failed, remaining }
@@ -155,4 +153,27 @@ function commandsFor(
         ]
       : []),
   ]
+}
+
+/** A notice if the progress may be out of date. */
+function ConnectionNotice({ connection }: { connection: Connection }) {
+  return (
+    <div role="status" className={styles.connection}>
+      {connection === 'reconnecting' && (
+        <Banner
+          variant="warning"
+          title="Reconnecting…"
+          description="The server does not answer. The export continues; this page shows the last known state."
+        />
+      )}
+      {connection === 'limited' && (
+        <p className={styles.quiet}>Rate limit exceeded. Updating every 30 seconds.</p>
+      )}
+      {connection === 'polling' && (
+        <p className={styles.quiet}>
+          Live updates are not available on this connection. Updating every 2 seconds.
+        </p>
+      )}
+    </div>
+  )
 }

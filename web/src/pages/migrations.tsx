@@ -1,20 +1,19 @@
 import { PackageIcon, PlusIcon } from '@primer/octicons-react'
-import { Button } from '@primer/react'
+import { Banner, Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
-import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { ListPages } from '../parts/list-pages.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
-import { LocksOfOthers } from '../parts/locks-of-others.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
+import { Moment } from '../parts/moment.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
-import { isUnfinished, type Summary } from '../wire.ts'
+import { type HeldLock, isUnfinished, type Summary } from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25
@@ -85,5 +84,35 @@ function NoneYet() {
       </Blankslate.Description>
       <Blankslate.PrimaryAction href={to.new()}>Start a migration</Blankslate.PrimaryAction>
     </Blankslate>
+  )
+}
+
+const EVERY_MS = 30_000
+const MAX_SHOWN = 5
+
+/** Lists the user's repositories that a migration of another account locks, so that their pushes are refused. */
+function LocksOfOthers() {
+  const { api, user } = useSignedIn()
+  const { answer } = useAnswer<HeldLock[]>((options) => api.ownLocks(options), 'locks', EVERY_MS)
+  const others = answer?.data.filter(({ login }) => login !== user.login) ?? []
+  if (others.length === 0) return null
+  return (
+    <div role="status" className={styles.notice}>
+      <Banner
+        variant="warning"
+        title="Repositories of yours are locked by others"
+        description={
+          <ul>
+            {others.slice(0, MAX_SHOWN).map((lock) => (
+              <li key={`${lock.migration_id} ${lock.full_name}`}>
+                <strong>{lock.full_name}</strong> is locked by migration {lock.migration_id} of{' '}
+                {lock.login} and refuses pushes. The lock expires <Moment at={lock.expires_at} />.
+              </li>
+            ))}
+            {others.length > MAX_SHOWN && <li>and {others.length - MAX_SHOWN} more</li>}
+          </ul>
+        }
+      />
+    </div>
   )
 }

@@ -1,14 +1,13 @@
 import { useMemo, useState } from 'react'
-import { curl } from '../curl.ts'
 import { announce } from '../parts/announcements.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Forecast } from '../parts/forecast.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
 import { Submit } from '../parts/submit.tsx'
-import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { StartOptions as Options, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
@@ -18,14 +17,14 @@ export default function NewMigrationPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
   const needsNone = options.org_metadata_only === true
-  const asked = useMemo<StartRequest>(
+  const request = useMemo<StartRequest>(
     () => ({ repositories: needsNone ? [] : [...chosen], ...options }),
     [chosen, options, needsNone],
   )
   const isReady = needsNone || chosen.size > 0
 
   async function start(): Promise<void> {
-    const { id } = await api.start(asked)
+    const { id } = await api.start(request)
     announce(`Migration ${id} started`)
     goTo(to.migration(id))
   }
@@ -43,7 +42,7 @@ export default function NewMigrationPage() {
           <StartOptions options={options} onChange={setOptions} />
         </div>
         <div className={styles.aside}>
-          <Forecast asked={asked} isReady={isReady} />
+          <Forecast request={request} isReady={isReady} />
           <Submit
             name={
               isReady && !needsNone
@@ -61,7 +60,7 @@ export default function NewMigrationPage() {
             commands={[
               {
                 name: 'Start this migration',
-                command: curl(mediaType, { path, body: asked }),
+                command: curl(mediaType, { path, body: request }),
               },
             ]}
           />

@@ -1,12 +1,11 @@
 import { useState } from 'react'
-import { curl } from '../curl.ts'
 import { announce } from '../parts/announcements.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
+import { localTimeZone } from '../parts/format-schedule.ts'
 import { PageHead } from '../parts/page-head.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
 import { NO_OPTIONS, requestOf, type ScheduleSettings } from '../parts/schedule-settings.ts'
-import { timeZoneHere } from '../parts/schedule-words.ts'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 
 const WEEKLY = { every: 'week', weekday: 'sunday', at: '03:30', keep: 4 } as const
@@ -15,22 +14,22 @@ export default function NewSchedulePage() {
   const { api, mediaType, org, to, path } = useSignedIn()
   const [settings, setSettings] = useState<ScheduleSettings>(() => ({
     ...{ repositories: [], ...NO_OPTIONS, ...WEEKLY },
-    time_zone: timeZoneHere(),
+    time_zone: localTimeZone(),
   }))
-  const asked = requestOf(settings)
+  const request = requestOf(settings)
   return (
     <>
       <PageHead
         title={org === undefined ? 'New schedule' : `New schedule of ${org}`}
         back={{ href: to.schedules(), text: 'Schedules' }}
-        about="Select what to export, and when. Unchanged repositories cost next to nothing."
+        about="Select what to export, and when. Unchanged repositories are reused."
       />
       <ScheduleForm
         settings={settings}
         onChange={setSettings}
         name="Create schedule"
         save={async () => {
-          const { id } = await api.addSchedule(asked)
+          const { id } = await api.addSchedule(request)
           announce(`Schedule ${id} created`)
           goTo(to.schedules())
         }}
@@ -39,7 +38,7 @@ export default function NewSchedulePage() {
             commands={[
               {
                 name: 'Create this schedule',
-                command: curl(mediaType, { path: `${path}/schedules`, body: asked }),
+                command: curl(mediaType, { path: `${path}/schedules`, body: request }),
               },
             ]}
           />

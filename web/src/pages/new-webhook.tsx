@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 
 const NEW: WebhookSettings = {
@@ -20,7 +20,7 @@ export default function NewWebhookPage() {
       <PageHead
         title={org === undefined ? 'New webhook' : `New webhook of ${org}`}
         back={{ href: to.webhooks(), text: 'Webhooks' }}
-        about="An address that is told when migrations end, as GitHub tells of its events. A ping is sent to it first."
+        about="A URL that gets an event when a migration ends, in the format of GitHub's webhooks. A ping is sent to it first."
       />
       <WebhookForm
         settings={settings}

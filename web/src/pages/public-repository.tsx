@@ -10,18 +10,18 @@ import styles from './repository.module.css'
 interface PublicRepositoryProps {
   owner: string
   name: string
-  /** Where nothing of that name is public. */
+  /** Shown if there is no public repository of that name. */
   otherwise: ReactNode
 }
 
-/** A public repository, for those who are not signed in. */
+/** A public repository, for visitors who are not signed in. */
 export default function PublicRepositoryPage({ owner, name, otherwise }: PublicRepositoryProps) {
-  const asked = `${owner}/${name}`
+  const fullName = `${owner}/${name}`
   const { answer, failure } = useAnswer<FullRepository>(
-    (options) => anonymousApi.repository(asked, options),
-    asked,
+    (options) => anonymousApi.repository(fullName, options),
+    fullName,
   )
-  if (!answer) return failure ? otherwise : <Loading what={`Loading ${asked}`} />
+  if (!answer) return failure ? otherwise : <Loading what={`Loading ${fullName}`} />
   const repository = answer.data
   return (
     <>

@@ -1,7 +1,6 @@
 import { Banner } from '@primer/react'
-import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Loading, LoadingRows } from '../parts/loading.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -16,25 +15,25 @@ import styles from './repository.module.css'
 
 const EVERY_MS = 30_000
 
-/** One repository, for those who may read it: what it is, its migrations and its lock. */
+/** A repository with its migrations and its lock. */
 export default function RepositoryPage({ owner, name }: { owner: string; name: string }) {
   const { api, mediaType, to } = useSignedIn()
-  const asked = `${owner}/${name}`
+  const requestedName = `${owner}/${name}`
   const { answer, failure, again } = useAnswer<FullRepository>(
-    (options) => api.repository(asked, options),
-    asked,
+    (options) => api.repository(requestedName, options),
+    requestedName,
     EVERY_MS,
   )
   const back = { href: to.migrations(), text: 'Migrations' }
   if (!answer && failure) {
-    const message = `${asked} does not exist, or you may not read it.`
+    const message = `${requestedName} does not exist, or you may not read it.`
     return failure.kind === 'not-found' ? (
       <Problem failure={{ ...failure, message }} back={back} />
     ) : (
       <Problem failure={failure} onRetry={again} back={back} />
     )
   }
-  if (!answer) return <Loading what={`Loading ${asked}`} />
+  if (!answer) return <Loading what={`Loading ${requestedName}`} />
   const repository = answer.data
   const fullName = repository.full_name
   return (
@@ -62,7 +61,7 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
   )
 }
 
-/** Why pushes are refused, for those who own or administer it. */
+/** Why pushes are refused, for owners and administrators. */
 function LockNotice({ fullName }: { fullName: string }) {
   const { api } = useSignedIn()
   const { answer } = useAnswer<HeldLock[]>((options) => api.ownLocks(options), 'locks', EVERY_MS)
@@ -88,7 +87,7 @@ function LockNotice({ fullName }: { fullName: string }) {
   )
 }
 
-/** One's own, and those of the organization that it belongs to if one owns that. */
+/** The user's migrations of the repository, and those of its organization if the user owns it. */
 function MigrationsOfRepository({ fullName, owner }: { fullName: string; owner: string }) {
   const { session } = useSession()
   const isOwned = session.state === 'signed-in' && session.organizations.includes(owner)

@@ -8,11 +8,11 @@ import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/schedule.module.css'
 import { ScheduleActions } from '../parts/schedule-actions.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
-import { namesInWords, ScheduleFacts } from '../parts/schedule-row.tsx'
+import { formatNames, ScheduleFacts } from '../parts/schedule-row.tsx'
 import { RunResult } from '../parts/schedule-run.tsx'
 import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { useEdited } from '../use-edited.ts'
@@ -20,7 +20,7 @@ import type { Schedule, ScheduleRun } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
-/** One schedule: to be changed, with what became of its runs. */
+/** A schedule: its settings, its runs, and the archives it keeps. */
 export default function SchedulePage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.schedules(), text: 'Schedules' }
@@ -60,7 +60,7 @@ export default function SchedulePage({ id }: { id: number }) {
   )
 }
 
-/** Saved, it stays as it is: where the focus is, what is searched for, and what is typed meanwhile. */
+/** The form stays mounted after saving, to keep the focus, the search and new edits. */
 function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Schedule): void }) {
   const { api } = useSignedIn()
   const { id } = schedule
@@ -81,7 +81,7 @@ function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Sc
   )
 }
 
-/** The archives that are kept beyond the number, because no newer one holds some of their repositories. */
+/** The archives that are kept in addition, because no newer archive has some of their repositories. */
 function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone(): void }) {
   const { api, to } = useSignedIn()
   const { id, protected_archives: archives } = schedule
@@ -97,13 +97,13 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
         cells: [
           <a key="archive" href={to.migration(migration)}>{`Migration ${migration}`}</a>,
           <Moment key="made" at={created_at} />,
-          namesInWords(repositories),
+          formatNames(repositories),
           <OperatorAction
             key="action"
             name="Release"
             label={`Release the archive of migration ${migration}`}
             question={`Delete the archive of migration ${migration}?`}
-            consequence={`No newer archive of this schedule holds ${namesInWords(repositories)}. This cannot be undone.`}
+            consequence={`No newer archive of this schedule holds ${formatNames(repositories)}. This cannot be undone.`}
             act={() => api.releaseArchive(id, migration)}
             onDone={onDone}
           />,

@@ -2,14 +2,22 @@ import { SegmentedControl } from '@primer/react'
 import { useState } from 'react'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
-import { Archives, Checks, Queue, Tokens } from '../parts/operator-tables.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { ServiceFigures } from '../parts/service-figures.tsx'
-import { Failures, Locks, Running, Workers } from '../parts/service-tables.tsx'
+import {
+  Archives,
+  Checks,
+  Failures,
+  Locks,
+  Queue,
+  Running,
+  Tokens,
+  Workers,
+} from '../parts/service-tables.tsx'
 import { ThroughputPlots } from '../parts/throughput-plots.tsx'
-import { linksOf } from '../place.ts'
+import { linksOf } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Period, ServiceState } from '../wire.ts'
@@ -22,7 +30,7 @@ const PERIODS: { period: Period; name: string }[] = [
   { period: 'week', name: 'Week' },
 ]
 
-/** The whole service at a glance, for its operator. */
+/** The state of the whole service, for its operator. */
 export default function ServicePage() {
   const { api } = useSignedIn()
   const [period, setPeriod] = useState<Period>('hour')

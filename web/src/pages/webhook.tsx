@@ -10,7 +10,7 @@ import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
 import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
 import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { useEdited } from '../use-edited.ts'
@@ -18,7 +18,7 @@ import type { Webhook, WebhookChange } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
-/** One webhook: to be changed and tested, with what it was sent. */
+/** A webhook: its settings, a ping to test it, and its deliveries. */
 export default function WebhookPage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.webhooks(), text: 'Webhooks' }
@@ -46,7 +46,7 @@ export default function WebhookPage({ id }: { id: number }) {
         <div role="status" className={styles.notice}>
           <Banner
             variant="warning"
-            title="This webhook was made inactive"
+            title="This webhook was deactivated"
             description={`Reason: ${webhook.disabled_reason}. Save it as active to try again.`}
           />
         </div>
@@ -82,7 +82,7 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
   )
 }
 
-/** Where it is sent has a place of its own on the wire. */
+/** In the API, the address is in `config`. */
 function changeOf(changes: Partial<WebhookSettings>, secret: string): WebhookChange {
   const { url, content_type, ...rest } = changes
   const config = {

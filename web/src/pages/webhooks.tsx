@@ -1,10 +1,9 @@
 import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
 import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
-import { webhooksPath } from '../api.ts'
-import { curl } from '../curl.ts'
+import { pathsOf } from '../../../src/client/paths.ts'
 import { Box } from '../parts/box.tsx'
-import { CopyCurl } from '../parts/copy-curl.tsx'
+import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
@@ -24,12 +23,12 @@ export default function WebhooksPage() {
     'webhooks',
     EVERY_MS,
   )
-  const list = { path: webhooksPath(org) }
+  const list = { path: pathsOf(org).webhooks }
   return (
     <>
       <PageHead
         title={org === undefined ? 'Webhooks' : `Webhooks of ${org}`}
-        about="A webhook is an address that is told when migrations end."
+        about="A webhook is a URL that gets an event when a migration ends."
         actions={
           <>
             <CopyCurl commands={[{ name: 'List webhooks', command: curl(mediaType, list) }]} />

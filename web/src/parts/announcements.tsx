@@ -3,7 +3,7 @@ import styles from './announcements.module.css'
 
 const spoken = new EventTarget()
 
-/** Says it to whoever cannot see the page change, when they are done with what they are hearing. */
+/** Announces a change to screen readers, politely. */
 export function announce(text: string): void {
   spoken.dispatchEvent(new CustomEvent('say', { detail: text }))
 }
@@ -22,7 +22,7 @@ export function Announcements() {
   )
 }
 
-/** Text for screen readers alone. */
-export function Unseen({ children }: { children: React.ReactNode }) {
+/** Text for screen readers only. */
+export function ScreenReaderText({ children }: { children: React.ReactNode }) {
   return <span className={styles.unseen}>{children}</span>
 }

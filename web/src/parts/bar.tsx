@@ -4,7 +4,7 @@ export type BarTone = 'accent' | 'success' | 'attention' | 'danger' | 'neutral'
 
 interface BarProps {
   label: string
-  /** 0 to 100; null while nobody knows. */
+  /** 0 to 100; null if unknown. */
   percent: number | null
   tone: BarTone
   isThick?: boolean

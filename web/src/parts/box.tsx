@@ -3,12 +3,12 @@ import styles from './box.module.css'
 
 interface BoxProps {
   title: string
-  /** At the right of the title. */
+  /** Shown at the right of the title. */
   aside?: ReactNode
   children: ReactNode
 }
 
-/** A framed part of a page, with its heading. */
+/** A framed section with a heading. */
 export function Box({ title, aside, children }: BoxProps) {
   return (
     <section className={styles.box} aria-label={title}>

@@ -1,6 +1,6 @@
 import { Banner } from '@primer/react'
 
-/** Above the button that saves what was edited, where others have changed the same. */
+/** A notice above the submit button if the edited settings were changed elsewhere. */
 export function ChangedElsewhere({ onLoad }: { onLoad(): void }) {
   return (
     <div role="status">

@@ -1,6 +1,7 @@
 import { CheckIcon, CopyIcon, TerminalIcon } from '@primer/octicons-react'
 import { ActionList, ActionMenu, Button } from '@primer/react'
 import { useState } from 'react'
+import { API_ADDRESS } from '../api.ts'
 import { copyText } from '../copy-text.ts'
 import { announce } from './announcements.tsx'
 
@@ -11,7 +12,7 @@ export interface CurlCommand {
 
 const SHOWN_MS = 2000
 
-/** What the page does, for a shell; one command by a button, several by a menu. */
+/** Copies the curl commands of a page: a button for one command, a menu for several. */
 export function CopyCurl({ commands }: { commands: CurlCommand[] }) {
   const [isCopied, setCopied] = useState(false)
   async function copy({ name, command }: CurlCommand): Promise<void> {
@@ -50,3 +51,26 @@ export function CopyCurl({ commands }: { commands: CurlCommand[] }) {
     </ActionMenu>
   )
 }
+
+interface Command {
+  path: string
+  method?: 'POST' | 'DELETE'
+  body?: unknown
+  /** Follows redirects and writes the body to this file. */
+  output?: string
+}
+
+/** Returns a curl command. It reads the token from a variable. */
+export function curl(mediaType: string, { path, method, body, output }: Command): string {
+  return [
+    'curl',
+    ...(output === undefined ? [] : [`--location --output ${output}`]),
+    ...(method === undefined || body !== undefined ? [] : [`--request ${method}`]),
+    '--header "authorization: bearer $GODWIT_TOKEN"',
+    `--header 'accept: ${mediaType}'`,
+    ...(body === undefined ? [] : [`--data ${quoted(JSON.stringify(body))}`]),
+    quoted(`${API_ADDRESS}${path}`),
+  ].join(' \\\n  ')
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

@@ -7,46 +7,46 @@ import type { Forecast as Answer, StartRequest } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './forecast.module.css'
 
-/** Looking at a repository takes the server a moment: many are looked at only on demand. */
+/** An estimate takes time per repository, so one for more repositories is made only on demand. */
 const MAX_AT_ONCE = 100
 const SETTLE_MS = 400
 const MAX_SHOWN = 8
 
 interface ForecastProps {
-  asked: StartRequest
+  request: StartRequest
   isReady: boolean
 }
 
-/** What a start would do, told by the server without doing it. */
-export function Forecast({ asked, isReady }: ForecastProps) {
+/** The server's estimate for a migration that is not started yet. */
+export function Forecast({ request, isReady }: ForecastProps) {
   const [wanted, setWanted] = useState<StartRequest>()
-  const isMany = asked.repositories.length > MAX_AT_ONCE
+  const isMany = request.repositories.length > MAX_AT_ONCE
   const { answer, failure, isLoading } = useForecast(
-    asked,
-    isReady && (!isMany || wanted === asked),
+    request,
+    isReady && (!isMany || wanted === request),
   )
   return (
     <Box title="Estimate" aside={isLoading && <Spinner size="small" srText="Estimating" />}>
       <div className={styles.body} aria-live="polite">
         {!isReady && <p className={styles.quiet}>Select repositories to see an estimate.</p>}
-        {isReady && isMany && wanted !== asked && (
+        {isReady && isMany && wanted !== request && (
           <>
             <p className={styles.quiet}>
-              {counted(asked.repositories.length, 'repository is', 'repositories are')} selected:
+              {counted(request.repositories.length, 'repository is', 'repositories are')} selected:
               the estimate takes some time.
             </p>
-            <Button onClick={() => setWanted(asked)}>Show estimate</Button>
+            <Button onClick={() => setWanted(request)}>Show estimate</Button>
           </>
         )}
         {isReady && failure && <p className={styles.bad}>{failure.message}</p>}
-        {isReady && !failure && answer && <Told forecast={answer} asked={asked} />}
+        {isReady && !failure && answer && <ForecastDetails forecast={answer} request={request} />}
         {isReady && isLoading && !answer && <p className={styles.quiet}>Estimating…</p>}
       </div>
     </Box>
   )
 }
 
-function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
+function ForecastDetails({ forecast, request }: { forecast: Answer; request: StartRequest }) {
   const { repositories, bytes_to_write, free_bytes, estimated_seconds } = forecast
   const skipped = repositories.filter(({ reason }) => reason !== null)
   const reused = repositories.filter((each) => each.reused).length
@@ -70,7 +70,7 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
         <div className={styles.skipped}>
           <p className={styles.bad}>
             {counted(skipped.length, 'repository', 'repositories')} cannot be exported
-            {asked.allow_partial ? ' and will be skipped:' : ', so the migration would fail:'}
+            {request.allow_partial ? ' and will be skipped:' : ', so the migration would fail:'}
           </p>
           <ul>
             {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
@@ -100,7 +100,7 @@ function Line(props: { name: string; value: string; isBad?: boolean }) {
   )
 }
 
-function useForecast(asked: StartRequest, isWanted: boolean) {
+function useForecast(request: StartRequest, isWanted: boolean) {
   const { api } = useSignedIn()
   const [answer, setAnswer] = useState<Answer>()
   const [failure, setFailure] = useState<Failure>()
@@ -108,7 +108,7 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
   useEffect(() => {
     const stop = new AbortController()
     setLoading(isWanted)
-    // It was of another choice.
+    // The failure belongs to another selection.
     setFailure(undefined)
     if (!isWanted) {
       setAnswer(undefined)
@@ -116,7 +116,7 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
     }
     const timer = setTimeout(async () => {
       try {
-        setAnswer(await api.forecast(asked, stop.signal))
+        setAnswer(await api.forecast(request, stop.signal))
         setLoading(false)
       } catch (error) {
         if (stop.signal.aborted || isAbort(error)) return
@@ -129,6 +129,6 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
       clearTimeout(timer)
       stop.abort()
     }
-  }, [api, asked, isWanted])
+  }, [api, request, isWanted])
   return { answer, failure, isLoading }
 }

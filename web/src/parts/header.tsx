@@ -7,17 +7,17 @@ import {
   SunIcon,
 } from '@primer/octicons-react'
 import { ActionList, ActionMenu, IconButton } from '@primer/react'
-import { goTo, linksOf, type Place } from '../place.ts'
+import { goTo, linksOf, type Route } from '../routes.ts'
 import { useSession } from '../session.tsx'
 import { type ColorMode, useColorMode } from '../theme.ts'
 import styles from './header.module.css'
 import { Mark } from './mark.tsx'
 
-export function Header({ place }: { place: Place }) {
+export function Header({ route }: { route: Route }) {
   const { session, signOut } = useSession()
   const user = session.state === 'signed-in' ? session.user : null
   const organizations = session.state === 'signed-in' ? session.organizations : []
-  const to = linksOf(place.org)
+  const to = linksOf(route.org)
   return (
     <header className={styles.header}>
       <a href={to.migrations()} className={styles.brand}>
@@ -26,23 +26,23 @@ export function Header({ place }: { place: Place }) {
       </a>
       {user && (
         <nav aria-label="Pages" className={styles.nav}>
-          <NavLink href={to.migrations()} isHere={place.page === 'migrations'}>
+          <NavLink href={to.migrations()} isHere={route.page === 'migrations'}>
             Migrations
           </NavLink>
-          <NavLink href={to.schedules()} isHere={place.page === 'schedules'}>
+          <NavLink href={to.schedules()} isHere={route.page === 'schedules'}>
             Schedules
           </NavLink>
-          <NavLink href={to.webhooks()} isHere={place.page === 'webhooks'}>
+          <NavLink href={to.webhooks()} isHere={route.page === 'webhooks'}>
             Webhooks
           </NavLink>
           {user.site_admin && (
-            <NavLink href={to.service()} isHere={place.page === 'service'}>
+            <NavLink href={to.service()} isHere={route.page === 'service'}>
               Service
             </NavLink>
           )}
         </nav>
       )}
-      {user && <OwnerMenu login={user.login} organizations={organizations} org={place.org} />}
+      {user && <OwnerMenu login={user.login} organizations={organizations} org={route.org} />}
       <div className={styles.tools}>
         <a href="./docs" className={styles.link}>
           API
@@ -81,7 +81,7 @@ interface OwnerMenuProps {
   org: string | undefined
 }
 
-/** Whose migrations are shown: one's own, or those of an organization that one owns. */
+/** Selects the user or one of the user's organizations. */
 function OwnerMenu({ login, organizations, org }: OwnerMenuProps) {
   const shown = [...new Set([...organizations, ...(org === undefined ? [] : [org])])]
   if (shown.length === 0) return null

@@ -1,6 +1,6 @@
 import { Pagination } from '@primer/react'
 import type { Answer } from '../api-calls.ts'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { Problem } from './problem.tsx'
 
 interface ListPagesProps {
@@ -10,7 +10,7 @@ interface ListPagesProps {
   linkTo(number?: number): string
 }
 
-/** Below one page of a list: the way to the others; or, where there is no such page, to the first. */
+/** The pagination of a list, or a link to the first page if this page does not exist. */
 export function ListPages({ answer, number, perPage, linkTo }: ListPagesProps) {
   return (
     <>

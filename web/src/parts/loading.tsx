@@ -1,22 +1,22 @@
 import { Spinner } from '@primer/react'
 import { SkeletonBox } from '@primer/react/experimental'
-import { Unseen } from './announcements.tsx'
+import { ScreenReaderText } from './announcements.tsx'
 import styles from './loading.module.css'
 
 export function Loading({ what }: { what: string }) {
   return (
     <div className={styles.loading}>
       <Spinner srText={null} size="large" />
-      <Unseen>{what}…</Unseen>
+      <ScreenReaderText>{what}…</ScreenReaderText>
     </div>
   )
 }
 
-/** The shape of a list that is on its way. */
+/** A placeholder for a list that is loading. */
 export function LoadingRows({ what, rows = 5 }: { what: string; rows?: number }) {
   return (
     <div aria-busy="true" className={styles.rows}>
-      <Unseen>{what}…</Unseen>
+      <ScreenReaderText>{what}…</ScreenReaderText>
       {Array.from({ length: rows }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
         <div key={row} className={styles.row}>

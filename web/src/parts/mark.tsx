@@ -1,4 +1,4 @@
-/** A bar-tailed godwit, standing. */
+/** The logo: a bar-tailed godwit. */
 export function Mark({ size = 32 }: { size?: number }) {
   return (
     <svg aria-hidden="true" width={size} height={size} viewBox="0 0 32 32" fill="currentColor">

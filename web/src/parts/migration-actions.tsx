@@ -9,34 +9,33 @@ import {
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import { isUnfinished, type Summary } from '../wire.ts'
+import { isUnfinished, type RetryForecast, type Summary } from '../wire.ts'
 import { announce } from './announcements.tsx'
-import { RetryDialog, type Retrying } from './retry-dialog.tsx'
 
 interface MigrationActionsProps {
   migration: Summary
-  /** Something has changed by it. */
+  /** Called after the action. */
   onDone(): void
   onFailure(failure: Failure | undefined): void
 }
 
 type Action = 'download' | 'retry' | 'retryPartial' | 'cancel' | 'delete'
 
-/** What may be done with a migration in its state. */
+/** The actions that a migration allows in its state. */
 export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
   const [busy, setBusy] = useState<Action>()
   const [confirming, setConfirming] = useState<'cancel' | 'delete'>()
   const [retrying, setRetrying] = useState<Retrying>()
-  const { start, ...deeds } = useDeeds(migration.id, setRetrying)
+  const { start, ...actions } = useActions(migration.id, setRetrying)
 
   async function perform(action: Action): Promise<void> {
     setBusy(action)
     onFailure(undefined)
     try {
-      await deeds[action]()
+      await actions[action]()
     } catch (error) {
       onFailure(failureOf(error))
     } finally {
@@ -88,7 +87,7 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
   )
 }
 
-function useDeeds(id: number, onRetrying: (retrying: Retrying) => void) {
+function useActions(id: number, onRetrying: (retrying: Retrying) => void) {
   const { api, to } = useSignedIn()
 
   async function start(isPartial: boolean): Promise<void> {
@@ -104,7 +103,7 @@ function useDeeds(id: number, onRetrying: (retrying: Retrying) => void) {
       follow(url, name)
       announce('Download started')
     },
-    /** Whoever would only see the same again is told before. */
+    /** Asks first if nothing has changed, because the retry would fail again. */
     async retry() {
       const forecast = await api.retryForecast(id)
       if (forecast.unchanged) onRetrying({ forecast, isPartial: false })
@@ -171,7 +170,7 @@ const CONSEQUENCES = {
     'The archive can no longer be downloaded. The migration stays in the list. Your repositories do not change.',
 }
 
-/** The link is a credential for some minutes: it is followed, and not kept. */
+/** Follows the download link. It works without a session, so it is not kept. */
 function follow(url: string, name: string): void {
   const anchor = document.createElement('a')
   anchor.href = url
@@ -180,4 +179,46 @@ function follow(url: string, name: string): void {
   document.body.append(anchor)
   anchor.click()
   anchor.remove()
+}
+
+interface Retrying {
+  forecast: RetryForecast
+  /** Whether repositories that cannot be exported are skipped. */
+  isPartial: boolean
+}
+
+interface RetryDialogProps {
+  id: number
+  retrying: Retrying
+  onClose(isConfirmed: boolean): void
+}
+
+const MAX_SHOWN = 8
+
+/** Asks before a retry that would fail again or skip repositories, and lists them. */
+function RetryDialog({ id, retrying, onClose }: RetryDialogProps) {
+  const { forecast, isPartial } = retrying
+  const { broken } = forecast
+  return (
+    <ConfirmationDialog
+      title={isPartial ? 'Retry without these repositories?' : 'Nothing has changed'}
+      confirmButtonContent={isPartial ? 'Retry without them' : 'Retry anyway'}
+      cancelButtonContent="Do not retry"
+      onClose={(gesture) => onClose(gesture === 'confirm')}
+    >
+      <p>
+        {isPartial
+          ? 'They are skipped if they still cannot be exported:'
+          : `These repositories are the same as in migration ${id}. A retry will end in the same way:`}
+      </p>
+      <ul>
+        {broken.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
+          <li key={full_name}>
+            <strong>{full_name}</strong>: {reason}
+          </li>
+        ))}
+        {broken.length > MAX_SHOWN && <li>and {broken.length - MAX_SHOWN} more</li>}
+      </ul>
+    </ConfirmationDialog>
+  )
 }

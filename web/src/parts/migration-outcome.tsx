@@ -1,5 +1,5 @@
 import { Banner } from '@primer/react'
-import { bytes, counted, inPart } from '../quantities.ts'
+import { bytes, counted, formatCounts } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
@@ -7,7 +7,7 @@ import { Moment } from './moment.tsx'
 const MAX_SHOWN = 5
 const KEPT = 'Exported repositories are kept for some time: a retry exports only the others.'
 
-/** How it ended, and what became of the archive. Nothing while it goes on. */
+/** The result of a migration and the state of its archive; nothing while it is running. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
   const { migration, progress } = props
   const others = progress.repositories.filter(({ reason }) => reason !== null)
@@ -43,7 +43,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
         <Banner
           variant="critical"
           title="The archive is damaged"
-          description="Stored data of it has changed since it was exported. Run the migration again: what is damaged is exported again."
+          description="Its stored data has changed since the export. Run the migration again: damaged repositories are exported again."
         />
       )}
       {migration.archive && !migration.archive.damaged && (
@@ -51,7 +51,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
           variant={others.length > 0 ? 'warning' : 'success'}
           title={
             others.length > 0
-              ? `The archive is ready, with ${inPart({ ...migration.repositories })}`
+              ? `The archive is ready, with ${formatCounts({ ...migration.repositories })}`
               : 'The archive is ready'
           }
           description={

@@ -1,6 +1,6 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
 import { isPartial } from '../../../src/lib/is-partial.ts'
-import { bytes, counted, inPart, number, percent } from '../quantities.ts'
+import { bytes, counted, formatCounts, number, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'
 import { Bar } from './bar.tsx'
@@ -8,7 +8,7 @@ import styles from './migration-row.module.css'
 import { StateIcon, shownState, stateWord } from './migration-state.tsx'
 import { Moment } from './moment.tsx'
 
-/** One of the list: its state, age, size, and how long its archive is kept. */
+/** A migration in the list. */
 export function MigrationRow({ migration }: { migration: Summary }) {
   const { to } = useSignedIn()
   const { id, state, repositories, archive, held_locks: locks } = migration
@@ -33,7 +33,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
               percent={percent(ended, repositories.total)}
               tone="accent"
             />
-            <span className={styles.small}>{inPart(repositories)}</span>
+            <span className={styles.small}>{formatCounts(repositories)}</span>
           </div>
         )}
       </div>
@@ -55,7 +55,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
         )}
         {state === 'exported' && !archive && (
           <li>
-            <PackageIcon /> no archive any more
+            <PackageIcon /> archive deleted or expired
           </li>
         )}
         {locks > 0 && (
@@ -68,7 +68,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
   )
 }
 
-/** By name as far as the server tells. */
+/** The summary has only the first names. */
 function named({ names, repositories, org_metadata_only }: Summary): string {
   if (org_metadata_only) return 'Metadata of your organizations'
   const more = repositories.total - names.length
@@ -79,14 +79,14 @@ function describe(migration: Summary): string {
   const { state, reason, repositories } = migration
   const what = counted(repositories.total, 'repository', 'repositories')
   if (state === 'cancelled') return `${what} · cancelled`
-  if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
-  if (isPartial({ state, repositories })) return inPart(repositories)
+  if (state === 'failed') return `${what} · ${firstLine(reason ?? 'failed')}`
+  if (isPartial({ state, repositories })) return formatCounts(repositories)
   if (state === 'exported') return what
   return `${what} · ${stateWord(state).toLowerCase()}`
 }
 
-/** A reason has a line for each repository. */
-function inShort(reason: string): string {
+/** A reason has one line per repository. */
+function firstLine(reason: string): string {
   const [first = '', ...others] = reason.split('\n')
   return others.length === 0 ? first : `${first}, and ${number(others.length)} more`
 }

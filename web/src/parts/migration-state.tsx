@@ -11,10 +11,10 @@ import {
 } from '@primer/octicons-react'
 import { isPartial } from '../../../src/lib/is-partial.ts'
 import type { MigrationState } from '../wire.ts'
-import { Unseen } from './announcements.tsx'
+import { ScreenReaderText } from './announcements.tsx'
 import styles from './migration-state.module.css'
 
-/** A migration's own, or that of one which was exported without some of its repositories. */
+/** The state of a migration, or `partial` if it is exported without some repositories. */
 export type ShownState = MigrationState | 'partial'
 
 export const shownState = (state: MigrationState, counts: { skipped: number }): ShownState =>
@@ -32,7 +32,7 @@ const LOOKS: Record<ShownState, { word: string; icon: typeof ClockIcon; small: t
 
 export const stateWord = (state: ShownState): string => LOOKS[state].word
 
-/** As large as a title's neighbour may be. */
+/** The state, in the size of a title. */
 export function StateLabel({ state }: { state: ShownState }) {
   const { word, icon: Icon } = LOOKS[state]
   return (
@@ -48,7 +48,7 @@ export function StateIcon({ state }: { state: ShownState }) {
   return (
     <span className={styles.icon} data-state={state}>
       <Icon />
-      <Unseen>{word}:</Unseen>
+      <ScreenReaderText>{word}:</ScreenReaderText>
     </span>
   )
 }

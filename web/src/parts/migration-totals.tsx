@@ -7,7 +7,7 @@ import { type ShownState, shownState } from './migration-state.tsx'
 import styles from './migration-totals.module.css'
 import { Moment } from './moment.tsx'
 
-/** The whole of it: one bar, and the figures behind. */
+/** The progress of the whole migration: a bar and its numbers. */
 export function MigrationTotals({ progress }: { progress: Progress }) {
   const { state, totals } = progress
   return (
@@ -66,7 +66,7 @@ function recordsIn({ state, totals }: Progress): string {
   return isUnfinished(state) ? `${done} of ${number(totals.records_expected)}` : done
 }
 
-/** By bytes where they are known, else by how many are done. */
+/** The progress by bytes, or by repositories if the bytes are unknown. */
 function totalPercent({ state, totals }: Progress): number {
   if (isPartial({ state, repositories: totals }))
     return percent(totals.exported, totals.repositories)

@@ -27,7 +27,7 @@ const readNow = () => {
 
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 
-/** `3 hours ago`, told anew as time goes by; the exact time when pointed at. */
+/** A relative time such as `3 hours ago`, which is updated, with the exact time as its title. */
 export function Moment({ at }: { at: string }) {
   const current = useSyncExternalStore(subscribe, readNow)
   const date = new Date(at)

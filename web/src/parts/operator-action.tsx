@@ -5,19 +5,19 @@ import { announce } from './announcements.tsx'
 import styles from './operator-action.module.css'
 
 interface OperatorActionProps {
-  /** On the button. */
+  /** The text of the button. */
   name: string
-  /** For whoever does not see the row: `Cancel migration 7`. */
+  /** The label for screen readers, such as `Cancel migration 7`. */
   label: string
   question: string
-  /** What it does, in a sentence. */
+  /** The explanation in the dialog. */
   consequence: string
   act(): Promise<unknown>
   onDone(): void
   isDanger?: boolean
 }
 
-/** A button in a row of a table that asks first, acts, and says what went wrong. */
+/** A button that asks for confirmation, acts, and shows a failure. */
 export function OperatorAction(props: OperatorActionProps) {
   const { name, label, question, consequence, act, onDone, isDanger = true } = props
   const [isAsking, setAsking] = useState(false)

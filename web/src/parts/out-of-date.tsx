@@ -2,10 +2,10 @@ import { Banner } from '@primer/react'
 import type { Failure } from '../failure.ts'
 import styles from './out-of-date.module.css'
 
-/** The same beside the title of a part of a page. */
+/** The text beside the title of a box whose data could not be updated. */
 export const outOfDate = ({ message }: Failure): string => `May be out of date: ${message}`
 
-/** Above what was read before, while it cannot be read again. */
+/** A notice above data that could not be updated. */
 export function OutOfDate({ failure }: { failure: Failure }) {
   return (
     <div role="status" className={styles.notice}>

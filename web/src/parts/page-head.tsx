@@ -4,15 +4,15 @@ import styles from './page-head.module.css'
 
 interface PageHeadProps {
   title: string
-  /** Beside the title. */
+  /** Shown beside the title. */
   mark?: ReactNode
-  /** Above the title: the way back. */
+  /** A link above the title. */
   back?: { href: string; text: string }
   about?: ReactNode
   actions?: ReactNode
 }
 
-/** The title, for the page and for the tab, and what can be done. */
+/** The title of the page and of the browser tab, with the actions of the page. */
 export function PageHead({ title, mark, back, about, actions }: PageHeadProps) {
   useEffect(() => {
     document.title = `${title} · Godwit`

@@ -17,14 +17,14 @@ const LOOKS: Record<Failure['kind'], { title: string; icon: typeof AlertIcon }> 
 
 interface ProblemProps {
   failure: Failure
-  /** In place of a part of a page, rather than of all of it. */
+  /** Whether it replaces a part of a page only. */
   isPart?: boolean
   onRetry?: () => void
   retryName?: string
   back?: { href: string; text: string }
 }
 
-/** In place of what could not be shown: why, and what to do about it. */
+/** Replaces content that could not be loaded: says why, and what to do. */
 export function Problem(props: ProblemProps) {
   const { failure, isPart = false, onRetry, retryName = 'Try again', back } = props
   const { title, icon: Icon } = LOOKS[failure.kind]

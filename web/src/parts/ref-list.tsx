@@ -9,11 +9,11 @@ interface RefListProps {
   title: string
   one: string
   refs: Known<(Branch | Tag)[]>
-  /** The one that is checked out unless another is asked for. */
+  /** The default branch, which is marked in the list. */
   defaultBranch?: string
 }
 
-/** The first branches or tags, each with its commit, and how many there are. */
+/** The first branches or tags with their commits, and the number of all. */
 export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
   const { answer, failure } = refs
   const more = answer ? answer.total - answer.data.length : 0

@@ -1,11 +1,13 @@
-import { Label } from '@primer/react'
-import type { ReactNode } from 'react'
+import { CheckIcon, CopyIcon } from '@primer/octicons-react'
+import { Button, Label } from '@primer/react'
+import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
+import { copyText } from '../copy-text.ts'
 import { bytes } from '../quantities.ts'
 import { useAnswer } from '../use-answer.ts'
 import type { Branch, FullRepository, Tag } from '../wire.ts'
+import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
-import { CopyAddress } from './copy-address.tsx'
 import { Moment } from './moment.tsx'
 import { RefList } from './ref-list.tsx'
 import styles from './repository-about.module.css'
@@ -20,7 +22,7 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
   )
 }
 
-/** What a repository is, where it can be cloned from, and what is in it. */
+/** The details, clone addresses, branches and tags of a repository. */
 export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
   const { full_name: fullName, default_branch: defaultBranch } = repository
   const branches = useAnswer<Branch[]>((options) => api.branches(fullName, options), fullName)
@@ -75,6 +77,33 @@ function Figure({ name, children }: { name: string; children: ReactNode }) {
     <div>
       <dt>{name}</dt>
       <dd>{children}</dd>
+    </div>
+  )
+}
+
+const SHOWN_MS = 2000
+
+/** An address with a button that copies it. */
+function CopyAddress({ name, address }: { name: string; address: string }) {
+  const [isCopied, setCopied] = useState(false)
+  async function copy(): Promise<void> {
+    const isDone = await copyText(address)
+    announce(isDone ? `${name} copied` : `${name} could not be copied`)
+    setCopied(isDone)
+    setTimeout(() => setCopied(false), SHOWN_MS)
+  }
+  return (
+    <div className={styles.line}>
+      <span className={styles.name}>{name}</span>
+      <code className={styles.address}>{address}</code>
+      <Button
+        size="small"
+        leadingVisual={isCopied ? CheckIcon : CopyIcon}
+        aria-label={`Copy ${name}`}
+        onClick={() => void copy()}
+      >
+        {isCopied ? 'Copied' : 'Copy'}
+      </Button>
     </div>
   )
 }

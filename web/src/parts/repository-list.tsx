@@ -28,16 +28,16 @@ const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean 
   { kind: 'failed', name: 'Failed', has: ({ state }) => state === 'failed' },
 ]
 
-/** One bar per repository; thousands are shown in pages. */
+/** The repositories of a migration with their progress, in pages. */
 export function RepositoryList({ repositories, locks, onUnlock }: RepositoryListProps) {
   const [kind, setKind] = useState<Kind>('all')
   const [wanted, setWanted] = useState('')
   const [page, setPage] = useState(1)
   const isShort = repositories.length <= 10
   const { has } = KINDS.find((each) => each.kind === kind) ?? KINDS[0]!
-  const words = wanted.trim().toLowerCase()
+  const text = wanted.trim().toLowerCase()
   const matching = repositories.filter(
-    (each) => has(each) && each.full_name.toLowerCase().includes(words),
+    (each) => has(each) && each.full_name.toLowerCase().includes(text),
   )
   const pages = Math.max(Math.ceil(matching.length / PER_PAGE), 1)
   const current = Math.min(page, pages)

@@ -1,17 +1,23 @@
-import { SearchIcon } from '@primer/octicons-react'
-import { Button, Checkbox, Pagination, TextInput } from '@primer/react'
-import { useDeferredValue, useEffect, useId, useState } from 'react'
-import { counted, number } from '../quantities.ts'
+import { LockIcon, RepoIcon, SearchIcon } from '@primer/octicons-react'
+import { Button, Checkbox, Label, Pagination, TextInput } from '@primer/react'
+import {
+  type Dispatch,
+  type SetStateAction,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useState,
+} from 'react'
+import { type Failure, failureOf, isAbort } from '../failure.ts'
+import { bytes, counted, number } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { type ChangeChosen, useAllMatching } from '../use-all-matching.ts'
 import { useAnswer } from '../use-answer.ts'
-import { useSettled } from '../use-settled.ts'
 import type { Repository } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { LoadingRows } from './loading.tsx'
+import { Moment } from './moment.tsx'
 import { Problem } from './problem.tsx'
-import { RepositoryChoice } from './repository-choice.tsx'
 import styles from './repository-picker.module.css'
 
 const PER_PAGE = 20
@@ -23,17 +29,17 @@ interface RepositoryPickerProps {
   isDisabled: boolean
 }
 
-/** The server searches and pages, so ten thousand repositories are as quick as ten. */
+/** Selects repositories. The server searches and paginates, so the number of repositories does not matter. */
 export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPickerProps) {
   const { api, org } = useSignedIn()
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
-  const q = useSettled(typed.trim(), TYPING_PAUSE_MS)
+  const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
   const { answer, failure, isLoading, again } = useAnswer<Repository[]>(
     (options) => api.repositories({ ...options, q, page, perPage: PER_PAGE }),
     JSON.stringify([q, page]),
   )
-  // What was found last stays in sight until the next is there.
+  // The last page stays visible until the next one is loaded.
   const [found, setFound] = useState(answer)
   useEffect(() => {
     if (!answer) return
@@ -146,4 +152,81 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
       </fieldset>
     </Box>
   )
+}
+
+interface RepositoryChoiceProps {
+  repository: Repository
+  isChosen: boolean
+  onChange(isChosen: boolean): void
+}
+
+/** A repository to select, with details to recognize it. */
+function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoiceProps) {
+  const id = useId()
+  const { full_name, description, language, size, pushed_at, archived } = repository
+  return (
+    <li className={styles.choice}>
+      <Checkbox
+        id={id}
+        checked={isChosen}
+        aria-describedby={`${id}-about`}
+        onChange={(event) => onChange(event.target.checked)}
+      />
+      <label htmlFor={id} className={styles.name}>
+        {repository.private ? <LockIcon /> : <RepoIcon />}
+        <span>{full_name}</span>
+        {repository.private && <Label variant="secondary">Private</Label>}
+        {archived && <Label variant="attention">Archived</Label>}
+      </label>
+      <p id={`${id}-about`} className={styles.about}>
+        {description && <span className={styles.description}>{description}</span>}
+        <span>
+          {language && `${language} · `}
+          {bytes(size * 1024)}
+          {pushed_at && (
+            <>
+              {' · pushed '}
+              <Moment at={pushed_at} />
+            </>
+          )}
+        </span>
+      </p>
+    </li>
+  )
+}
+
+/** Updates the selection. Pass a function after an `await`, because the selection may have changed. */
+export type ChangeChosen = Dispatch<SetStateAction<ReadonlySet<string>>>
+
+/** Selects all matching repositories, which may take several requests. */
+function useAllMatching(q: string, onChange: ChangeChosen) {
+  const { api } = useSignedIn()
+  const [asking, setAsking] = useState<AbortController>()
+  const [failure, setFailure] = useState<Failure>()
+  useEffect(() => () => asking?.abort(), [asking])
+  async function choose(): Promise<void> {
+    const stop = new AbortController()
+    setAsking(stop)
+    setFailure(undefined)
+    try {
+      const names = await api.repositoryNames(q, stop.signal)
+      onChange((chosen) => new Set([...chosen, ...names]))
+      announce(`${counted(names.length, 'repository', 'repositories')} selected`)
+    } catch (error) {
+      if (!isAbort(error)) setFailure(failureOf(error))
+    } finally {
+      setAsking(undefined)
+    }
+  }
+  return { choose: () => void choose(), isLoading: asking !== undefined, failure }
+}
+
+/** Returns the value once it has not changed for `ms`. */
+function useDebounced(value: string, ms: number): string {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
 }

@@ -11,10 +11,10 @@ import {
 import { Button, Label } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
-import { linksOf } from '../place.ts'
 import { bytes, percent } from '../quantities.ts'
+import { linksOf } from '../routes.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
-import { Unseen } from './announcements.tsx'
+import { ScreenReaderText } from './announcements.tsx'
 import { Bar, type BarTone } from './bar.tsx'
 import styles from './repository-row.module.css'
 
@@ -42,7 +42,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
     <li className={styles.row} data-state={state}>
       <span className={styles.icon}>
         <Icon />
-        <Unseen>{word}:</Unseen>
+        <ScreenReaderText>{word}:</ScreenReaderText>
       </span>
       <div className={styles.name}>
         <a href={linksOf(undefined).repository(full_name)}>{full_name}</a>

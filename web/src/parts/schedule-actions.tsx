@@ -1,7 +1,7 @@
 import { Button } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
-import { goTo } from '../place.ts'
+import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -11,9 +11,9 @@ import styles from './schedule.module.css'
 interface ScheduleActionsProps {
   schedule: Schedule
   onDone(): void
-  /** What to do where it is gone. */
+  /** Called after the schedule is deleted. */
   onDeleted(): void
-  /** Absent on the page where it is changed. */
+  /** Whether there is a link to the page that edits it. */
   canEdit?: boolean
 }
 

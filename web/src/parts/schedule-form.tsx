@@ -1,26 +1,26 @@
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
-import type { ChangeChosen } from '../use-all-matching.ts'
+import { formatTiming } from './format-schedule.ts'
+import type { ChangeChosen } from './repository-picker.tsx'
 import { RepositoryPicker } from './repository-picker.tsx'
 import { NO_OPTIONS, optionsOf, type ScheduleSettings, timingOf } from './schedule-settings.ts'
 import { ScheduleTiming } from './schedule-timing.tsx'
-import { timingInWords } from './schedule-words.ts'
 import { StartOptions } from './start-options.tsx'
 import { Submit } from './submit.tsx'
 
 interface ScheduleFormProps {
   settings: ScheduleSettings
   onChange: Dispatch<SetStateAction<ScheduleSettings>>
-  /** On the button. */
+  /** The text of the button. */
   name: string
   save(): Promise<void>
-  /** Given while others have changed them. */
+  /** Present if the settings were changed elsewhere: loads the new ones. */
   onLoad?: (() => void) | undefined
-  /** Below the button. */
+  /** Shown below the button. */
   below?: ReactNode
 }
 
-/** What is exported, when, and how many archives are kept. */
+/** The form of a schedule: repositories, options and timing. */
 export function ScheduleForm(props: ScheduleFormProps) {
   const { settings, onChange, name, save, onLoad, below } = props
   const { repositories, org_metadata_only: needsNone, at } = settings
@@ -43,7 +43,7 @@ export function ScheduleForm(props: ScheduleFormProps) {
         />
       </div>
       <div className={styles.aside}>
-        <p>{timingInWords(settings)}</p>
+        <p>{formatTiming(settings)}</p>
         <Submit
           name={name}
           isReady={(needsNone || chosen.size > 0) && at !== ''}

@@ -1,20 +1,20 @@
 import { number } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
+import { formatInBothZones, formatTiming } from './format-schedule.ts'
 import { Moment } from './moment.tsx'
 import styles from './schedule.module.css'
 import { ScheduleActions } from './schedule-actions.tsx'
 import { RunResult } from './schedule-run.tsx'
-import { momentByBothClocks, timingInWords } from './schedule-words.ts'
 
-/** One of the list: when it runs, what became of its last run, and what can be done. */
+/** A schedule in the list: its timing, its last run and its actions. */
 export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone(): void }) {
   const { to } = useSignedIn()
   return (
     <li className={styles.row}>
       <div>
         <a href={to.schedule(schedule.id)} className={styles.title}>
-          {timingInWords(schedule)}
+          {formatTiming(schedule)}
         </a>
         <p className={styles.names}>{named(schedule)}</p>
         <ScheduleFacts schedule={schedule} />
@@ -24,7 +24,7 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
   )
 }
 
-/** Its next run, its last, and how many archives it keeps. */
+/** The next run, the last run, and the number of archives that are kept. */
 export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
   const { next_run_at: next, last_run: last, keep } = schedule
   return (
@@ -48,7 +48,7 @@ export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
 function Next({ at, in: { time_zone } }: { at: string; in: Schedule }) {
   return (
     <>
-      <Moment at={at} />: {momentByBothClocks(at, time_zone)}
+      <Moment at={at} />: {formatInBothZones(at, time_zone)}
     </>
   )
 }
@@ -61,11 +61,11 @@ function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule })
 const MAX_NAMES = 3
 
 function named({ repositories, org_metadata_only }: Schedule): string {
-  return org_metadata_only ? 'Metadata of your organizations' : namesInWords(repositories)
+  return org_metadata_only ? 'Metadata of your organizations' : formatNames(repositories)
 }
 
-/** The first of them, and how many more there are. */
-export function namesInWords(repositories: readonly string[]): string {
+/** Returns the first names, and the number of the others. */
+export function formatNames(repositories: readonly string[]): string {
   const names = repositories.slice(0, MAX_NAMES).join(', ')
   const more = repositories.length - MAX_NAMES
   return more > 0 ? `${names} and ${number(more)} more` : names

@@ -3,7 +3,7 @@ import type { ScheduleRun } from '../wire.ts'
 import { Moment } from './moment.tsx'
 import styles from './schedule.module.css'
 
-/** What became of one run: its migration, or why there is none. */
+/** The result of a run: its migration, or why none was started. */
 export function RunResult({ run }: { run: ScheduleRun }) {
   const { to } = useSignedIn()
   const { migration_id: id, state, reason, skipped_repositories: skipped } = run

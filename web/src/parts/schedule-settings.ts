@@ -14,7 +14,7 @@ const OPTIONS = [
 
 type Switches = Pick<Options, (typeof OPTIONS)[number]>
 
-/** All that can be changed of a schedule with its form. */
+/** The settings of a schedule that its form edits. */
 export type ScheduleSettings = Pick<Schedule, 'repositories'> & Switches & Timing
 
 export const NO_OPTIONS = Object.fromEntries(OPTIONS.map((option) => [option, false])) as Switches
@@ -28,7 +28,7 @@ export function settingsOf(schedule: ScheduleSettings): ScheduleSettings {
   }
 }
 
-/** Those that are on. */
+/** Returns the options that are on. */
 export const optionsOf = (settings: ScheduleSettings): Partial<Options> =>
   Object.fromEntries(OPTIONS.filter((option) => settings[option]).map((option) => [option, true]))
 
@@ -37,11 +37,11 @@ export const timingOf = (settings: ScheduleSettings): Timing => {
   return { every, weekday, at, time_zone, keep }
 }
 
-/** Where only organizations are exported, what was selected is not sent. */
+/** A migration of organization metadata has no repositories. */
 export const asSent = (settings: ScheduleSettings): ScheduleSettings =>
   settings.org_metadata_only ? { ...settings, repositories: [] } : settings
 
-/** Of a new one, options that are off are not sent either. */
+/** The request for a new schedule, without the options that are off. */
 export const requestOf = (settings: ScheduleSettings): ScheduleRequest => ({
   repositories: asSent(settings).repositories,
   ...optionsOf(settings),

@@ -2,8 +2,8 @@ import { FormControl, Select, TextInput } from '@primer/react'
 import { useId } from 'react'
 import type { Schedule } from '../wire.ts'
 import { Box } from './box.tsx'
+import { capital } from './format-schedule.ts'
 import styles from './schedule.module.css'
-import { capital } from './schedule-words.ts'
 
 export type Timing = Pick<Schedule, 'every' | 'weekday' | 'at' | 'time_zone' | 'keep'>
 
@@ -22,7 +22,7 @@ interface ScheduleTimingProps {
   onChange(timing: Timing): void
 }
 
-/** When it runs, and how many archives it keeps. */
+/** The timing of a schedule, and the number of archives to keep. */
 export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
   const { weekday, at, time_zone, keep } = timing
   const zones = useId()

@@ -8,7 +8,7 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
   const { migrations, queue, storage, locks, workers } = service
   const alive = workers.filter((worker) => worker.alive)
   const jobs = alive.reduce((sum, { running_jobs }) => sum + running_jobs, 0)
-  const places = alive.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0)
   return (
     <dl className={styles.figures}>
       <Figure
@@ -32,7 +32,7 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
       <Figure
         name="Workers"
         value={number(alive.length)}
-        more={`${number(jobs)} of ${number(places)} jobs running`}
+        more={`${number(jobs)} of ${number(slots)} jobs running`}
         isBad={alive.length === 0}
       />
       <Figure

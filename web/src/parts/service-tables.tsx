@@ -1,18 +1,20 @@
-import { bytes, counted, inPart, number, percent } from '../quantities.ts'
+import { bytes, counted, formatCounts, number, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import type { ServiceState } from '../wire.ts'
+import { useAnswer } from '../use-answer.ts'
+import type { ServiceState, Token } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import { Moment } from './moment.tsx'
 import { OperatorAction } from './operator-action.tsx'
+import { outOfDate } from './out-of-date.tsx'
 import styles from './service-tables.module.css'
 import { Table } from './table.tsx'
 
-interface ActingProps {
-  /** Something has changed by it. */
+interface ActionProps {
+  /** Called after the action. */
   onDone(): void
 }
 
-export function Running({ running, onDone }: Pick<ServiceState, 'running'> & ActingProps) {
+export function Running({ running, onDone }: Pick<ServiceState, 'running'> & ActionProps) {
   const { api } = useSignedIn()
   return (
     <Table
@@ -33,7 +35,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
                 percent={percent(total - remaining, total)}
                 tone="accent"
               />
-              {inPart(each.repositories)}
+              {formatCounts(each.repositories)}
             </div>,
             bytes(each.bytes_done),
             <OperatorAction
@@ -52,7 +54,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
   )
 }
 
-export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & ActingProps) {
+export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & ActionProps) {
   const { api } = useSignedIn()
   return (
     <Table
@@ -90,10 +92,10 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
   )
 }
 
-/** Failed, or exported without some of its repositories. */
+/** A migration that failed, or that skipped repositories. */
 function Result({ failure }: { failure: ServiceState['failures'][number] }) {
   if (failure.state === 'failed') return <span className={styles.bad}>failed</span>
-  return <span className={styles.warning}>{inPart(failure.counts)}</span>
+  return <span className={styles.warning}>{formatCounts(failure.counts)}</span>
 }
 
 const ROLES = { all: 'API and exporter', api: 'API', worker: 'exporter' }
@@ -126,7 +128,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
   )
 }
 
-export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActingProps) {
+export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionProps) {
   const { api } = useSignedIn()
   const more = locks.held - locks.newest.length
   return (
@@ -148,9 +150,127 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActingPro
             name="Release"
             label={`Release the locks of ${each.full_name}`}
             question={`Release the locks of ${each.full_name}?`}
-            consequence="It accepts pushes again. What is pushed is not in archives that were made before."
+            consequence="It accepts pushes again. Existing archives do not contain what is pushed from now on."
             act={() => api.releaseAny(each.full_name)}
             onDone={onDone}
+          />,
+        ],
+      }))}
+    />
+  )
+}
+
+/** The waiting and running jobs, by kind. */
+export function Queue({ queue }: Pick<ServiceState, 'queue'>) {
+  return (
+    <Table
+      title="Queue"
+      columns={['Job', 'Waiting or running', 'Oldest']}
+      none="Nothing is waiting."
+      rows={queue.kinds.map(({ kind, jobs, oldest_at }) => ({
+        key: kind,
+        cells: [kind, number(jobs), <Moment key="oldest" at={oldest_at} />],
+      }))}
+    />
+  )
+}
+
+export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & ActionProps) {
+  const { api } = useSignedIn()
+  return (
+    <Table
+      title="Largest archives"
+      columns={['Migration', 'Account', 'Size', 'Expires', 'Action']}
+      none="There is no archive."
+      rows={archives.map((each) => ({
+        key: each.id,
+        cells: [
+          number(each.id),
+          each.login,
+          bytes(each.bytes),
+          each.expires_at && <Moment key="expires" at={each.expires_at} />,
+          <OperatorAction
+            key="delete"
+            name="Delete"
+            label={`Delete the archive of migration ${each.id}`}
+            question={`Delete the archive of migration ${each.id} of ${each.login}?`}
+            consequence="It can no longer be downloaded. The migration stays in the list of its account."
+            act={() => api.deleteAnyArchive(each.id)}
+            onDone={onDone}
+          />,
+        ],
+      }))}
+    />
+  )
+}
+
+/** The results of `godwit check`. */
+export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
+  const { passed, failed, newest_at, problems } = checks
+  const note = newest_at !== null && (
+    <>
+      {number(passed)} passed, {number(failed)} failed; last <Moment at={newest_at} />
+    </>
+  )
+  return (
+    <Table
+      title="Checks of repositories"
+      columns={['Repository', 'Checked', 'Reason']}
+      none={
+        newest_at === null
+          ? 'No repository has been checked: run godwit check.'
+          : `${counted(passed, 'repository', 'repositories')} passed.`
+      }
+      {...(note && { note })}
+      rows={problems.map(({ full_name, checked_at, reason }) => ({
+        key: full_name,
+        cells: [
+          full_name,
+          <Moment key="checked" at={checked_at} />,
+          <div key="reason" className={styles.reason}>
+            {reason}
+          </div>,
+        ],
+      }))}
+    />
+  )
+}
+
+const TOKENS_EVERY_MS = 15_000
+
+/** The valid tokens. */
+export function Tokens() {
+  const { api } = useSignedIn()
+  const { answer, failure, again } = useAnswer<Token[]>(
+    (options) => api.tokens(options),
+    'tokens',
+    TOKENS_EVERY_MS,
+  )
+  const valid = answer?.data.filter(
+    ({ revoked_at, expires_at }) =>
+      revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now()),
+  )
+  return (
+    <Table
+      title="Tokens"
+      columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
+      none={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
+      {...(valid && failure && { note: outOfDate(failure) })}
+      rows={(valid ?? []).map((each) => ({
+        key: each.id,
+        cells: [
+          `${each.id}${each.name === '' ? '' : ` (${each.name})`}`,
+          each.login,
+          each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
+          each.last_used_at === null ? 'never' : <Moment key="used" at={each.last_used_at} />,
+          <OperatorAction
+            key="revoke"
+            name="Revoke"
+            label={`Revoke token ${each.id} of ${each.login}`}
+            question={`Revoke token ${each.id} of ${each.login}?`}
+            consequence="Requests with this token are refused at once, and sessions that were opened with it end."
+            act={() => api.revokeAny(each.id)}
+            onDone={again}
           />,
         ],
       }))}

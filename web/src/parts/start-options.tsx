@@ -44,17 +44,17 @@ const LESS_COMMON: Choice[] = [
   {
     option: 'exclude_attachments',
     name: 'Exclude attachments',
-    about: 'For importers that need this option. A git host has none.',
+    about: 'Export without files that are attached to issues, comments and pull requests.',
   },
   {
     option: 'exclude_releases',
     name: 'Exclude releases',
-    about: 'For importers that need this option. A git host has none.',
+    about: 'Export without releases and their files. Tags are still exported.',
   },
   {
     option: 'exclude_owner_projects',
     name: 'Exclude projects of the owner',
-    about: 'For importers that need this option. A git host has none.',
+    about: 'Archives of this server never contain projects: this option changes nothing.',
   },
 ]
 
@@ -64,7 +64,7 @@ interface StartOptionsProps {
 }
 
 export function StartOptions({ options, onChange }: StartOptionsProps) {
-  const field = ({ option, name, about }: Choice) => (
+  const renderChoice = ({ option, name, about }: Choice) => (
     <FormControl key={option} id={option}>
       <Checkbox
         checked={options[option] ?? false}
@@ -77,17 +77,17 @@ export function StartOptions({ options, onChange }: StartOptionsProps) {
   return (
     <Box title="Options">
       <div className={styles.options}>
-        {COMMON.map(field)}
+        {COMMON.map(renderChoice)}
         <details className={styles.more}>
           <summary>More options</summary>
-          <div className={styles.options}>{LESS_COMMON.map(field)}</div>
+          <div className={styles.options}>{LESS_COMMON.map(renderChoice)}</div>
         </details>
       </div>
     </Box>
   )
 }
 
-/** What is not chosen is not sent. */
+/** Only selected options are sent. */
 function withOption(options: Partial<Options>, option: keyof Options, isOn: boolean) {
   const { [option]: _, ...others } = options
   return isOn ? { ...others, [option]: true } : others

@@ -1,29 +1,29 @@
 import { Banner, Button } from '@primer/react'
 import { useRef, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import { handFocus } from '../hand-focus.ts'
+import { moveFocus } from '../move-focus.ts'
 import { counted } from '../quantities.ts'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './submit.module.css'
 
 interface SubmitProps {
-  /** On the button. */
+  /** The text of the button. */
   name: string
   isReady: boolean
   submit(): Promise<void>
-  /** What to say where it fails. */
+  /** The title of the message after a failure. */
   failed: string
-  /** Repositories that do not exist: they are not there to be found in the list. */
+  /** Deselects repositories that do not exist. The list does not show them. */
   onDeselect(names: readonly string[]): void
-  /** Given while others have changed what is edited. */
+  /** Present if the settings were changed elsewhere: loads the new ones. */
   onLoad?: (() => void) | undefined
 }
 
-/** The button that sends what was chosen; above it why that failed, and what can be done about it. */
+/** The submit button of a form, and the message after a failure. */
 export function Submit({ name, isReady, submit, failed, onDeselect, onLoad }: SubmitProps) {
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
 
   async function send(): Promise<void> {
@@ -38,8 +38,8 @@ export function Submit({ name, isReady, submit, failed, onDeselect, onLoad }: Su
     }
   }
 
-  /** With nothing left to send, the button takes no focus. */
-  const act = (change: () => void) => handFocus(change, button.current, place.current)
+  /** If the button is disabled, the container takes the focus. */
+  const act = (change: () => void) => moveFocus(change, button.current, container.current)
   const deselect = (names: readonly string[]) =>
     act(() => {
       onDeselect(names)
@@ -47,7 +47,7 @@ export function Submit({ name, isReady, submit, failed, onDeselect, onLoad }: Su
     })
 
   return (
-    <div ref={place} tabIndex={-1} className={styles.submit}>
+    <div ref={container} tabIndex={-1} className={styles.submit}>
       {onLoad && <ChangedElsewhere onLoad={() => act(onLoad)} />}
       {failure && <Failed title={failed} failure={failure} onDeselect={deselect} />}
       <Button

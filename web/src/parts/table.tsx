@@ -6,14 +6,14 @@ interface TableProps {
   title: string
   columns: string[]
   rows: { key: string | number; cells: ReactNode[] }[]
-  /** What to say where there are no rows. */
+  /** The text for an empty table. */
   none: string
   note?: ReactNode
 }
 
 /**
- * A framed table. Where it is narrow, each row is a card with the name of the column before each value; roles are written
- * out, because a table that is laid out otherwise is none to screen readers.
+ * A framed table. On a narrow screen each row is a card with the column's name before each value. The roles are explicit,
+ * because screen readers do not treat a table with another CSS display as a table.
  */
 export function Table({ title, columns, rows, none, note }: TableProps) {
   return (
@@ -42,9 +42,9 @@ export function Table({ title, columns, rows, none, note }: TableProps) {
               {rows.map(({ key, cells }) => (
                 // biome-ignore lint/a11y/noRedundantRoles: see above
                 <tr key={key} role="row">
-                  {cells.map((cell, place) => (
+                  {cells.map((cell, index) => (
                     // biome-ignore lint/a11y/noRedundantRoles: see above
-                    <td key={columns[place]} role="cell" data-column={columns[place]}>
+                    <td key={columns[index]} role="cell" data-column={columns[index]}>
                       {cell}
                     </td>
                   ))}

@@ -15,7 +15,7 @@ import styles from './webhook.module.css'
 
 const EVERY_MS = 3000
 
-/** What a webhook was sent, newest first; asked anew when a ping was sent. */
+/** The deliveries of a webhook, newest first. They are read again after a ping. */
 export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) {
   const { api } = useSignedIn()
   const [shown, setShown] = useState<number>()
@@ -66,7 +66,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
 const eventOf = ({ event, action, redelivery }: WebhookDelivery): string =>
   `${action === null ? event : `${event}.${action}`}${redelivery ? ' (again)' : ''}`
 
-/** Of those of one event. */
+/** Whether this is the latest delivery of its event. */
 const isLatest = (all: readonly WebhookDelivery[], { id, guid }: WebhookDelivery): boolean =>
   all.find((each) => each.guid === guid)?.id === id
 
@@ -130,16 +130,16 @@ function Redeliver({ id, delivery, onDone }: RedeliverProps) {
   )
 }
 
-/** What was said on both sides. */
+/** The request and the response of a delivery. */
 function Details({ id, delivery }: { id: number; delivery: number }) {
   const { api } = useSignedIn()
   const { answer, failure, again } = useAnswer<FullWebhookDelivery>(
     (options) => api.webhookDelivery(id, delivery, options),
     `${id} ${delivery}`,
   )
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    if (answer) place.current?.scrollIntoView({ block: 'nearest' })
+    if (answer) container.current?.scrollIntoView({ block: 'nearest' })
   }, [answer])
   if (!answer) {
     if (failure) return <Problem isPart failure={failure} onRetry={again} />
@@ -148,19 +148,19 @@ function Details({ id, delivery }: { id: number; delivery: number }) {
   const { guid, duration, request, response } = answer.data
   return (
     <Box title={`Delivery ${delivery}`}>
-      <div ref={place} className={styles.said}>
+      <div ref={container} className={styles.said}>
         <p>
           <code>{guid}</code>, {duration} s
         </p>
         <h3>Request</h3>
-        <Said title="Headers of the request" text={linesOf(request.headers)} />
-        <Said title="Body of the request" text={JSON.stringify(request.payload, null, 2)} />
+        <Message title="Headers of the request" text={linesOf(request.headers)} />
+        <Message title="Body of the request" text={JSON.stringify(request.payload, null, 2)} />
         <h3>Response</h3>
         {response.headers === null && <p>None.</p>}
         {response.headers !== null && (
           <>
-            <Said title="Headers of the response" text={linesOf(response.headers)} />
-            <Said title="Body of the response" text={response.payload ?? ''} />
+            <Message title="Headers of the response" text={linesOf(response.headers)} />
+            <Message title="Body of the response" text={response.payload ?? ''} />
           </>
         )}
       </div>
@@ -173,7 +173,7 @@ const linesOf = (headers: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n')
 
-function Said({ title, text }: { title: string; text: string }) {
+function Message({ title, text }: { title: string; text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section aria-label={title} tabIndex={0}>

@@ -1,14 +1,23 @@
-import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
+import {
+  Banner,
+  Button,
+  Checkbox,
+  CheckboxGroup,
+  FormControl,
+  Radio,
+  RadioGroup,
+  Select,
+  TextInput,
+} from '@primer/react'
 import { type Dispatch, type SetStateAction, useRef, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import { handFocus } from '../hand-focus.ts'
+import { moveFocus } from '../move-focus.ts'
 import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './webhook.module.css'
-import { WebhookEvents } from './webhook-events.tsx'
 
-/** All that can be seen and changed of a webhook. */
+/** The settings of a webhook that its form edits. */
 export interface WebhookSettings extends Pick<WebhookConfig, 'url' | 'content_type'> {
   events: string[]
   active: boolean
@@ -18,15 +27,15 @@ interface WebhookFormProps {
   settings: WebhookSettings
   onChange: Dispatch<SetStateAction<WebhookSettings>>
   hasSecret?: boolean
-  /** On the button. */
+  /** The text of the button. */
   name: string
-  /** The secret is never shown: empty, it stays. */
+  /** An empty secret leaves the current one unchanged. */
   save(secret: string): Promise<void>
-  /** Given while others have changed them. */
+  /** Present if the settings were changed elsewhere: loads the new ones. */
   onLoad?: (() => void) | undefined
 }
 
-/** Where events are sent, which, and what they are signed with. */
+/** The form of a webhook: its address, events and secret. */
 export function WebhookForm(props: WebhookFormProps) {
   const { settings, onChange, hasSecret = false, name, save, onLoad } = props
   const { url, content_type, events, active } = settings
@@ -41,7 +50,7 @@ export function WebhookForm(props: WebhookFormProps) {
     setFailure(undefined)
     try {
       await save(secret)
-      // Another may have been typed meanwhile.
+      // The user may have typed another secret in the meantime.
       setSecret((last) => (last === secret ? '' : last))
     } catch (error) {
       setFailure(failureOf(error))
@@ -95,7 +104,7 @@ export function WebhookForm(props: WebhookFormProps) {
           <FormControl.Caption>
             {hasSecret
               ? 'A secret is set. Leave this empty to keep it.'
-              : 'Signs every event, so that the receiver knows that it is from here.'}
+              : 'Signs every event, so that the receiver can verify that it comes from this server.'}
           </FormControl.Caption>
         </FormControl>
         <WebhookEvents events={events} onChange={(next) => change({ events: next })} />
@@ -105,9 +114,9 @@ export function WebhookForm(props: WebhookFormProps) {
             onChange={(event) => change({ active: event.target.checked })}
           />
           <FormControl.Label>Active</FormControl.Label>
-          <FormControl.Caption>An inactive webhook is sent nothing.</FormControl.Caption>
+          <FormControl.Caption>Nothing is sent to an inactive webhook.</FormControl.Caption>
         </FormControl>
-        {onLoad && <ChangedElsewhere onLoad={() => handFocus(onLoad, button.current)} />}
+        {onLoad && <ChangedElsewhere onLoad={() => moveFocus(onLoad, button.current)} />}
         {failure && (
           <div role="alert">
             <Banner
@@ -130,5 +139,66 @@ export function WebhookForm(props: WebhookFormProps) {
         </div>
       </form>
     </Box>
+  )
+}
+
+const ENDS = [
+  { event: 'migration.exported', name: 'Exported', about: 'The archive is ready.' },
+  {
+    event: 'migration.partial',
+    name: 'Exported in part',
+    about: 'Some repositories were skipped.',
+  },
+  { event: 'migration.failed', name: 'Failed', about: 'There is no archive.' },
+  { event: 'migration.cancelled', name: 'Cancelled', about: 'Somebody cancelled it.' },
+] as const
+
+interface WebhookEventsProps {
+  events: string[]
+  onChange(events: string[]): void
+}
+
+/** Selects all events or some. Each selection is kept while the other one is shown. */
+function WebhookEvents({ events, onChange }: WebhookEventsProps) {
+  const isAll = events.some((each) => !each.includes('.'))
+  const [last, setLast] = useState<{ all: string[]; some: string[] }>({
+    all: ['migration'],
+    some: [],
+  })
+  function choose(next: 'all' | 'some'): void {
+    setLast({ ...last, [isAll ? 'all' : 'some']: events })
+    onChange(last[next])
+  }
+  const withEnd = (end: string, isOn: boolean): string[] =>
+    ENDS.map(({ event }) => event).filter((each) => (each === end ? isOn : events.includes(each)))
+  return (
+    <>
+      <RadioGroup name="events">
+        <RadioGroup.Label>Events</RadioGroup.Label>
+        <FormControl>
+          <Radio value="all" checked={isAll} onChange={() => choose('all')} />
+          <FormControl.Label>Every end of a migration</FormControl.Label>
+        </FormControl>
+        <FormControl>
+          <Radio value="some" checked={!isAll} onChange={() => choose('some')} />
+          <FormControl.Label>Only some</FormControl.Label>
+        </FormControl>
+      </RadioGroup>
+      {!isAll && (
+        <CheckboxGroup>
+          <CheckboxGroup.Label>Ends of migrations</CheckboxGroup.Label>
+          {ENDS.map(({ event, name, about }) => (
+            <FormControl key={event}>
+              <Checkbox
+                checked={events.includes(event)}
+                onChange={({ target: { checked } }) => onChange(withEnd(event, checked))}
+              />
+              <FormControl.Label>{name}</FormControl.Label>
+              <FormControl.Caption>{about}</FormControl.Caption>
+            </FormControl>
+          ))}
+        </CheckboxGroup>
+      )}
+    </>
   )
 }

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { readConfig } from '../../settings/config.ts'
-import { checkLfs } from './check-lfs.ts'
+import { checkLfs } from './check-repositories.ts'
 import type { CheckResult } from './check-result.ts'
 import { assertFinding, doctor, sound } from './test-scene.ts'
 
 const check = (lfsDirectory: string) =>
   Array.fromAsync(checkLfs(readConfig({ lfsDirectory }, { PATH: process.env.PATH })))
 
-/** Root may read everything, so it takes another's place for a moment. */
+/** Root can read everything, so the test switches to another user for a moment. */
 async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()
   process.seteuid?.(65_534)
@@ -21,7 +21,7 @@ async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What is said of a directory of LFS objects of which this part cannot be read. */
+/** Checks an LFS directory of which this part cannot be read. */
 async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]> {
   const base = temporaryDirectory(t)
   await chmod(base, 0o755)
@@ -36,19 +36,19 @@ async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]>
   }
 }
 
-test('a directory of LFS objects that can be read passes', async (t) => {
+test('a readable LFS directory passes', async (t) => {
   const lfsDirectory = temporaryDirectory(t)
   assertFinding(await doctor({ ...(await sound(t)), lfsDirectory }), 'lfs', 'passed', /, readable$/)
 })
 
-test('one that is not there, or is a file, is an error', async (t) => {
+test('an LFS directory that does not exist, or is a file, is an error', async (t) => {
   const base = temporaryDirectory(t)
   assertFinding(await check(join(base, 'gone')), 'lfs', 'error', /gone: ENOENT/)
   await writeFile(join(base, 'file'), '')
   assertFinding(await check(join(base, 'file')), 'lfs', 'error', /file: ENOTDIR/)
 })
 
-test('one that this user cannot read is an error, and folders in it are warned of', async (t) => {
+test('an unreadable LFS directory is an error, and an unreadable folder in it a warning', async (t) => {
   assertFinding(await checkClosed(t, '.'), 'lfs', 'error', /lfs: EACCES/)
   assertFinding(await checkClosed(t, 'ab'), 'lfs', 'warning', /lfs: cannot be read: ab$/)
 })

@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react'
 
-/** Where one is, kept behind the `#`: the server knows one page only. */
-export type Place = Page & {
-  /** The organization whose migrations are shown; undefined for one's own. */
+/** The current page. It is in the fragment of the URL, because the server has only one HTML page. */
+export type Route = Page & {
+  /** The organization whose migrations are shown; undefined for the user's own. */
   org?: string
 }
 
@@ -18,11 +18,11 @@ type Page =
   | { page: 'webhook'; id: number }
   | { page: 'service' }
   | { page: 'repository'; owner: string; name: string }
-  | { page: 'nowhere' }
+  | { page: 'not-found' }
 
 export type Links = ReturnType<typeof linksOf>
 
-/** The pages of one's own migrations, or of an organization's. */
+/** Returns links to the pages of an organization, or to the user's own. */
 export function linksOf(org: string | undefined) {
   const top = org === undefined ? '#' : `#/orgs/${org}`
   return {
@@ -41,48 +41,49 @@ export function linksOf(org: string | undefined) {
   }
 }
 
-export function directoryOf(hash: string): Place {
+export function parseHash(hash: string): Route {
   const parts = hash.replace(/^#?\/?/, '').split('/')
   const [first, org = ''] = parts
-  if (first === 'repositories') return repositoryAt(parts.slice(1))
+  if (first === 'repositories') return repositoryRoute(parts.slice(1))
   if (first !== 'orgs' || !NAME.test(org)) return pageOf(parts)
   return { ...pageOf(parts.slice(2)), org }
 }
 
 const NAME = /^[\w.-]+$/
 
-function repositoryAt([owner = '', name = '', ...rest]: string[]): Place {
-  const isOne = NAME.test(owner) && NAME.test(name) && rest.length === 0
-  return isOne ? { page: 'repository', owner, name } : { page: 'nowhere' }
+function repositoryRoute([owner = '', name = '', ...rest]: string[]): Route {
+  const isValid = NAME.test(owner) && NAME.test(name) && rest.length === 0
+  return isValid ? { page: 'repository', owner, name } : { page: 'not-found' }
 }
 
 function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page {
-  const number = numberIn(second)
-  if (rest.length > 0) return { page: 'nowhere' }
+  const number = parseNumber(second)
+  if (rest.length > 0) return { page: 'not-found' }
   if (first === 'schedules' && second === 'page') {
-    const page = numberIn(third)
-    return page ? { page: first, number: page } : { page: 'nowhere' }
+    const page = parseNumber(third)
+    return page ? { page: first, number: page } : { page: 'not-found' }
   }
-  if (third !== '') return { page: 'nowhere' }
+  if (third !== '') return { page: 'not-found' }
   if (first === 'migrations' && number) return { page: 'migration', id: number }
   if (first === 'schedules' && number) return { page: 'schedule', id: number }
   if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
   if (first === 'webhooks' && number) return { page: 'webhook', id: number }
   if (first === 'webhooks' && second === 'new') return { page: 'new-webhook' }
   if (first === 'page' && number) return { page: 'migrations', number }
-  if (second !== '') return { page: 'nowhere' }
+  if (second !== '') return { page: 'not-found' }
   if (first === '') return { page: 'migrations', number: 1 }
   if (first === 'schedules') return { page: first, number: 1 }
-  return isPlain(first) ? { page: first } : { page: 'nowhere' }
+  return isSimplePage(first) ? { page: first } : { page: 'not-found' }
 }
 
-const numberIn = (text: string): number | undefined =>
+const parseNumber = (text: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
 
-const PLAIN = ['new', 'service', 'webhooks'] as const
-type Plain = (typeof PLAIN)[number]
+const SIMPLE_PAGES = ['new', 'service', 'webhooks'] as const
+type SimplePage = (typeof SIMPLE_PAGES)[number]
 
-const isPlain = (text: string): text is Plain => (PLAIN as readonly string[]).includes(text)
+const isSimplePage = (text: string): text is SimplePage =>
+  (SIMPLE_PAGES as readonly string[]).includes(text)
 
 function subscribe(onChange: () => void): () => void {
   addEventListener('hashchange', onChange)

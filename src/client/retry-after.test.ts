@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Answer, json, otherServer } from '../../test/support/other-server.ts'
-import { downloadArchive, type Target } from './download-archive.ts'
+import { type DownloadTarget, downloadArchive } from './download-archive.ts'
 import { ServerBusy, ServerError } from './errors.ts'
 import { MigrationsApi } from './migrations-api.ts'
 
@@ -16,27 +16,32 @@ async function apiOf(t: TestContext, answer: Answer) {
   return { api, url, waits, signal }
 }
 
-/** What `downloadArchive` says before the first pause, which is not waited for. */
+/** Returns the first error that `downloadArchive` reports, and aborts it before its first pause. */
 async function firstErrorOf(api: MigrationsApi): Promise<Error | undefined> {
   const stop = new AbortController()
-  let told: Error | undefined
-  const target: Target = { position: 0, etag: undefined, async begin() {}, async write() {} }
+  let reported: Error | undefined
+  const target: DownloadTarget = {
+    position: 0,
+    etag: undefined,
+    async begin() {},
+    async write() {},
+  }
   const downloading = downloadArchive(api, 7, target, {
     signal: stop.signal,
     onBytes() {},
     onError(error) {
-      told = error
+      reported = error
       stop.abort()
     },
   })
   await assert.rejects(downloading, { name: 'AbortError' })
-  return told
+  return reported
 }
 
-test('a proxy that asks to come back later is heard where events are asked for', async (t) => {
-  let answered: [status: number, headers: Record<string, string>] = [503, LATER]
-  const { api, url, signal } = await apiOf(t, (_request, response) =>
-    json(response, answered[0], { message: 'Later' }, answered[1]),
+test('a request for events reports the Retry-After of a proxy', async (t) => {
+  let response: [status: number, headers: Record<string, string>] = [503, LATER]
+  const { api, url, signal } = await apiOf(t, (_request, reply) =>
+    json(reply, response[0], { message: 'Later' }, response[1]),
   )
   const events = () => api.events(7, '', { signal, onWait() {} })
   await assert.rejects(events(), (error) => {
@@ -45,15 +50,15 @@ test('a proxy that asks to come back later is heard where events are asked for',
     assert.equal(error.message, `${url} answers 503 and asks to wait 30 min`)
     return true
   })
-  answered = [502, LATER]
+  response = [502, LATER]
   await assert.rejects(events(), ServerError)
   for (const status of [403, 429]) {
-    answered = [status, LATER]
-    assert.equal(await events(), undefined, 'then the state is asked for, less often')
+    response = [status, LATER]
+    assert.equal(await events(), undefined, 'the client polls the state instead')
   }
 })
 
-test('and where an archive comes from, by its origin where that is another', async (t) => {
+test('a download reports the Retry-After of the server, or of the storage by its origin alone', async (t) => {
   const storage = await otherServer(t, (_request, response) =>
     json(response, 503, { message: 'Slow Down' }, LATER),
   )
@@ -62,24 +67,24 @@ test('and where an archive comes from, by its origin where that is another', asy
     if (path.endsWith('/archive')) response.writeHead(302, { location }).end()
     else json(response, 429, { message: 'Later' }, LATER)
   })
-  const own = await firstErrorOf(api)
-  assert.ok(own instanceof ServerBusy)
-  assert.equal(own.seconds, 1800)
-  assert.equal(own.message, `${url} answers 429 and asks to wait 30 min`)
+  const fromServer = await firstErrorOf(api)
+  assert.ok(fromServer instanceof ServerBusy)
+  assert.equal(fromServer.seconds, 1800)
+  assert.equal(fromServer.message, `${url} answers 429 and asks to wait 30 min`)
   location = `${storage.url}/signed?secret=1`
-  const others = await firstErrorOf(api)
-  assert.equal(others?.message, `${storage.url} answers 503 and asks to wait 30 min`)
+  const fromStorage = await firstErrorOf(api)
+  assert.equal(fromStorage?.message, `${storage.url} answers 503 and asks to wait 30 min`)
 })
 
-test('a short pause is told to whoever sent the request, and to whoever is told of all', async (t) => {
+test('a short pause calls onWait of the request and onWait of the client', async (t) => {
   let isBusy = true
   const { api, waits, signal } = await apiOf(t, (_request, response) => {
     if (isBusy) response.writeHead(503, { 'retry-after': '0' }).end()
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).end()
     isBusy = false
   })
-  const own: number[] = []
-  const answer = await api.events(7, '', { signal, onWait: (seconds) => own.push(seconds) })
-  assert.equal(answer?.status, 200)
-  assert.deepEqual([waits, own], [[0], [0]])
+  const ownWaits: number[] = []
+  const response = await api.events(7, '', { signal, onWait: (seconds) => ownWaits.push(seconds) })
+  assert.equal(response?.status, 200)
+  assert.deepEqual([waits, ownWaits], [[0], [0]])
 })

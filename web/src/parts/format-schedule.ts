@@ -2,24 +2,24 @@ import type { Schedule } from '../wire.ts'
 
 type Timing = Pick<Schedule, 'every' | 'weekday' | 'at' | 'time_zone'>
 
-/** `Every Sunday at 03:30 (Europe/Zurich)`. */
-export function timingInWords({ every, weekday, at, time_zone }: Timing): string {
+/** Returns `Every Sunday at 03:30 (Europe/Zurich)`. */
+export function formatTiming({ every, weekday, at, time_zone }: Timing): string {
   return `Every ${weekday ? capital(weekday) : every} at ${at} (${time_zone})`
 }
 
 export const capital = (word: string): string => `${word[0]?.toUpperCase()}${word.slice(1)}`
 
 /**
- * The same moment by two clocks: the viewer's and the schedule's. One, where they show the same, or where the browser does not
- * know the time zone, as the server does.
+ * Formats a time in the user's time zone and in that of the schedule. It shows only one if both are the same, or if the
+ * browser does not know the time zone.
  */
-export function momentByBothClocks(at: string, timeZone: string): string {
-  const here = inZone(at, undefined)
-  const there = isKnownHere(timeZone) ? inZone(at, timeZone) : here
-  return here === there ? here : `${here} your time, ${there} in ${timeZone}`
+export function formatInBothZones(at: string, timeZone: string): string {
+  const local = inZone(at, undefined)
+  const zoned = isKnownZone(timeZone) ? inZone(at, timeZone) : local
+  return local === zoned ? local : `${local} your time, ${zoned} in ${timeZone}`
 }
 
-function isKnownHere(timeZone: string): boolean {
+function isKnownZone(timeZone: string): boolean {
   try {
     return new Intl.DateTimeFormat('en', { timeZone }) !== undefined
   } catch {
@@ -36,4 +36,4 @@ function inZone(at: string, timeZone: string | undefined): string {
   return format.format(new Date(at))
 }
 
-export const timeZoneHere = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
+export const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone

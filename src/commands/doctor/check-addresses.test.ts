@@ -28,13 +28,13 @@ before(async () => {
 })
 
 interface Manners {
-  /** What it does to a request on its way. */
+  /** Changes a request before it is forwarded. */
   alter?: (headers: NonNullable<RequestOptions['headers']>) => void
-  /** How it hands on an answer. */
+  /** Forwards a response. */
   answer?: (from: IncomingMessage, to: ServerResponse) => void
 }
 
-/** What it finds behind a proxy with these manners. */
+/** Runs the checks behind a proxy that behaves in this way. */
 async function behind(t: TestContext, { alter, answer = handOn }: Manners) {
   const { port } = new URL(service.url)
   const proxy = createServer((incoming, outgoing) => {
@@ -60,29 +60,29 @@ function handOn(from: IncomingMessage, to: ServerResponse): void {
   to.on('close', () => from.destroy())
 }
 
-test('a proxy that lets everything through', async (t) => {
+test('a proxy that forwards everything passes', async (t) => {
   const findings = await behind(t, {})
   assertFinding(findings, 'proxy', 'passed', /leads here; streams, ranges and addresses arrive$/)
 })
 
-test('a proxy that holds streams back', async (t) => {
+test('a proxy that buffers streams is reported', async (t) => {
   const findings = await behind(t, {
     async answer(from, to) {
       const all = await buffer(from)
       to.writeHead(from.statusCode!, from.headers).end(all)
     },
   })
-  assertFinding(findings, 'proxy', 'warning', /holds streams back/)
+  assertFinding(findings, 'proxy', 'warning', /buffers streams/)
 })
 
-test('a proxy that asks for the whole where a range is asked for', async (t) => {
+test('a proxy that drops range headers is reported', async (t) => {
   const findings = await behind(t, {
     alter: (headers) => delete (headers as { range?: string }).range,
   })
   assertFinding(findings, 'proxy', 'warning', /does not pass on ranges/)
 })
 
-test('a proxy that does not say for whom it asks', async (t) => {
+test('a proxy without x-forwarded-for is reported', async (t) => {
   const findings = await behind(t, {
     alter: (headers) => delete (headers as { 'x-forwarded-for'?: string })['x-forwarded-for'],
   })
@@ -94,7 +94,7 @@ test('a proxy that does not say for whom it asks', async (t) => {
   )
 })
 
-test('a proxy that leads elsewhere, or nowhere', async (t) => {
+test('a base URL that leads to another server, or to none, is reported', async (t) => {
   const elsewhere = await behind(t, {
     answer: (from, to) => {
       from.resume()
@@ -106,7 +106,7 @@ test('a proxy that leads elsewhere, or nowhere', async (t) => {
   assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
 })
 
-test('nobody without the key of the service is told how a request looks', async () => {
+test('the probe answers only with the key of the service', async () => {
   const now = Math.floor(Date.now() / 1000) + 60
   for (const query of ['', `?expires=${now}&sig=${'0'.repeat(64)}`, '?part=stream'])
     assert.equal((await fetch(`${service.url}/proxy-probe${query}`)).status, 404)

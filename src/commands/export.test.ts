@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { repositoryFacts } from '../../../test/support/facts.ts'
-import { exportReport, needsAttention } from './report.ts'
+import { repositoryFacts } from '../../test/support/facts.ts'
+import { exportReport, needsAttention } from './export.ts'
 
 const GIB = 2 ** 30
 
-test('archives that no importer of GitHub takes are told, each by itself', () => {
+test("each archive that is too large for GitHub's importer gets a warning", () => {
   const warningsOf = (archives: Parameters<typeof exportReport>[1]['archives']) => {
     const report = exportReport([], { archives, seconds: 1, warnings: ['first'] })
     const { warnings } = report.json() as { warnings: string[] }
@@ -24,7 +24,7 @@ test('archives that no importer of GitHub takes are told, each by itself', () =>
   assert.deepEqual(more, [])
 })
 
-test('the report has what a forge did not give, and whoever watches is told of it', () => {
+test('notes about missing records of a forge are in the report and on the terminal', () => {
   const end = { facts: repositoryFacts(), outcome: 'exported', warning: null } as const
   const notes = ['the forge does not give collaborators']
   const read = { asOf: Date.UTC(2026, 0, 2), notes, count: 3 }

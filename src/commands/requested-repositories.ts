@@ -7,29 +7,29 @@ import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
-export interface AskedRepositories {
+export interface RequestedRepositories {
   entries: CatalogueEntry[]
-  /** What lies where a repository of an owner would and cannot be taken as one. */
+  /** Entries in the directory of a requested owner that are not valid repositories. */
   refused: RefusedEntry[]
 }
 
-/** What OWNER and OWNER/NAME on a command line stand for, each repository once, with fresh facts. */
-export async function askedRepositories(
+/** Resolves the arguments OWNER and OWNER/NAME to repositories, each once, and refreshes their facts. */
+export async function findRequestedRepositories(
   parts: SyncParts,
-  asked: string[],
-): Promise<AskedRepositories> {
+  requested: string[],
+): Promise<RequestedRepositories> {
   const found = new Map<string, RepositoryName>()
   const refused: RefusedEntry[] = []
-  for (const text of asked) {
+  for (const text of requested) {
     const [owner = '', name, ...more] = text.split('/')
     if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
       throw new UsageError(`"${text}" is neither OWNER nor OWNER/NAME`)
-    const spelling = (await findAccount(parts.db, owner))?.login ?? owner
-    const those = await (name === undefined
-      ? ofOwner(parts.source, spelling)
-      : faultByName(parts.source, { owner: spelling, name }))
-    for (const each of those.found) found.set(keyOfName(each), each)
-    for (const each of those.refused) refused.push(each)
+    const login = (await findAccount(parts.db, owner))?.login ?? owner
+    const matches = await (name === undefined
+      ? findByOwner(parts.source, login)
+      : findByName(parts.source, { owner: login, name }))
+    for (const each of matches.found) found.set(keyOfName(each), each)
+    for (const each of matches.refused) refused.push(each)
   }
   const names = [...found.values()]
   await refreshRepositories(parts, names, await findCatalogued(parts.db, names))
@@ -38,26 +38,26 @@ export async function askedRepositories(
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }
 
-/** After this, an owner with members is known as an organization. */
+/** Stores the members of the owners: an owner with members is an organization. */
 async function readMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
   for (const owner of owners) {
-    const stated = await source.members(owner)
-    if (stated) await storeListedMembers(db, stated, now())
+    const members = await source.members(owner)
+    if (members) await storeListedMembers(db, members, now())
   }
 }
 
-async function faultByName(source: Source, { owner, name }: RepositoryName) {
+async function findByName(source: Source, { owner, name }: RepositoryName) {
   const found = await source.find(owner, name)
   if (!found) {
-    const hidden = await source.whyHidden?.({ owner, name })
+    const why = await source.whyHidden?.({ owner, name })
     throw new UserError(
-      hidden ? `${owner}/${name}: ${hidden}` : `repository ${owner}/${name} does not exist`,
+      why ? `${owner}/${name}: ${why}` : `repository ${owner}/${name} does not exist`,
     )
   }
   return { found: [found], refused: [] }
 }
 
-async function ofOwner(source: Source, owner: string) {
+async function findByOwner(source: Source, owner: string) {
   const found: RepositoryName[] = []
   const refused: RefusedEntry[] = []
   const isOwner = (name: string) => keyOf(name) === keyOf(owner)
@@ -73,7 +73,7 @@ async function ofOwner(source: Source, owner: string) {
   return { found, refused }
 }
 
-/** Whose it would be. */
+/** Returns the owner that the entry would have if it were a repository. */
 function ownerOf({ path, hides }: RefusedEntry): string {
   const name = !hides ? path : 'fullName' in hides ? hides.fullName : hides.beginning
   return name.split('/')[0]!

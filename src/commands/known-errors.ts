@@ -1,0 +1,78 @@
+import { ManifestInvalid } from '../archive/manifest.ts'
+import {
+  ArchiveDamaged,
+  ArchiveNotSupported,
+  ArchiveRefused,
+} from '../archive/unreadable-archive.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
+import {
+  RequestRejected,
+  SecretNeeded,
+  ServerBusy,
+  ServerError,
+  ServerUnreachable,
+} from '../client/errors.ts'
+import { DataDirectoryInUse } from '../db/connect.ts'
+import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
+import { DatabaseCorrupt } from '../db/sqlite-corruption.ts'
+import { SchemaTooNew } from '../db/upgrade.ts'
+import { StoreOwnedByAnotherDatabase } from '../exporter/claim-blob-store.ts'
+import { GitFailed } from '../git/git-end.ts'
+import { hasCode, rootCause } from '../lib/errno.ts'
+import { EXIT } from '../lib/exit-codes.ts'
+import { ForgeUnreachable } from '../repositories/forge-unreachable.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+
+/** Errors whose own message is for people, with the exit code of the command. Subclasses are included. */
+const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, exitCode: number][] =
+  [
+    [ArchiveDamaged, EXIT.failed],
+    [ArchiveNotSupported, EXIT.failed],
+    [ArchiveRefused, EXIT.failed],
+    [ManifestInvalid, EXIT.failed],
+    [StoreOwnedByAnotherDatabase, EXIT.failed],
+    [DataDirectoryInUse, EXIT.failed],
+    [DatabaseCorrupt, EXIT.failed],
+    [SchemaTooNew, EXIT.failed],
+    [Unreadable, EXIT.failed],
+    [SecretNeeded, EXIT.misused],
+    [RequestRejected, EXIT.refused],
+    [ForgeUnreachable, EXIT.unreachable],
+    [ServerBusy, EXIT.unreachable],
+    [ServerError, EXIT.unreachable],
+    [ServerUnreachable, EXIT.unreachable],
+  ]
+
+/**
+ * Returns the message and exit code for an error that has no need of a stack, or undefined. This module imports the error
+ * classes of most folders, so load it only after a failure.
+ */
+export function describeKnownError(
+  error: Error,
+): { message: string; exitCode: number } | undefined {
+  const { message } = error
+  for (const [errorClass, exitCode] of exitCodesByClass)
+    if (error instanceof errorClass) return { message, exitCode }
+  if (isBucketError(error))
+    return {
+      message: `the bucket (--blobs): ${message}; run \`godwit doctor\``,
+      exitCode: EXIT.unreachable,
+    }
+  if (isPostgresUnavailable(error))
+    return {
+      message: `the database (--database-url) is not available: ${rootCause(error).message}`,
+      exitCode: EXIT.unreachable,
+    }
+  if (error instanceof GitFailed && hasCode(error.cause, 'ENOENT', 'EACCES'))
+    return {
+      message: 'git cannot be run: install git 2.30 or newer, or set --git',
+      exitCode: EXIT.failed,
+    }
+  return undefined
+}
+
+/** The AWS SDK is not loaded here, so its errors are recognized by their documented name and field. */
+const isBucketError = (error: Error): boolean =>
+  error instanceof BlobsUnavailable ||
+  error.name === 'CredentialsProviderError' ||
+  '$metadata' in error

@@ -47,10 +47,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'server.ts',
       'routes/clones/clone-tokens.ts',
       'middleware/timestamps.ts',
-      'routes/migrations/archive-link.ts',
+      'routes/migrations/archive-download.ts',
       'pages/dashboard-files.ts',
       'service/proxy-probe.ts',
-      'routes/webhooks/webhook-payload.ts',
+      'routes/webhooks/webhook-json.ts',
     ],
   },
   'src/exporter': {

@@ -12,7 +12,7 @@ import type { Dashboard } from './pages/dashboard-files.ts'
 import type { Rendering } from './rendering.ts'
 import type { CloneTokens } from './routes/clones/clone-tokens.ts'
 import type { DownloadParts } from './routes/migrations/archive-download.ts'
-import type { MigrationText } from './routes/migrations/migration-text.ts'
+import type { MigrationText } from './routes/migrations/migration-json.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import type { RenderedRepositories } from './routes/repositories/rendered-repositories.ts'
 

@@ -41,6 +41,7 @@ import { licenses } from './routes/licenses/licenses.ts'
 import { archiveDownload } from './routes/migrations/archive-download.ts'
 import { githubMigrations } from './routes/migrations/github-migrations.ts'
 import { migrationActions } from './routes/migrations/migration-actions.ts'
+import { migrationText } from './routes/migrations/migration-json.ts'
 import {
   CALLER_PATH,
   enterOrganization,
@@ -48,9 +49,7 @@ import {
   ORGANIZATION_ID_PATH,
   ORGANIZATION_PATH,
 } from './routes/migrations/migration-paths.ts'
-import { migrationSummaries } from './routes/migrations/migration-summaries.ts'
-import { migrationText } from './routes/migrations/migration-text.ts'
-import { ownLocks } from './routes/migrations/own-locks.ts'
+import { migrationSummaries, ownLocks } from './routes/migrations/migration-summaries.ts'
 import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { organizations } from './routes/organizations/organizations.ts'
 import { oneRepository } from './routes/repositories/one-repository.ts'
@@ -58,11 +57,8 @@ import { renderedRepositories } from './routes/repositories/rendered-repositorie
 import { userRepositories } from './routes/repositories/user-repositories.ts'
 import { schedules } from './routes/schedules/schedules.ts'
 import { currentUser, users } from './routes/users/users.ts'
-import {
-  WEBHOOKS_OF_CALLER,
-  WEBHOOKS_OF_ORGANIZATION,
-  webhooks,
-} from './routes/webhooks/webhooks.ts'
+import { WEBHOOKS_OF_CALLER, WEBHOOKS_OF_ORGANIZATION } from './routes/webhooks/webhook-paths.ts'
+import { webhooks } from './routes/webhooks/webhooks.ts'
 import type { ApiParts, ServerParts } from './server-parts.ts'
 import { health } from './service/health.ts'
 import { meta } from './service/meta.ts'

@@ -29,7 +29,13 @@ import {
 import type { Rendering } from '../rendering.ts'
 import { serviceStateJson, tokenJson } from '../routes/admin/service-state-json.ts'
 import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
-import { migrationJson } from '../routes/migrations/migration-json.ts'
+import {
+  archiveLinkJson,
+  heldLockJson,
+  lockJson,
+  migrationJson,
+  summaryJson,
+} from '../routes/migrations/migration-json.ts'
 import {
   forecastJson,
   progressJson,
@@ -37,27 +43,19 @@ import {
   retryForecastJson,
 } from '../routes/migrations/progress-json.ts'
 import {
-  archiveLinkJson,
-  heldLockJson,
-  lockJson,
-  summaryJson,
-} from '../routes/migrations/summary-json.ts'
-import {
   fullOrganizationJson,
   membershipJson,
   organizationJson,
 } from '../routes/organizations/organization-json.ts'
 import {
-  extendedRepositoryJson,
-  plainRepositoryJson,
-} from '../routes/repositories/repository-json.ts'
-import {
   branchJson,
   collaboratorJson,
+  extendedRepositoryJson,
   fullRepositoryJson,
   licenseContentJson,
+  plainRepositoryJson,
   tagJson,
-} from '../routes/repositories/repository-views-json.ts'
+} from '../routes/repositories/repository-json.ts'
 import {
   type ScheduleHistory,
   scheduleJson,
@@ -69,8 +67,8 @@ import {
   fullDeliveryJson,
   webhookConfigJson,
   webhookJson,
+  webhookPayload,
 } from '../routes/webhooks/webhook-json.ts'
-import { webhookPayload } from '../routes/webhooks/webhook-payload.ts'
 import { rootJson } from '../service/root-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)

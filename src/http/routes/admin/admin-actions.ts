@@ -7,38 +7,82 @@ import { releaseAnyLock } from '../../../migrations/locks.ts'
 import { anyMigration } from '../../../migrations/migration-store.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
+import { retryRequestSchema } from '../../../wire/progress.ts'
+import { EXTENSION, integer, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
+import { json, type Operation, several } from '../../description/operation.ts'
+import { inPath, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { done, notFound, record } from '../../description/usual-answers.ts'
 import { audit, auditAction } from '../../middleware/audit.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import { answer } from '../../middleware/json-answer.ts'
 import { idIn } from '../../middleware/named-in-path.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { type ById, migrationIdOf } from '../migrations/named-migration.ts'
-import { summaryJson } from '../migrations/summary-json.ts'
-import * as operations from './admin-actions-operations.ts'
+import { summaryJson } from '../migrations/migration-json.ts'
+import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
 import { tokenJson } from './service-state-json.ts'
 
-/** What an operator may do about anyone's migrations, locks and tokens. To everyone else there is nothing here. */
+const SITE_ADMIN_ONLY = `Of any account. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
+
+/** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function adminActions(app: FastifyInstance, parts: ApiParts): void {
-  app.register(async (there) => {
-    there.addHook('onRequest', async (request) => {
+  app.register(async (admin) => {
+    admin.addHook('onRequest', async (request) => {
       if (!viewerOf(request).account.siteAdmin) throw new NotFound()
     })
-    migrationActions(there, parts)
-    lockActions(there, parts)
-    tokenActions(there, parts)
+    addMigrations(admin, parts)
+    addLocks(admin, parts)
+    addTokens(admin, parts)
   })
 }
 
-function migrationActions(app: FastifyInstance, parts: ApiParts): void {
+const cancelOperation = {
+  operationId: 'admin/cancel-migration',
+  tags: ['Operator'],
+  summary: 'Cancel any migration',
+  description: SITE_ADMIN_ONLY,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: record('The migration is cancelled.', 'summary'),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const retryOperation = {
+  operationId: 'admin/retry-migration',
+  tags: ['Operator'],
+  summary: 'Retry any migration',
+  description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
+  parameters: [parameter('migration-id')],
+  body: retryRequestSchema,
+  responses: {
+    201: record('The new migration.', 'summary'),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const deleteArchiveOperation = {
+  operationId: 'admin/delete-archive',
+  tags: ['Operator'],
+  summary: 'Delete the archive of any migration',
+  description: SITE_ADMIN_ONLY,
+  parameters: [parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
-  const named = (request: FastifyRequest<ById>) => anyMigration(db, migrationIdOf(request))
+  const migrationInPath = (request: FastifyRequest<ById>) =>
+    anyMigration(db, migrationIdOf(request))
 
   app.post<ById>(
     '/admin/migrations/:migration_id/cancel',
-    { schema: operations.cancelMigration },
+    { schema: cancelOperation },
     async (request, reply) => {
-      const migration = await named(request)
+      const migration = await migrationInPath(request)
       await cancelMigration(parts, migration, () =>
         audit(log, request, 'admin.migration.cancel', migration),
       )
@@ -48,17 +92,16 @@ function migrationActions(app: FastifyInstance, parts: ApiParts): void {
 
   app.post<ById & { Body: wire.RetryRequest }>(
     '/admin/migrations/:migration_id/retry',
-    { schema: operations.retryMigration },
+    { schema: retryOperation },
     async (request, reply) => {
-      const migration = await named(request)
-      const asked = { allowPartial: request.body.allow_partial ?? false }
+      const migration = await migrationInPath(request)
       const scope = { owner: migration.owner, by: viewerOf(request).account }
       const signal = await parts.starts.begin(request, reply)
       const { id } = await retryMigration(
         { ...parts, signal },
         scope,
         migration,
-        asked,
+        { allowPartial: request.body.allow_partial ?? false },
         (started) => audit(log, request, 'admin.migration.retry', started),
       )
       return answer(reply.code(201), summaryJson((await summaryById(db, id))!))
@@ -67,9 +110,9 @@ function migrationActions(app: FastifyInstance, parts: ApiParts): void {
 
   app.delete<ById>(
     '/admin/migrations/:migration_id/archive',
-    { schema: operations.deleteArchive },
+    { schema: deleteArchiveOperation },
     async (request, reply) => {
-      const migration = await named(request)
+      const migration = await migrationInPath(request)
       await deleteArchive(parts, migration, migration.id, () =>
         audit(log, request, 'admin.migration.delete_archive', migration),
       )
@@ -78,10 +121,19 @@ function migrationActions(app: FastifyInstance, parts: ApiParts): void {
   )
 }
 
-function lockActions(app: FastifyInstance, parts: ApiParts): void {
+const releaseLockOperation = {
+  operationId: 'admin/release-lock',
+  tags: ['Operator'],
+  summary: 'Release the locks of any repository',
+  description: `Whichever migrations hold them. ${SITE_ADMIN_ONLY}`,
+  parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addLocks(app: FastifyInstance, parts: ApiParts): void {
   app.delete<{ Params: { owner: string; name: string } }>(
     '/admin/locks/:owner/:name',
-    { schema: operations.releaseLock },
+    { schema: releaseLockOperation },
     async (request, reply) => {
       const { owner, name } = request.params
       await releaseAnyLock(parts, { owner, name }, () =>
@@ -92,14 +144,34 @@ function lockActions(app: FastifyInstance, parts: ApiParts): void {
   )
 }
 
-function tokenActions(app: FastifyInstance, { db, log, now }: ApiParts): void {
-  app.get('/admin/tokens', { schema: operations.listTokens }, async (_request, reply) =>
+const listTokensOperation = {
+  operationId: 'admin/list-tokens',
+  tags: ['Operator'],
+  summary: 'List all tokens',
+  description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
+  responses: {
+    200: json('The tokens.', { schema: several('token'), example: 'tokens' }),
+    404: notFound,
+  },
+} satisfies Operation
+
+const revokeTokenOperation = {
+  operationId: 'admin/revoke-token',
+  tags: ['Operator'],
+  summary: 'Revoke any token',
+  description: `Sessions that were opened with it end, too. ${SITE_ADMIN_ONLY}`,
+  parameters: [inPath('token_id', integer, 7)],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
+  app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>
     answer(reply, (await listTokens(db)).map(tokenJson)),
   )
 
   app.delete<{ Params: { token_id: string } }>(
     '/admin/tokens/:token_id',
-    { schema: operations.revokeToken },
+    { schema: revokeTokenOperation },
     async (request, reply) => {
       const id = idIn(request.params.token_id)
       if (!(await revokeToken(db, id, now()))) throw new NotFound()

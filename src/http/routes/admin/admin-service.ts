@@ -5,16 +5,35 @@ import { readServiceState } from '../../../migrations/service-state.ts'
 import { storageUse } from '../../../migrations/storage-use.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../../migrations/throughput.ts'
 import { allScratchBytes, leastFreeBytes } from '../../../queue/worker-store.ts'
+import { EXTENSION, enumOf } from '../../../wire/schema.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { current, notFound } from '../../description/usual-answers.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import { answer, answerNotModified } from '../../middleware/json-answer.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { getServiceState } from './admin-service-operations.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
 
-/** The whole service at a glance, for its operator. To everyone else there is nothing here. */
+const getServiceState = {
+  operationId: 'admin/get-service-state',
+  tags: ['Operator'],
+  summary: 'Get the state of the whole service',
+  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
+  parameters: [
+    inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    IF_NONE_MATCH,
+  ],
+  responses: {
+    ...current('The state of the service.', 'service-state'),
+    404: notFound,
+    422: refusal('invalid-query'),
+  },
+} satisfies Operation
+
+/** The state of the service; 404 for callers who are not site admins. */
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, version } = parts
-
   const readUse = storageUse(parts)
 
   async function readStorage(): Promise<Storage> {
@@ -34,13 +53,13 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
       const period = periodOf(request.query.period)
       const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
       const body = serviceStateJson(state, storage, version)
-      // What always changes is not worth an answer of its own.
-      const lasting = {
+      // These members change all the time, so they are not part of the ETag.
+      const stable = {
         ...body,
         observed_at: '',
         storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
       }
-      if (answerNotModified(request, reply, [JSON.stringify(lasting)])) return reply
+      if (answerNotModified(request, reply, [JSON.stringify(stable)])) return reply
       return answer(reply, body)
     },
   )

@@ -6,11 +6,11 @@ import type { Summary } from '../../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../../migrations/throughput.ts'
 import type * as wire from '../../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
-import { heldLockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
+import { heldLockJson, repositoryCountsJson } from '../migrations/migration-json.ts'
 
 export interface Storage extends StorageUse {
   scratchBytes: number
-  /** Null where the bytes are not kept on a disk of ours. */
+  /** Null if the blobs are in a bucket. */
   freeBytes: number | null
 }
 

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -15,15 +16,53 @@ import { damagedIn } from '../../../migrations/damaged-archives.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import { noteDamaged, noteVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
+import { string } from '../../../wire/schema.ts'
+import { type Operation, withHeaders } from '../../description/operation.ts'
+import { inHeader, inPath } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
 import type { Admission } from '../../middleware/admission.ts'
 import { found } from '../../middleware/named-in-path.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/refusals.ts'
 import type { DownloadCounts } from '../../middleware/taking-client.ts'
 import { ClientGone, watchClient } from '../../middleware/taking-client.ts'
-import type { ArchiveLinks } from './archive-link.ts'
-import { downloadArchive as operation } from './github-migrations-operations.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
+
+/** Signs and checks links to archives. */
+export interface ArchiveLinks {
+  /** The default lifetime of a link. */
+  seconds: number
+  /** Returns a link that anyone may follow until it expires: it is a credential. */
+  sign(guid: string, now: number, seconds?: number): string
+  isValid(guid: string, query: { expires?: unknown; sig?: unknown }, now: number): boolean
+}
+
+/** The signature is called `sig` because programs that keep credentials out of their logs know that name. */
+export function archiveLinks(baseUrl: string, key: Buffer, ttlMs: number): ArchiveLinks {
+  const defaultSeconds = Math.floor(ttlMs / 1000)
+  const signature = (guid: string, expires: string) =>
+    createHmac('sha256', key).update(`${guid}\n${expires}`).digest('hex')
+
+  return {
+    seconds: defaultSeconds,
+    sign(guid, now, seconds = defaultSeconds) {
+      const expires = String(Math.floor(now / 1000) + seconds)
+      const query = `expires=${expires}&sig=${signature(guid, expires)}`
+      return `${baseUrl}/archives/${guid}.tar.gz?${query}`
+    },
+
+    isValid(guid, { expires, sig }, now) {
+      if (typeof expires !== 'string' || typeof sig !== 'string') return false
+      const expected = Buffer.from(signature(guid, expires))
+      const sent = Buffer.from(sig)
+      return (
+        expected.length === sent.length &&
+        timingSafeEqual(expected, sent) &&
+        Number(expires) * 1000 > now
+      )
+    },
+  }
+}
 
 export interface DownloadParts {
   db: Db
@@ -40,65 +79,112 @@ interface Download {
   Querystring: Record<string, unknown>
 }
 
-/** A signed link → the archive's bytes, straight from its segments. The link is the credential: no token is asked. */
+const archiveHeaders = withHeaders('etag', 'accept-ranges', 'content-disposition')
+const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
+
+const downloadOperation = {
+  operationId: 'archives/download',
+  tags: ['Archives'],
+  summary: 'Download an archive',
+  description:
+    'The link comes from the archive of a migration. No token is needed. Interrupted downloads can be resumed with a range.',
+  security: [],
+  parameters: [
+    inPath(
+      'guid',
+      { ...string, format: 'uuid' },
+      '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
+      'The `guid` of the migration.',
+    ),
+    { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
+    { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
+    inHeader(
+      'range',
+      'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
+    ),
+    inHeader('if-range', 'The `etag` of the first part.'),
+  ],
+  responses: {
+    200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
+    206: {
+      description: 'The requested range.',
+      headers: { ...archiveHeaders.headers, ...withHeaders('content-range').headers },
+      content: archiveContent,
+    },
+    403: refusal('link-invalid'),
+    404: refusal('link-gone'),
+    410: refusal('archive-damaged'),
+    416: refusal('range-outside'),
+    429: refusal('too-many-requests'),
+    503: refusal('archive-unreadable'),
+  },
+} satisfies Operation
+
+/** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
   const { db, links, admission, now } = parts
 
-  app.get<Download>('/archives/:guid.tar.gz', { schema: operation }, async (request, reply) => {
-    const { guid } = request.params
-    if (!links.isValid(guid, request.query, now())) throw invalidLink()
-    const archive = found(await findArchive(db, guid, now()))
-    const segments = await archiveSegments(db, archive)
-    if (segments.length === 0) throw new NotFound()
-    if (segments.some(({ damagedAt }) => damagedAt !== null)) throw await damaged(db, archive)
-    const plan = planArchive(segments)
-    const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
+  app.get<Download>(
+    '/archives/:guid.tar.gz',
+    { schema: downloadOperation },
+    async (request, reply) => {
+      const { guid } = request.params
+      if (!links.isValid(guid, request.query, now())) throw invalidLink()
+      const archive = found(await findArchive(db, guid, now()))
+      const segments = await archiveSegments(db, archive)
+      if (segments.length === 0) throw new NotFound()
+      if (segments.some(({ damagedAt }) => damagedAt !== null))
+        throw await damagedError(db, archive)
+      const plan = planArchive(segments)
+      const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
 
-    const { range: asked, 'if-range': ifRange } = request.headers
-    const range = ifRange && ifRange !== plan.etag ? undefined : byteRange(asked, plan.length)
-    if (range === null) {
-      return describe(reply, plan, name)
-        .code(416)
-        .header('content-range', `bytes */${plan.length}`)
-        .send()
-    }
-    // Sent nothing at all, fastify would announce a length of 0.
-    if (request.method === 'HEAD') {
-      return promise(reply, plan, name, range).send(Readable.from([]))
-    }
-    admission.stream(reply.raw, archive.ownerId)
-    const begin = () => promise(reply, plan, name, range)
-    await send(parts, request, reply, { archive, guid, segments, plan, range, begin })
-    return reply
-  })
+      const { range: rangeHeader, 'if-range': ifRange } = request.headers
+      const range =
+        ifRange && ifRange !== plan.etag ? undefined : byteRange(rangeHeader, plan.length)
+      if (range === null) {
+        return setArchiveHeaders(reply, plan, name)
+          .code(416)
+          .header('content-range', `bytes */${plan.length}`)
+          .send()
+      }
+      // Without a stream, Fastify would replace the content-length by 0.
+      if (request.method === 'HEAD') {
+        return setRangeHeaders(reply, plan, name, range).send(Readable.from([]))
+      }
+      admission.stream(reply.raw, archive.ownerId)
+      const begin = () => setRangeHeaders(reply, plan, name, range)
+      await sendArchive(parts, request, reply, { archive, guid, segments, plan, range, begin })
+      return reply
+    },
+  )
 }
 
-const damaged = async (db: Db, archive: FoundArchive) =>
+const damagedError = async (db: Db, archive: FoundArchive) =>
   archiveDamaged(await damagedIn(db, archive))
 
-interface Sending {
+interface ArchiveToSend {
   archive: FoundArchive
   guid: string
   segments: readonly CheckedSegment[]
   plan: ArchivePlan
   range: ByteRange | undefined
-  /** Sets the headers of the answer. */
+  /** Sets the headers of the response. */
   begin: () => FastifyReply
 }
 
-/** That a segment was intact when it was sent is written down where the last check is older: not at every download. */
-const NOTED_AFTER_MS = 24 * 60 * 60 * 1000
+/** An intact read of a segment is recorded as a check if its last check is older than this. */
+const RECHECK_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** However it ends, that is counted; and told, unless all of it was sent. */
-async function send(
+/** Sends the range and counts the outcome. Logs every outcome except a complete download. */
+async function sendArchive(
   parts: DownloadParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: Sending,
+  { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: ArchiveToSend,
 ): Promise<void> {
   const { db, blobs, downloads, log, now } = parts
   const client = watchClient(reply.raw)
-  const about = () => ({
+  const logFields = () => ({
     id: request.id,
     from: request.ip,
     guid,
@@ -118,15 +204,15 @@ async function send(
   } catch (err) {
     const isGone = client.signal.aborted || err instanceof ClientGone
     downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
-    if (isGone) log.info(about(), 'the client ended a download')
-    else log.error({ err, ...about() }, 'an archive cannot be read')
-    // Written down before the connection breaks: whoever then asks for the rest must not get it as if nothing were wrong.
-    const isNoted = err instanceof SegmentDamaged && (await noteDamage(parts, err))
-    if (!reply.sent) throw isNoted ? await damaged(db, archive) : unavailable()
-    // The headers are out: only a connection that breaks can still tell that this is not all.
+    if (isGone) log.info(logFields(), 'the client ended a download')
+    else log.error({ err, ...logFields() }, 'an archive cannot be read')
+    // Recorded before the connection breaks: a client that resumes the download must get an error, not the rest.
+    const isRecorded = err instanceof SegmentDamaged && (await recordDamage(parts, err))
+    if (!reply.sent) throw isRecorded ? await damagedError(db, archive) : unavailable()
+    // The headers are sent already: only a broken connection tells the client that the body is incomplete.
     reply.raw.destroy()
   }
-  const since = now() - NOTED_AFTER_MS
+  const since = now() - RECHECK_AFTER_MS
   const old = segments.filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
   await noteVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
     log.warn({ err }, 'could not record that stored data is intact'),
@@ -135,8 +221,8 @@ async function send(
 
 const keysOf = (segments: readonly CheckedSegment[]) => segments.map(({ key }) => key)
 
-/** False where it could not be written down, or the archive was deleted meanwhile. */
-async function noteDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
+/** Returns false if the damage could not be recorded or the archive has been deleted meanwhile. */
+async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
   try {
     const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], now()))
     return noted.length > 0
@@ -146,8 +232,7 @@ async function noteDamage({ db, log, now }: DownloadParts, { key }: SegmentDamag
   }
 }
 
-/** The headers that say what follows. */
-function promise(
+function setRangeHeaders(
   reply: FastifyReply,
   plan: ArchivePlan,
   name: string,
@@ -155,10 +240,10 @@ function promise(
 ): FastifyReply {
   const { start, end } = range ?? { start: 0, end: plan.length }
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
-  return describe(reply, plan, name).header('content-length', end - start)
+  return setArchiveHeaders(reply, plan, name).header('content-length', end - start)
 }
 
-function describe(reply: FastifyReply, { etag }: ArchivePlan, name: string): FastifyReply {
+function setArchiveHeaders(reply: FastifyReply, { etag }: ArchivePlan, name: string): FastifyReply {
   return reply.headers({
     'content-type': ARCHIVE_TYPE,
     'content-disposition': `attachment; filename=${name}`,
@@ -169,8 +254,8 @@ function describe(reply: FastifyReply, { etag }: ArchivePlan, name: string): Fas
 }
 
 /**
- * The one range that a `range` header asks for: undefined where there is none that we serve (several, or another unit,
- * in which case the whole is the right answer), null where it lies outside.
+ * Returns the range that a `range` header requests. Returns undefined for no header, several ranges or another unit: the
+ * response is then the whole archive. Returns null if the range is outside of the archive.
  */
 export function byteRange(
   header: string | undefined,

@@ -6,137 +6,244 @@ import { progressOf } from '../../../migrations/progress.ts'
 import { describeReport, reportOf } from '../../../migrations/report.ts'
 import { forecastRetry } from '../../../migrations/retry-forecast.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
+import { startRequestSchema } from '../../../wire/migration.ts'
+import { retryRequestSchema } from '../../../wire/progress.ts'
+import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
+import { json, type Operation, one } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inHeader, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { alsoAs, current, notFound, record } from '../../description/usual-answers.ts'
 import { audit } from '../../middleware/audit.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/event-stream.ts'
 import { answer, answerLong, answerLongIfChanged, isLarge } from '../../middleware/json-answer.ts'
 import { acceptedTypes } from '../../middleware/media-type.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import * as operations from './migration-actions-operations.ts'
-import { migrationJson } from './migration-json.ts'
-import type { MigrationsPath } from './migration-paths.ts'
-import { type ById, namedMigration, scopeOf } from './named-migration.ts'
+import { migrationJson, startRequestOf } from './migration-json.ts'
+import { type ById, type MigrationsPath, migrationInPath, scopeOf } from './migration-paths.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
 import { endId } from './progress-stream.ts'
-import { startRequestOf } from './start-request.ts'
-import { answerStarted } from './started-answer.ts'
+import { answerStarted } from './start-migration.ts'
 
-const TEXT = 'text/plain'
-
-/** Seeing and steering a migration: ours alone, so no preview is asked for. */
+/** Operations that GitHub does not have, so no preview is required. */
 export function migrationActions(
   app: FastifyInstance,
   parts: ApiParts,
-  place: MigrationsPath,
+  migrationsPath: MigrationsPath,
 ): void {
-  seeing(app, parts, place)
-  steering(app, parts, place)
+  addProgress(app, parts, migrationsPath)
+  addReport(app, parts, migrationsPath)
+  addCancel(app, parts, migrationsPath)
+  addRetry(app, parts, migrationsPath)
+  addPreflight(app, parts, migrationsPath)
 }
 
-function seeing(
+const eventsSchema = {
+  ...string,
+  description: 'Server-sent events. The data of each is JSON.',
+  contentMediaType: 'text/event-stream',
+  contentSchema: {
+    anyOf: [one('repository-progress'), one('progress-update'), one('progress-end')],
+  },
+}
+
+const progressOperation = {
+  operationId: 'migrations/get-progress',
+  tags: ['Migrations'],
+  summary: 'Follow the progress of a migration',
+  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are under way (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+  parameters: [
+    parameter('migration-id'),
+    IF_NONE_MATCH,
+    inHeader(
+      'last-event-id',
+      'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
+    ),
+  ],
+  responses: {
+    ...alsoAs('text/event-stream', current('The progress.', 'progress'), eventsSchema),
+    204: { description: 'All events have been sent already.' },
+    404: notFound,
+  },
+} satisfies Operation
+
+function addProgress(
   app: FastifyInstance,
   { db, now, streams, admission, largeAnswers }: ApiParts,
   { path, describe }: MigrationsPath,
 ): void {
   app.get<ById>(
     `${path}/:migration_id/progress`,
-    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(operations.getProgress) },
+    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(progressOperation) },
     async (request, reply) => {
-      const migration = await namedMigration(db, request)
-      if (wants(request, EVENT_STREAM)) {
-        const seen = Number(request.headers['last-event-id']) || 0
-        // Nothing is left to tell: this is what makes an EventSource stop coming back.
-        if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
-          return reply.code(204).send()
-        }
-        // Only the headers are asked for: there is nothing to wait for.
+      const migration = await migrationInPath(db, request)
+      if (accepts(request, EVENT_STREAM)) {
+        const lastEventId = Number(request.headers['last-event-id']) || 0
+        // An EventSource stops reconnecting when it gets 204.
+        if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
         if (request.method === 'HEAD') return openEventStream(reply).end()
         const viewer = viewerOf(request)
         admission.stream(reply.raw, viewer.account.id)
-        return streams.listen(migration, viewer, openEventStream(reply), seen)
+        return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
       }
       if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
       const body = progressJson(await progressOf(db, migration), now())
       return answerLongIfChanged(request, reply, body)
     },
   )
+}
 
+const TEXT = 'text/plain'
+
+const reportOperation = {
+  operationId: 'migrations/get-report',
+  tags: ['Migrations'],
+  summary: 'Get the report of a migration',
+  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
+  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  responses: { ...alsoAs('text/plain', current('The report.', 'report')), 404: notFound },
+} satisfies Operation
+
+function addReport(
+  app: FastifyInstance,
+  { db, now, largeAnswers }: ApiParts,
+  { path, describe }: MigrationsPath,
+): void {
   app.get<ById>(
     `${path}/:migration_id/report`,
-    { config: { alsoAccepts: [TEXT] }, schema: describe(operations.getReport) },
+    { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
     async (request, reply) => {
-      const migration = await namedMigration(db, request)
+      const migration = await migrationInPath(db, request)
       if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
       const damaged = migration.archiveExpiresAt === null ? [] : await damagedIn(db, migration)
       const report = reportOf(migration, await progressOf(db, migration), damaged, now())
-      if (wants(request, TEXT)) {
-        return reply.type('text/plain; charset=utf-8').send(describeReport(report))
-      }
-      const body = reportJson(report, now())
-      return answerLongIfChanged(request, reply, body)
+      return accepts(request, TEXT)
+        ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
+        : answerLongIfChanged(request, reply, reportJson(report, now()))
     },
   )
 }
 
-function steering(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
-  const { db, log, rendering, starts } = parts
+const accepts = (request: FastifyRequest, type: string): boolean =>
+  acceptedTypes(request.headers.accept).includes(type)
+
+const cancelOperation = {
+  operationId: 'migrations/cancel',
+  tags: ['Migrations'],
+  summary: 'Cancel a migration',
+  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+function addCancel(
+  app: FastifyInstance,
+  parts: ApiParts,
+  { path, describe }: MigrationsPath,
+): void {
+  const { db, log, rendering } = parts
   app.post<ById>(
     `${path}/:migration_id/cancel`,
-    { schema: describe(operations.cancelMigration) },
+    { schema: describe(cancelOperation) },
     async (request, reply) => {
-      const migration = await namedMigration(db, request)
+      const migration = await migrationInPath(db, request)
       const cancelled = await cancelMigration(parts, migration, () =>
         audit(log, request, 'migration.cancel', migration),
       )
       return answer(reply, migrationJson(cancelled, [], rendering))
     },
   )
+}
 
+const retryForecastOperation = {
+  operationId: 'migrations/get-retry-forecast',
+  tags: ['Migrations'],
+  summary: 'Get what a retry of a migration has to expect',
+  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  responses: { 200: record('What a retry has to expect.', 'retry-forecast'), 404: notFound },
+} satisfies Operation
+
+const retryOperation = {
+  operationId: 'migrations/retry',
+  tags: ['Migrations'],
+  summary: 'Retry a migration',
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  body: retryRequestSchema,
+  responses: {
+    201: json('Created.', {
+      schema: one('migration'),
+      example: 'started',
+      headers: ['location'],
+    }),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+function addRetry(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+  const { db, log, starts } = parts
   app.get<ById>(
     `${path}/:migration_id/retry`,
-    { schema: describe(operations.forecastRetry) },
+    { schema: describe(retryForecastOperation) },
     async (request, reply) => {
-      const migration = await namedMigration(db, request)
+      const migration = await migrationInPath(db, request)
       const signal = await starts.begin(request, reply)
-      const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
-      return answer(reply, retryForecastJson(forecast))
+      const expected = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
+      return answer(reply, retryForecastJson(expected))
     },
   )
 
   app.post<ById & { Body: wire.RetryRequest }>(
     `${path}/:migration_id/retry`,
-    { schema: describe(operations.retryMigration) },
+    { schema: describe(retryOperation) },
     async (request, reply) => {
-      const migration = await namedMigration(db, request)
-      const asked = { allowPartial: request.body.allow_partial ?? false }
+      const migration = await migrationInPath(db, request)
       const signal = await starts.begin(request, reply)
       const retried = await retryMigration(
         { ...parts, signal },
         scopeOf(request),
         migration,
-        asked,
+        { allowPartial: request.body.allow_partial ?? false },
         (started) => audit(log, request, 'migration.retry', started),
       )
-      const tokenOf = parts.cloneTokens.for(viewerOf(request))
-      return answerStarted(reply, retried, { ...parts, tokenOf, isBrief: false })
-    },
-  )
-
-  app.post<{ Body: wire.StartRequest }>(
-    `${path}/preflight`,
-    { schema: describe(operations.forecastMigration) },
-    async (request, reply) => {
-      const asked = startRequestOf(request.body)
-      const signal = await starts.begin(request, reply)
-      return answerLong(
-        reply,
-        forecastJson(await forecast({ ...parts, signal }, scopeOf(request), asked)),
-      )
+      return answerStarted(parts, request, reply, retried)
     },
   )
 }
 
-function wants(request: FastifyRequest, type: string): boolean {
-  return acceptedTypes(request.headers.accept).includes(type)
+const preflightOperation = {
+  operationId: 'migrations/preflight',
+  tags: ['Migrations'],
+  summary: 'Get an estimate of a migration',
+  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
+  body: startRequestSchema,
+  responses: {
+    200: record('The estimate.', 'forecast'),
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+function addPreflight(
+  app: FastifyInstance,
+  parts: ApiParts,
+  { path, describe }: MigrationsPath,
+): void {
+  app.post<{ Body: wire.StartRequest }>(
+    `${path}/preflight`,
+    { schema: describe(preflightOperation) },
+    async (request, reply) => {
+      const signal = await parts.starts.begin(request, reply)
+      const start = startRequestOf(request.body)
+      const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
+      return answerLong(reply, forecastJson(estimate))
+    },
+  )
 }

@@ -5,7 +5,7 @@ import { addressesFrom } from '../../../repositories/addresses.ts'
 import { offsetTimestamps } from '../../middleware/timestamps.ts'
 import { extendedRepositoryJson, plainRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
-import { migrationJson } from './migration-json.ts'
+import { migrationJson, migrationText } from './migration-json.ts'
 
 const addresses = addressesFrom({
   baseUrl: 'https://git.example.com/api',
@@ -219,4 +219,17 @@ describe('the values of the wire', () => {
       html_url: 'https://spdx.org/licenses/GPL-3.0.html',
     })
   })
+})
+
+test('the text of a migration has its repositories where its JSON has them', () => {
+  const owner = { ...alice, login: '"repositories":[]' }
+  const migration = { ...startedMigration(), owner }
+  const listed = { whole: async () => [], async *inBatches() {} }
+  const text = migrationText(rendering)
+  const [before, within, after] = text(migration, listed)
+  const json = JSON.stringify(migrationJson(migration, [], rendering))
+  assert.equal(within, listed)
+  assert.match(String(before), /"repositories":\[$/)
+  assert.equal(`${before}${after}`, json)
+  assert.deepEqual(text(migration, undefined), [json])
 })

@@ -5,8 +5,6 @@ import type { RetryForecast } from '../../../migrations/retry-forecast.ts'
 import type * as wire from '../../../wire/types.ts'
 import { timeOrNull } from '../../middleware/timestamps.ts'
 
-/** Answers of our own, which no other server of this API has; snake_case like the rest of the wire. */
-
 export function repositoryProgressJson(repository: RepositoryProgress): wire.RepositoryProgress {
   return {
     full_name: repository.fullName,

@@ -10,7 +10,7 @@ import { addToken } from '../../../accounts/token-store.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
 import { ProgressStreams } from './progress-stream.ts'
 
-const FAST = { lookEveryMs: 1, heartbeatMs: 5, askEveryMs: 1 }
+const FAST = { readMs: 1, heartbeatMs: 5, permissionCheckMs: 1 }
 
 /** Two migrations that somebody may follow. */
 async function followed(t: TestContext) {

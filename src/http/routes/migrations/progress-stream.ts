@@ -12,33 +12,32 @@ import type * as wire from '../../../wire/types.ts'
 import { timeOrNull } from '../../middleware/timestamps.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
-interface Pace {
-  lookEveryMs: number
+interface Intervals {
+  readMs: number
   heartbeatMs: number
-  /** Whoever may no longer listen is cut off within five seconds. */
-  askEveryMs: number
+  /** How often permissions are checked: a client that loses its permission is disconnected within five seconds. */
+  permissionCheckMs: number
 }
 
-const USUAL: Pace = { lookEveryMs: 400, heartbeatMs: 15_000, askEveryMs: 2000 }
+const DEFAULT_INTERVALS: Intervals = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
 
 interface Listener extends Following {
-  to: ServerResponse
-  /** The last ending it has been told of. */
-  seen: number
-  /** The last totals it has been told of. */
-  totals: string
-  /** Whether events are being written to it: then it is told of later ones afterwards. */
+  response: ServerResponse
+  /** The id of the last event sent to it: the number of the last repository. */
+  lastEventId: number
+  /** The last progress event sent to it, as JSON. */
+  lastUpdate: string
+  /** Whether events are being written to it. It gets later events at the next read. */
   isBusy: boolean
 }
 
-/** What listeners are to be told, the same for all who listen to a migration. */
-interface Told {
-  /** Those that have ended, in the order they ended. */
+/** The events of a migration at one moment, the same for all of its listeners. */
+interface Events {
+  /** The repositories that have ended, in the order in which they ended. */
   ended: RepositoryProgress[]
-  update: wire.ProgressUpdate
-  /** The same as JSON. */
-  totals: string
-  /** Undefined while the migration goes on. */
+  /** The data of the progress event as JSON. */
+  update: string
+  /** The end event, or undefined while the migration is running. */
   end: string | undefined
 }
 
@@ -49,81 +48,86 @@ interface StreamParts {
 }
 
 /**
- * Server-sent events. However many listen to a migration, it is read once for all of them; a listener that cannot keep up
- * is skipped until it can, and then told what it has missed. A stream ends soon after the token that it was opened with,
- * or the permission: that is asked for all streams together.
+ * Sends the progress of migrations as server-sent events. A migration is read once for all of its listeners. A listener
+ * that reads slowly is skipped until its buffer is empty, and then gets what it has missed. A stream ends soon after the
+ * token that it was opened with expires or the permission is lost, which is checked for all streams with one query.
  */
 export class ProgressStreams {
   readonly #parts: StreamParts
   readonly #listeners = new Map<number, Set<Listener>>()
-  /** The migrations that are being read: what was read last is to be told last. */
-  readonly #looking = new Set<number>()
-  readonly #rounds: Repeated[]
+  /** The migrations that are being read now. A second read could overtake the first and send older totals last. */
+  readonly #reading = new Set<number>()
+  readonly #timers: Repeated[]
 
-  constructor(parts: StreamParts, { lookEveryMs, heartbeatMs, askEveryMs } = USUAL) {
+  constructor(parts: StreamParts, intervals = DEFAULT_INTERVALS) {
     this.#parts = parts
     const { log } = parts
-    this.#rounds = [
+    this.#timers = [
       repeatedly(
-        () => this.#lookAtAll(),
-        lookEveryMs,
-        (err) => log.warn({ err }, 'could not tell the progress'),
+        () => this.#sendAll(),
+        intervals.readMs,
+        (err) => log.warn({ err }, 'could not send the progress'),
       ),
       repeatedly(
-        async () => this.#heartbeat(),
-        heartbeatMs,
-        (err) => log.warn({ err }, 'could not send a sign of life'),
+        async () => this.#sendHeartbeats(),
+        intervals.heartbeatMs,
+        (err) => log.warn({ err }, 'could not send a heartbeat'),
       ),
       repeatedly(
         () => this.#endForbidden(),
-        askEveryMs,
+        intervals.permissionCheckMs,
         (err) => log.warn({ err }, 'could not check who may read the progress'),
       ),
     ]
   }
 
-  /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
-  listen({ id }: Migration, { tokenId }: Viewer, to: ServerResponse, seen: number): void {
-    const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '', isBusy: false }
+  /** Sends all events after `lastEventId` to the response, until the migration ends. */
+  listen(
+    { id }: Migration,
+    { tokenId }: Viewer,
+    response: ServerResponse,
+    lastEventId: number,
+  ): void {
+    const state = { lastEventId, lastUpdate: '', isBusy: false }
+    const listener: Listener = { tokenId, migrationId: id, response, ...state }
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(listener))
-    to.on('close', () => this.#forget(listener))
-    // Without a listener of its own, an error of one stream would end the process.
-    to.on('error', (err) =>
+    response.on('close', () => this.#remove(listener))
+    // Without a handler, an error of one stream would end the process.
+    response.on('error', (err) =>
       this.#parts.log.warn({ err, migration: id }, 'could not send the progress'),
     )
-    void this.#look(id)
+    void this.#send(id)
   }
 
   stop(): void {
-    for (const round of this.#rounds) void round.stop()
-    for (const { to } of this.#all()) to.end()
+    for (const timer of this.#timers) void timer.stop()
+    for (const { response } of this.#all()) response.end()
   }
 
   #all(): Listener[] {
     return [...this.#listeners.values()].flatMap((each) => [...each])
   }
 
-  async #lookAtAll(): Promise<void> {
-    for (const id of this.#listeners.keys()) await this.#look(id)
+  async #sendAll(): Promise<void> {
+    for (const id of this.#listeners.keys()) await this.#send(id)
   }
 
-  async #look(id: number): Promise<void> {
-    if (this.#looking.has(id)) return
-    this.#looking.add(id)
+  async #send(id: number): Promise<void> {
+    if (this.#reading.has(id)) return
+    this.#reading.add(id)
     const { db, now, log } = this.#parts
     try {
-      const progress = await progressOf(db, { id })
-      const told = toldOf(progress, now())
+      const events = eventsOf(await progressOf(db, { id }), now())
       for (const listener of this.#listeners.get(id) ?? []) {
-        tell(listener, told).catch((err: unknown) =>
+        sendEvents(listener, events).catch((err: unknown) =>
           log.warn({ err, migration: id }, 'could not send the progress'),
         )
       }
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
     } finally {
-      this.#looking.delete(id)
+      this.#reading.delete(id)
     }
   }
 
@@ -132,14 +136,14 @@ export class ProgressStreams {
     const listeners = this.#all()
     if (listeners.length === 0) return
     const permitted = await permittedFollowings(db, listeners, now())
-    for (const listener of listeners) if (!permitted.has(listener)) listener.to.end()
+    for (const listener of listeners) if (!permitted.has(listener)) listener.response.end()
   }
 
-  #heartbeat(): void {
-    for (const { to } of this.#all()) if (canBeTold(to)) to.write(':\n\n')
+  #sendHeartbeats(): void {
+    for (const { response } of this.#all()) if (isWritable(response)) response.write(':\n\n')
   }
 
-  #forget(listener: Listener): void {
+  #remove(listener: Listener): void {
     const { migrationId } = listener
     const listeners = this.#listeners.get(migrationId)
     listeners?.delete(listener)
@@ -147,62 +151,62 @@ export class ProgressStreams {
   }
 }
 
-/** A slow client may take long to take the rest of a stream that has ended. */
-const canBeTold = (to: ServerResponse): boolean => !to.writableEnded && !to.writableNeedDrain
+/** Returns false also for an ended stream that a slow client has not read yet. */
+const isWritable = (response: ServerResponse): boolean =>
+  !response.writableEnded && !response.writableNeedDrain
 
-function toldOf(progress: Progress, now: number): Told {
-  const { state, reason } = progress
-  const update = progressUpdate(progress, now)
+function eventsOf(progress: Progress, now: number): Events {
+  const { state, reason, repositories } = progress
   const end: wire.ProgressEnd = { state, reason }
   return {
-    ended: progress.repositories
-      .filter(({ order }) => order !== null)
-      .sort((a, b) => a.order! - b.order!),
-    update,
-    totals: JSON.stringify(update),
-    end: unfinishedStates.includes(state) ? undefined : event('end', end, endId(progress)),
+    ended: repositories.filter(({ order }) => order !== null).sort((a, b) => a.order! - b.order!),
+    update: JSON.stringify(progressUpdate(progress, now)),
+    end: unfinishedStates.includes(state)
+      ? undefined
+      : event('end', JSON.stringify(end), endId(repositories.length)),
   }
 }
 
-const PIECE_LENGTH = 16 * 1024
+const MAX_WRITE_LENGTH = 16 * 1024
 
-/** Endings bear an id, so that a client that comes back says how far it was; the very end has the highest. */
-async function tell(listener: Listener, { ended, update, totals, end }: Told): Promise<void> {
-  const { to } = listener
-  if (listener.isBusy || !canBeTold(to)) return
+/** Events of repositories and the end have an id, with which a client that reconnects says what it has received. */
+async function sendEvents(listener: Listener, { ended, update, end }: Events): Promise<void> {
+  const { response } = listener
+  if (listener.isBusy || !isWritable(response)) return
   listener.isBusy = true
   try {
     let text = ''
     for (const repository of ended) {
-      if (repository.order! <= listener.seen) continue
-      listener.seen = repository.order!
-      text += event('repository', repositoryProgressJson(repository), listener.seen)
-      if (text.length < PIECE_LENGTH) continue
-      to.write(text)
+      if (repository.order! <= listener.lastEventId) continue
+      listener.lastEventId = repository.order!
+      const data = JSON.stringify(repositoryProgressJson(repository))
+      text += event('repository', data, listener.lastEventId)
+      if (text.length < MAX_WRITE_LENGTH) continue
+      response.write(text)
       text = ''
       await nextTurn()
-      await drained(to)
-      if (to.writableEnded || to.destroyed) return
+      await drained(response)
+      if (response.writableEnded || response.destroyed) return
     }
-    if (totals !== listener.totals) text += event('progress', update)
-    listener.totals = totals
-    if (end !== undefined) to.end(text + end)
-    else if (text !== '') to.write(text)
+    if (update !== listener.lastUpdate) text += event('progress', update)
+    listener.lastUpdate = update
+    if (end !== undefined) response.end(text + end)
+    else if (text !== '') response.write(text)
   } finally {
     listener.isBusy = false
   }
 }
 
-/** Resolves when the client has taken what was written, or is gone. */
-async function drained(to: ServerResponse): Promise<void> {
-  if (!to.writableNeedDrain) return
+/** Resolves when the client has read what was written, or has disconnected. */
+async function drained(response: ServerResponse): Promise<void> {
+  if (!response.writableNeedDrain) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  for (const name of ['drain', 'close']) to.on(name, resolve)
+  for (const name of ['drain', 'close']) response.on(name, resolve)
   await promise
-  for (const name of ['drain', 'close']) to.off(name, resolve)
+  for (const name of ['drain', 'close']) response.off(name, resolve)
 }
 
-/** The totals, and of the same moment those that are under way: whoever follows need not ask for them. */
+/** Renders the totals and the repositories that are being exported. */
 function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
   const { state, startedAt, repositories } = progress
   return {
@@ -215,11 +219,10 @@ function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
   }
 }
 
-/** One more than any repository of the migration can have. */
-export const endId = ({ repositories }: Pick<Progress, 'repositories'>): number =>
-  repositories.length + 1
+/** The id of the end event: one more than the highest number of a repository. */
+export const endId = (repositoryCount: number): number => repositoryCount + 1
 
-function event(name: string, data: unknown, id?: number): string {
+function event(name: string, json: string, id?: number): string {
   const idLine = id === undefined ? '' : `id: ${id}\n`
-  return `event: ${name}\n${idLine}data: ${JSON.stringify(data)}\n\n`
+  return `event: ${name}\n${idLine}data: ${json}\n\n`
 }

@@ -35,7 +35,7 @@ export function fullOrganizationJson(account: Account, publicCount: number, addr
     has_organization_projects: false,
     has_repository_projects: false,
     public_repos: publicCount,
-    // A git host keeps no gists and nobody follows anybody.
+    // Godwit has neither gists nor followers.
     public_gists: 0,
     followers: 0,
     following: 0,
@@ -47,7 +47,6 @@ export function fullOrganizationJson(account: Account, publicCount: number, addr
   } satisfies Schemas['organization-full'] & wire.FullOrganization
 }
 
-/** What somebody is in an organization. */
 export function membershipJson(
   { account: organization, role }: Member,
   member: Account,

@@ -14,60 +14,61 @@ import { setLinkHeader } from '../../middleware/link-header.ts'
 import { pagingOf } from '../../middleware/paging.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { holesIn, pushWithTokens } from './clone-token-holes.ts'
+import { findTokenPlaceholders, pushWithTokens } from './clone-token-placeholders.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
 
-interface AnsweredRepositories {
-  /** Repositories in their extended form, whatever is around them. */
+interface RepositoriesAnswer {
+  /** JSON that contains repositories in their extended form. */
   body: unknown
-  /** The same, in that order. */
-  shown: readonly RepositoryFacts[]
+  /** The repositories in the body, in the order of the body. */
+  repositories: readonly RepositoryFacts[]
   tokenOf: CloneTokenOf | undefined
   alsoMadeFrom?: EtagParts
 }
 
-/** As the catalogue has them now, each with a token to clone it with where it is private. */
+/** Sends repositories with clone tokens, which are not part of the ETag. */
 export function answerRepositories(
   request: FastifyRequest,
   reply: FastifyReply,
-  { body, shown, tokenOf, alsoMadeFrom = [] }: AnsweredRepositories,
+  { body, repositories, tokenOf, alsoMadeFrom = [] }: RepositoriesAnswer,
 ): FastifyReply {
   const complete = (json: Buffer) => {
     if (!tokenOf) return json
     const pieces: Buffer[] = []
-    pushWithTokens(pieces, json, holesIn(json, 'extended', shown), tokenOf)
+    const placeholders = findTokenPlaceholders(json, 'extended', repositories)
+    pushWithTokens(pieces, json, placeholders, tokenOf)
     return Buffer.concat(pieces)
   }
   return answerIfChanged(request, reply, body, { complete, alsoMadeFrom })
 }
 
-type ListParts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
-type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>
-
-interface AskedList {
-  /** Who owns or administers them. */
+interface RepositoryList {
+  /** The account that owns or administers the repositories. */
   of: { account: Account }
-  /** Whose rights are shown. */
+  /** The account whose permissions are shown. */
   seenBy: { account: Account }
   filter: RepositoryFilter
   order: RepositoryOrder
 }
 
-/** One page of those that somebody owns or administers. */
-export function repositoryLists({ db, rendering, cloneTokens }: ListParts) {
+/** Sends one page of the repositories that an account owns or administers. */
+export async function answerRepositoryList(
+  { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
+  request: FastifyRequest<{ Querystring: Record<string, unknown> }>,
+  reply: FastifyReply,
+  { of, seenBy, filter, order }: RepositoryList,
+): Promise<FastifyReply> {
   const { addresses } = rendering
-  return async (request: Asked, reply: FastifyReply, { of, seenBy, filter, order }: AskedList) => {
-    const paging = pagingOf(request.query)
-    const total = await countAdministered(db, of, filter)
-    const entries = await listAdministered(db, of, filter, { ...paging, order })
-    setLinkHeader(request, reply, { addresses, paging, total })
-    reply.header('x-total-count', total)
-    const facts = await factsForViewer(db, seenBy, entries)
-    return answerRepositories(request, reply, {
-      body: facts.map((each) => extendedRepositoryJson(each, addresses)),
-      shown: facts,
-      tokenOf: cloneTokens.for(viewerOf(request)),
-      alsoMadeFrom: [total],
-    })
-  }
+  const paging = pagingOf(request.query)
+  const total = await countAdministered(db, of, filter)
+  const entries = await listAdministered(db, of, filter, { ...paging, order })
+  setLinkHeader(request, reply, { addresses, paging, total })
+  reply.header('x-total-count', total)
+  const repositories = await factsForViewer(db, seenBy, entries)
+  return answerRepositories(request, reply, {
+    body: repositories.map((each) => extendedRepositoryJson(each, addresses)),
+    repositories,
+    tokenOf: cloneTokens.for(viewerOf(request)),
+    alsoMadeFrom: [total],
+  })
 }

@@ -4,90 +4,170 @@ import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { someFactsById } from '../../../repositories/facts-store.ts'
 import type { Piece } from '../../middleware/json-answer.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { holesIn, needsTokens, pushWithTokens } from './clone-token-holes.ts'
-import { type KeptText, keepTexts } from './kept-texts.ts'
-import { type RepositoryForm, repositoryText } from './repository-text.ts'
+import {
+  findTokenPlaceholders,
+  needsTokens,
+  pushWithTokens,
+  type TokenPlaceholder,
+} from './clone-token-placeholders.ts'
+import { type RepositoryForm, repositoryJson } from './repository-json.ts'
 
-const MAX_KEPT_BYTES = 32 * 1024 * 1024
-/** Others get their turn between so many. */
-export const RENDERED_AT_ONCE = 50
+const MAX_CACHE_BYTES = 32 * 1024 * 1024
+/** Loops over repositories call `nextTurn` after so many. */
+export const RENDER_BATCH_SIZE = 50
 
 /**
- * Repositories as JSON in pieces, with a comma before each repository. Facts never change, so what was rendered once holds for
- * every migration that refers to them, and is kept while it is asked for: all but the tokens to clone with, which are put in
- * for whoever asks.
+ * Renders repositories as pieces of JSON text, with a comma before each repository. The facts of a repository never
+ * change, so the text is cached for all migrations that refer to them; clone tokens are inserted for each request.
+ *
+ * The cache is for clients that poll the status of a migration: with 10 repositories, one core sends 3,670 cached
+ * statuses a second and 1,360 that have to be rendered (bench/results.md).
  */
 export interface RenderedRepositories {
-  /** In the order of the references. What had to be rendered for it is kept from the second time on that it is asked for. */
+  /** Renders in the order of the references. A text is cached from its second request on. */
   read: ReadRendered
-  /** The same, and what had to be rendered for it is not kept. */
-  readOnce: ReadRendered
-  /** Where the facts are at hand; it is kept. */
-  render(shown: ShownTo, reference: number, facts: RepositoryFacts): Piece[]
+  /** Like `read`, but adds nothing to the cache. */
+  readUncached: ReadRendered
+  /** Renders one repository from its facts and caches the text. */
+  render(options: RenderOptions, reference: number, facts: RepositoryFacts): Piece[]
 }
 
-/** In which form, and the tokens of whom it is shown to. */
-export interface ShownTo {
+export interface RenderOptions {
   form: RepositoryForm
+  /** Returns the caller's clone token; undefined if clones are not served. */
   tokenOf: CloneTokenOf | undefined
 }
 
-export type ReadRendered = (shown: ShownTo, references: readonly number[]) => Promise<Piece[]>
+export type ReadRendered = (
+  options: RenderOptions,
+  references: readonly number[],
+) => Promise<Piece[]>
+
+/** The JSON of a repository as bytes, with a comma before it. */
+interface RenderedText {
+  bytes: Buffer
+  placeholders: readonly TokenPlaceholder[]
+}
 
 export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepositories {
-  const kept = keepTexts(MAX_KEPT_BYTES)
-  const texts = {
-    plain: repositoryText('plain', addresses),
-    extended: repositoryText('extended', addresses),
-  }
+  const cache = createTextCache<RenderedText>(MAX_CACHE_BYTES)
   const keyOf = (form: RepositoryForm, reference: number) =>
     2 * reference + (form === 'plain' ? 1 : 0)
 
-  function bytesOf(form: RepositoryForm, facts: RepositoryFacts): KeptText {
-    const bytes = Buffer.from(`,${texts[form](facts)}`)
-    return { bytes, holes: holesIn(bytes, form, [facts]) }
+  type Render = (
+    form: RepositoryForm,
+    facts: RepositoryFacts,
+    reference: number,
+  ) => string | RenderedText
+
+  const textOf = (form: RepositoryForm, facts: RepositoryFacts): string =>
+    `,${JSON.stringify(repositoryJson(form, facts, addresses))}`
+
+  function bytesOf(form: RepositoryForm, facts: RepositoryFacts): RenderedText {
+    const bytes = Buffer.from(textOf(form, facts))
+    return { bytes, placeholders: findTokenPlaceholders(bytes, form, [facts]) }
   }
 
-  type Make = (form: RepositoryForm, facts: RepositoryFacts, reference: number) => string | KeptText
-  const make: Make = (form, facts) =>
-    needsTokens(facts) ? bytesOf(form, facts) : `,${texts[form](facts)}`
-  const makeAndKeep: Make = (form, facts, reference) => {
-    const made = bytesOf(form, facts)
-    kept.keep(keyOf(form, reference), made)
-    return made
-  }
-  const makeAndPerhapsKeep: Make = (form, facts, reference) => {
-    const isAskedAgain = kept.isAskedAgain(keyOf(form, reference))
-    return (isAskedAgain ? makeAndKeep : make)(form, facts, reference)
+  const renderUncached: Render = (form, facts) =>
+    needsTokens(facts) ? bytesOf(form, facts) : textOf(form, facts)
+
+  function renderAndCache(form: RepositoryForm, facts: RepositoryFacts, reference: number) {
+    const rendered = bytesOf(form, facts)
+    cache.set(keyOf(form, reference), rendered)
+    return rendered
   }
 
-  const reading =
-    (render: Make): ReadRendered =>
+  const renderAndCacheIfRepeated: Render = (form, facts, reference) => {
+    const isRepeated = cache.recordRequest(keyOf(form, reference))
+    return (isRepeated ? renderAndCache : renderUncached)(form, facts, reference)
+  }
+
+  const readWith =
+    (render: Render): ReadRendered =>
     async ({ form, tokenOf }, references) => {
-      const found = references.map((reference) => kept.get(keyOf(form, reference)))
-      const missing = references.filter((_, at) => found[at] === undefined)
-      if (missing.length === 0) return piecesOf(found as KeptText[], tokenOf)
+      const cached = references.map((reference) => cache.get(keyOf(form, reference)))
+      const missing = references.filter((_, at) => cached[at] === undefined)
+      if (missing.length === 0) return piecesOf(cached as RenderedText[], tokenOf)
       const facts = await someFactsById(db, missing)
       const all = references.map(
-        (reference, at) => found[at] ?? render(form, facts.get(reference)!, reference),
+        (reference, at) => cached[at] ?? render(form, facts.get(reference)!, reference),
       )
       return piecesOf(all, tokenOf)
     }
 
   return {
-    read: reading(makeAndPerhapsKeep),
-    readOnce: reading(make),
-    render: ({ form, tokenOf }, reference, facts) =>
-      piecesOf([kept.get(keyOf(form, reference)) ?? makeAndKeep(form, facts, reference)], tokenOf),
+    read: readWith(renderAndCacheIfRepeated),
+    readUncached: readWith(renderUncached),
+    render({ form, tokenOf }, reference, facts) {
+      const cached = cache.get(keyOf(form, reference))
+      return piecesOf([cached ?? renderAndCache(form, facts, reference)], tokenOf)
+    },
   }
 }
 
-function piecesOf(all: readonly (string | KeptText)[], tokenOf: CloneTokenOf | undefined): Piece[] {
+function piecesOf(
+  all: readonly (string | RenderedText)[],
+  tokenOf: CloneTokenOf | undefined,
+): Piece[] {
   const pieces: Piece[] = []
-  for (const each of all) {
-    if (typeof each === 'string') pieces.push(each)
-    else if (tokenOf === undefined || each.holes.length === 0) pieces.push(each.bytes)
-    else pushWithTokens(pieces, each.bytes, each.holes, tokenOf)
+  for (const rendered of all) {
+    if (typeof rendered === 'string') pieces.push(rendered)
+    else if (tokenOf === undefined) pieces.push(rendered.bytes)
+    else pushWithTokens(pieces, rendered.bytes, rendered.placeholders, tokenOf)
   }
   return pieces
+}
+
+interface TextCache<Text> {
+  get(key: number): Text | undefined
+  /**
+   * Records a request and returns whether there was an earlier one. Texts that are requested only once are not worth
+   * caching: they would evict those that clients poll.
+   */
+  recordRequest(key: number): boolean
+  set(key: number, text: Text): void
+}
+
+const MAX_RECORDED_REQUESTS = 50_000
+
+/**
+ * A cache of about `maxBytes` in two generations. A text that is read moves to the young generation. When that has half of
+ * the bytes, the old generation is dropped with all texts that have not been read since.
+ */
+export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number): TextCache<Text> {
+  let young = new Map<number, Text>()
+  let old = new Map<number, Text>()
+  let youngBytes = 0
+  let requested = new Set<number>()
+
+  function set(key: number, text: Text): void {
+    const { length } = text.bytes
+    if (length > maxBytes / 2) return
+    if (youngBytes + length > maxBytes / 2) {
+      old = young
+      young = new Map()
+      youngBytes = 0
+    }
+    young.set(key, text)
+    youngBytes += length
+  }
+
+  return {
+    get(key) {
+      const found = young.get(key)
+      if (found) return found
+      const older = old.get(key)
+      if (older) set(key, older)
+      return older
+    },
+
+    recordRequest(key) {
+      if (requested.has(key)) return true
+      if (requested.size >= MAX_RECORDED_REQUESTS) requested = new Set()
+      requested.add(key)
+      return false
+    },
+
+    set,
+  }
 }

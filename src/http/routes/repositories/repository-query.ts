@@ -12,10 +12,10 @@ export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] a
 export const sorts = ['created', 'updated', 'pushed', 'full_name'] as const
 export const directions = ['asc', 'desc'] as const
 
-/** A date, or a moment with its zone. */
-const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
+/** A date, or a time with its zone. */
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
 
-/** What a list of repositories is to hold, and in which order. Refuses what it does not know, every field at once. */
+/** Converts the query of a list of repositories. Throws InvalidRequest with all invalid fields. */
 export function repositoryQueryOf(query: Record<string, unknown>): {
   filter: RepositoryFilter
   order: RepositoryOrder
@@ -29,11 +29,11 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
     if (text !== undefined && !among.includes(text as T)) invalid(field)
     return text as T | undefined
   }
-  function momentOf(field: string): number | undefined {
+  function timeOf(field: string): number | undefined {
     const text = textOf(query[field])
     if (text === undefined) return undefined
-    // A plus sign that nobody escaped has become a space.
-    const at = MOMENT.test(text.replace(' ', '+')) ? Date.parse(text.replace(' ', '+')) : Number.NaN
+    // An unescaped plus sign arrives as a space.
+    const at = TIME.test(text.replace(' ', '+')) ? Date.parse(text.replace(' ', '+')) : Number.NaN
     if (Number.isNaN(at)) invalid(field)
     return at
   }
@@ -44,8 +44,8 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   if (affiliation?.some((each) => !affiliations.includes(each))) invalid('affiliation')
   const by = chosen('sort', sorts) ?? 'full_name'
   const direction = chosen('direction', directions)
-  const updatedAfter = momentOf('since')
-  const updatedBefore = momentOf('before')
+  const updatedAfter = timeOf('since')
+  const updatedBefore = timeOf('before')
   const nameContains = textOf(query.q)
   if (faults.length > 0) throw new InvalidRequest(faults)
   if (type && (visibility || affiliation)) throw typeWithOthers()
@@ -69,7 +69,7 @@ const AFFILIATIONS_OF_TYPE: Record<string, readonly Affiliation[] | undefined> =
   member: ['collaborator', 'organization_member'],
 }
 
-/** The last where it was repeated; empty counts as not sent. */
+/** Returns the last value if it was repeated, and undefined if it is empty. */
 function textOf(sent: unknown): string | undefined {
   const text = Array.isArray(sent) ? sent.at(-1) : sent
   return typeof text === 'string' && text !== '' ? text : undefined

@@ -2,13 +2,11 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { ProtectedArchive, Schedule, ScheduleRun } from '../../../schedules/schedule.ts'
 import type * as wire from '../../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
-import { migrationsAddress } from '../migrations/migration-json.ts'
-import { startFlagsOf } from '../migrations/start-request.ts'
+import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'
 
 export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>
   `${migrationsAddress(owner, addresses)}/schedules/${id}`
 
-/** What has become of a schedule so far. */
 export interface ScheduleHistory {
   lastRun?: ScheduleRun | undefined
   protectedArchives?: readonly ProtectedArchive[] | undefined

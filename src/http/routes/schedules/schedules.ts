@@ -16,19 +16,23 @@ import {
   findSchedule,
   listSchedules,
 } from '../../../schedules/schedule-store.ts'
+import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
+import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import { answerPage } from '../../answer-page.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { current, done, notFound, page, record } from '../../description/usual-answers.ts'
 import { audit, auditAction } from '../../middleware/audit.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
 import { found, idIn } from '../../middleware/named-in-path.ts'
 import { pagingOf } from '../../middleware/paging.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import type { MigrationsPath } from '../migrations/migration-paths.ts'
-import { scopeOf } from '../migrations/named-migration.ts'
-import { optionsOf } from '../migrations/start-request.ts'
+import { optionsOf } from '../migrations/migration-json.ts'
+import { type MigrationsPath, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
-import * as operations from './schedules-operations.ts'
 
 interface ById {
   Params: { schedule_id: string }
@@ -37,51 +41,114 @@ interface ById {
 
 const config = { resource: 'Schedule' } as const
 
-/** Migrations that are started every day or every week: ours alone, so no preview is asked for. */
-export function schedules(app: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
-  reading(app, parts, place)
-  changing(app, parts, place)
-  running(app, parts, place)
+/** Migrations that start every day or every week. GitHub has no such operations, so no preview is required. */
+export function schedules(
+  app: FastifyInstance,
+  parts: ApiParts,
+  migrationsPath: MigrationsPath,
+): void {
+  addReads(app, parts, migrationsPath)
+  addChanges(app, parts, migrationsPath)
+  addRuns(app, parts, migrationsPath)
 }
 
-function reading(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const listOperation = {
+  operationId: 'schedules/list',
+  tags: ['Schedules'],
+  summary: "List the caller's schedules",
+  description: `Oldest first. ${EXTENSION}`,
+  parameters: PAGED,
+  responses: page('schedule', 'schedules', 'x-total-count'),
+} satisfies Operation
+
+const getOperation = {
+  operationId: 'schedules/get',
+  tags: ['Schedules'],
+  summary: 'Get a schedule, its next run and its last',
+  description: EXTENSION,
+  parameters: [parameter('schedule-id'), IF_NONE_MATCH],
+  responses: { ...current('The schedule.', 'schedule'), 404: notFound },
+} satisfies Operation
+
+function addReads(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
   const { db, rendering } = parts
   const { addresses } = rendering
 
   app.get<{ Querystring: Record<string, unknown> }>(
     `${path}/schedules`,
-    { config, schema: describe(operations.listSchedules) },
+    { config, schema: describe(listOperation) },
     async (request, reply) => {
       const scope = scopeOf(request)
       const all = await listSchedules(db, scope, pagingOf(request.query))
       const total = await countSchedules(db, scope)
-      const body = await jsonOfAll(parts, all)
+      const body = await schedulesJson(parts, all)
       return answerPage(request, reply, addresses, { total, body })
     },
   )
 
   app.get<ById>(
     `${path}/schedules/:schedule_id`,
-    { config, schema: describe(operations.getSchedule) },
+    { config, schema: describe(getOperation) },
     async (request, reply) => {
-      const body = await jsonOf(parts, await namedSchedule(parts, request))
+      const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
       return answerIfChanged(request, reply, body)
     },
   )
 }
 
-function changing(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const createOperation = {
+  operationId: 'schedules/create',
+  tags: ['Schedules'],
+  summary: 'Create a schedule',
+  description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
+  body: scheduleRequestSchema,
+  responses: {
+    201: record('Created.', 'schedule', 'location'),
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const updateOperation = {
+  operationId: 'schedules/update',
+  tags: ['Schedules'],
+  summary: 'Change, pause or resume a schedule',
+  description: `Fields that are not sent stay as they are. What was due while it was paused is not made up for. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  body: scheduleChangeSchema,
+  responses: {
+    200: record('The schedule as it is now.', 'schedule'),
+    404: notFound,
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const deleteOperation = {
+  operationId: 'schedules/delete',
+  tags: ['Schedules'],
+  summary: 'Delete a schedule',
+  description: `Its migrations stay, and their archives expire like any others, also protected ones. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addChanges(
+  app: FastifyInstance,
+  parts: ApiParts,
+  { path, describe }: MigrationsPath,
+): void {
   const { db, log, rendering } = parts
 
   app.post<{ Body: wire.ScheduleRequest }>(
     `${path}/schedules`,
-    { config, schema: describe(operations.createSchedule) },
+    { config, schema: describe(createOperation) },
     async (request, reply) => {
       const { account } = viewerOf(request)
-      const asked = newScheduleOf(request.body)
+      const settings = newScheduleOf(request.body)
       const signal = await parts.starts.begin(request, reply)
-      const made = await makeSchedule({ ...parts, signal }, scopeOf(request), account, asked)
-      auditAction(log, request, 'schedule.create', aboutOf(made))
+      const made = await makeSchedule({ ...parts, signal }, scopeOf(request), account, settings)
+      auditAction(log, request, 'schedule.create', auditFields(made))
       reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
       return answer(reply, scheduleJson(made, {}, rendering.addresses))
     },
@@ -89,27 +156,26 @@ function changing(app: FastifyInstance, parts: ApiParts, { path, describe }: Mig
 
   app.patch<ById & { Body: wire.ScheduleChange }>(
     `${path}/schedules/:schedule_id`,
-    { config, schema: describe(operations.updateSchedule) },
+    { config, schema: describe(updateOperation) },
     async (request, reply) => {
       const { account } = viewerOf(request)
-      const asked = askedScheduleOf(request.body)
       const signal = await parts.starts.begin(request, reply)
       const changed = await changeSchedule(
         { ...parts, signal },
         scopeOf(request),
         account,
         idOf(request),
-        asked,
+        scheduleChangeOf(request.body),
       )
       const fields = Object.keys(request.body)
-      auditAction(log, request, 'schedule.update', { ...aboutOf(changed), fields })
-      return answer(reply, await jsonOf(parts, changed))
+      auditAction(log, request, 'schedule.update', { ...auditFields(changed), fields })
+      return answer(reply, await fullScheduleJson(parts, changed))
     },
   )
 
   app.delete<ById>(
     `${path}/schedules/:schedule_id`,
-    { config, schema: describe(operations.deleteSchedule) },
+    { config, schema: describe(deleteOperation) },
     async (request, reply) => {
       const scope = scopeOf(request)
       const id = idOf(request)
@@ -120,15 +186,42 @@ function changing(app: FastifyInstance, parts: ApiParts, { path, describe }: Mig
   )
 }
 
-function running(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const listRunsOperation = {
+  operationId: 'schedules/list-runs',
+  tags: ['Schedules'],
+  summary: 'List the runs of a schedule',
+  description: `Newest first, with those that were skipped or could not start a migration. Old runs without an archive are forgotten. ${EXTENSION}`,
+  parameters: [parameter('schedule-id'), ...PAGED],
+  responses: { ...page('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
+} satisfies Operation
+
+const releaseArchiveOperation = {
+  operationId: 'schedules/release-archive',
+  tags: ['Schedules'],
+  summary: 'Release a protected archive',
+  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer one holds some of its repositories. Answers 404 for any other archive. ${EXTENSION}`,
+  parameters: [parameter('schedule-id'), parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+const runOperation = {
+  operationId: 'schedules/run',
+  tags: ['Schedules'],
+  summary: 'Run a schedule now',
+  description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
+} satisfies Operation
+
+function addRuns(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
   const { db, log, rendering } = parts
   const { addresses } = rendering
 
   app.get<ById>(
     `${path}/schedules/:schedule_id/runs`,
-    { config, schema: describe(operations.listRuns) },
+    { config, schema: describe(listRunsOperation) },
     async (request, reply) => {
-      const schedule = await namedSchedule(parts, request)
+      const schedule = await scheduleInPath(parts, request)
       const runs = await listRuns(db, schedule, pagingOf(request.query))
       const total = await countRuns(db, schedule)
       return answerPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
@@ -137,12 +230,12 @@ function running(app: FastifyInstance, parts: ApiParts, { path, describe }: Migr
 
   app.delete<ById & { Params: { migration_id: string } }>(
     `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
-    { config, schema: describe(operations.releaseArchive) },
+    { config, schema: describe(releaseArchiveOperation) },
     async (request, reply) => {
-      const schedule = await namedSchedule(parts, request)
+      const schedule = await scheduleInPath(parts, request)
       const migration = idIn(request.params.migration_id)
       await releaseArchive(parts, schedule, migration, () => {
-        auditAction(log, request, 'schedule.release', { ...aboutOf(schedule), migration })
+        auditAction(log, request, 'schedule.release', { ...auditFields(schedule), migration })
       })
       return reply.code(204).send()
     },
@@ -150,14 +243,14 @@ function running(app: FastifyInstance, parts: ApiParts, { path, describe }: Migr
 
   app.post<ById>(
     `${path}/schedules/:schedule_id/runs`,
-    { config, schema: describe(operations.runSchedule) },
+    { config, schema: describe(runOperation) },
     async (request, reply) => {
-      const schedule = await namedSchedule(parts, request)
+      const schedule = await scheduleInPath(parts, request)
       await parts.starts.begin(request, reply)
       const run = await runNow(parts, schedule, {
         by: viewerOf(request).account,
         onCommitted(migration) {
-          auditAction(log, request, 'schedule.run', aboutOf(schedule))
+          auditAction(log, request, 'schedule.run', auditFields(schedule))
           audit(log, request, 'migration.start', migration)
         },
       })
@@ -166,12 +259,12 @@ function running(app: FastifyInstance, parts: ApiParts, { path, describe }: Migr
   )
 }
 
-type Reading = Pick<ApiParts, 'db' | 'rendering'>
+type ReadParts = Pick<ApiParts, 'db' | 'rendering'>
 
-const aboutOf = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
+const auditFields = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
 
-async function jsonOfAll(
-  { db, rendering }: Reading,
+async function schedulesJson(
+  { db, rendering }: ReadParts,
   schedules: readonly Schedule[],
 ): Promise<wire.Schedule[]> {
   const ids = schedules.map(({ id }) => id)
@@ -183,17 +276,17 @@ async function jsonOfAll(
   })
 }
 
-const jsonOf = async (parts: Reading, schedule: Schedule): Promise<wire.Schedule> =>
-  (await jsonOfAll(parts, [schedule]))[0]!
+const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<wire.Schedule> =>
+  (await schedulesJson(parts, [schedule]))[0]!
 
-async function namedSchedule({ db }: Reading, request: FastifyRequest<ById>): Promise<Schedule> {
+async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>): Promise<Schedule> {
   return found(await findSchedule(db, scopeOf(request), idOf(request)))
 }
 
 const idOf = ({ params }: FastifyRequest<ById>): number => idIn(params.schedule_id)
 
-/** What a change of a schedule says; its schema has checked it before. */
-function askedScheduleOf(body: wire.ScheduleChange): AskedSchedule {
+/** Converts the body of a change, which was validated by its schema. */
+function scheduleChangeOf(body: wire.ScheduleChange): AskedSchedule {
   const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
   return {
     ...(repositories && { repositories }),
@@ -207,8 +300,7 @@ function askedScheduleOf(body: wire.ScheduleChange): AskedSchedule {
   }
 }
 
-/** The same of a new one: what is not said of its options is as usual. */
 function newScheduleOf(body: wire.ScheduleRequest) {
-  const asked = askedScheduleOf(body)
-  return { ...asked, options: { ...ORDINARY, ...asked.options } }
+  const settings = scheduleChangeOf(body)
+  return { ...settings, options: { ...ORDINARY, ...settings.options } }
 }

@@ -1,6 +1,5 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../../accounts/account.ts'
-import { memoize } from '../../../lib/memoize.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type * as wire from '../../../wire/types.ts'
 import { nodeId } from '../../middleware/node-id.ts'
@@ -32,16 +31,6 @@ export function userJson(account: Account, addresses: Addresses) {
   } satisfies Schemas['simple-user'] & wire.User
 }
 
-const MAX_REMEMBERED = 10_000
-
-/** The same as text. Very many migrations and repositories have one owner. */
-export const userText = (addresses: Addresses): ((account: Account) => string) =>
-  memoize(
-    MAX_REMEMBERED,
-    (account) => JSON.stringify(userJson(account, addresses)),
-    ({ id, login, type, siteAdmin }) => `${id} ${type} ${siteAdmin} ${login}`,
-  )
-
 export function currentUserJson(account: Account, publicCount: number, addresses: Addresses) {
   const since = utcTimestamp(account.createdAt)
   return {
@@ -54,7 +43,7 @@ export function currentUserJson(account: Account, publicCount: number, addresses
     hireable: null,
     bio: null,
     public_repos: publicCount,
-    // A git host keeps no gists and nobody follows anybody.
+    // Godwit has neither gists nor followers.
     public_gists: 0,
     followers: 0,
     following: 0,

@@ -1,17 +1,23 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../../accounts/account.ts'
+import type { EndedMigration } from '../../../migrations/end-migration.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type { Delivery, FullDelivery } from '../../../webhooks/delivery-store.ts'
+import type { WebhookEvent } from '../../../webhooks/event-store.ts'
+import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import type * as wire from '../../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import type { Rendering } from '../../rendering.ts'
+import { migrationJson, summaryJson } from '../migrations/migration-json.ts'
+import { organizationJson } from '../organizations/organization-json.ts'
+import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']
 
-/** In place of a secret, which is never shown. */
+/** Shown instead of a secret. */
 export const HIDDEN = '********'
 
-/** Where an owner's webhooks are. */
 const webhooksAddress = ({ type, login }: Account, { api }: Addresses): string =>
   type === 'Organization' ? `${api}/orgs/${login}/hooks` : `${api}/user/hooks`
 
@@ -76,4 +82,30 @@ export function fullDeliveryJson(delivery: FullDelivery) {
     request: { headers: requestHeaders, payload: JSON.parse(payload) as Record<string, unknown> },
     response: { headers: response?.headers ?? null, payload: response?.body ?? null },
   } satisfies Schemas['hook-delivery'] & wire.FullWebhookDelivery
+}
+
+const ZEN = 'Nothing dropped.'
+
+/** Returns a function that renders the payload of an event: GitHub's objects, and the account that caused it. */
+export function webhookPayload(rendering: Rendering) {
+  const { addresses } = rendering
+  const accountsJson = (sender: Account, owner: Account) => ({
+    sender: userJson(sender, addresses),
+    ...(owner.type === 'Organization' && { organization: organizationJson(owner, addresses) }),
+  })
+  return ({ event, action, facts }: WebhookEvent, webhook: Webhook): Record<string, unknown> => {
+    const { owner } = webhook
+    if (event === 'ping') {
+      const { sender } = facts as PingFacts
+      const hook = webhookJson(webhook, addresses)
+      return { zen: ZEN, hook_id: webhook.id, hook, ...accountsJson(sender, owner) }
+    }
+    const { summary, startedBy } = facts as EndedMigration
+    return {
+      action: action as wire.WebhookEvent['action'],
+      migration: migrationJson(summary, [], rendering),
+      summary: summaryJson(summary),
+      ...accountsJson(startedBy, owner),
+    } satisfies wire.WebhookEvent
+  }
 }

@@ -7,7 +7,7 @@ import { NotFound } from '../../../migrations/errors.ts'
 import type { Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { HttpError } from '../../middleware/refusals.ts'
-import { repositoryViews } from './repository-views.ts'
+import { createSourceReader } from './source-reader.ts'
 
 type Languages = Awaited<ReturnType<Source['languages']>>
 
@@ -28,8 +28,8 @@ function slowSource() {
       return answer.promise
     },
   }
-  const views = repositoryViews({ source: source as Source, log: pino({ level: 'silent' }) })
-  const ask = (id: number) => views.languages({ id, owner: alice, name: `r${id}` })
+  const reader = createSourceReader({ source: source as Source, log: pino({ level: 'silent' }) })
+  const ask = (id: number) => reader.languages({ id, owner: alice, name: `r${id}` })
   const names = () => asked.map(({ name }) => name)
   return { asked, stamps, ask, names }
 }

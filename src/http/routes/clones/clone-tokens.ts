@@ -1,27 +1,27 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Viewer } from '../../../accounts/account.ts'
 
-/** `temp_clone_token` of a repository, for one caller. */
+/** Returns the `temp_clone_token` of a repository for one caller. */
 export type CloneTokenOf = (repositoryId: number) => Buffer
 
 export interface CloneTokens {
-  /** Whether any are given out. */
+  /** Whether this server issues clone tokens. */
   isServed: boolean
-  /** Undefined where no clone is served at the addresses that are given out. */
+  /** Returns undefined if this server does not serve clones. */
   for(viewer: Viewer): CloneTokenOf | undefined
-  /** What a token is for, if it is one of ours and has not expired. */
+  /** Returns undefined if the token is invalid or has expired. */
   read(token: string): CloneToken | undefined
 }
 
-/** Good for one repository, for as long as the caller's own token is, and an hour at most. */
+/** Gives access to one repository for an hour, or until the access token of the caller ends. */
 interface CloneToken {
-  /** Of the token with which it was asked for. */
+  /** The id of the access token for which it was made. */
   tokenId: number
   repositoryId: number
 }
 
 interface CloneTokenParts {
-  /** Replaced by an operator who wants all tokens to end. */
+  /** The operator replaces the key to revoke all clone tokens. */
   key: () => Buffer
   now: () => number
   isServed: boolean
@@ -29,18 +29,18 @@ interface CloneTokenParts {
 
 const LIFETIME_MINUTES = 60
 const MINUTE_MS = 60_000
-const SHAPE = /^(gwc_([0-9a-z]{1,11})_([0-9a-z]{1,11})_([0-9a-z]{1,9})_)([\w-]{32})$/
-const MAX_REMEMBERED = 100_000
-/** Of numbers whose pair is still a number that is exact. */
-const LARGEST_PAIRED = 2 ** 26
+const TOKEN_PATTERN = /^(gwc_([0-9a-z]{1,11})_([0-9a-z]{1,11})_([0-9a-z]{1,9})_)([\w-]{32})$/
+const MAX_CACHED_TOKENS = 100_000
+/** Two ids below this fit into one exact number, which is the key of the cache. */
+const MAX_PAIRED_ID = 2 ** 26
 
 /**
- * Signed, not stored: whoever can read the key can check any of them. One is the same for a minute, and remembered for that
- * long: to sign one takes longer than all else that there is to do for a repository in an answer.
+ * Clone tokens are signed and not stored. The token of a repository stays the same for a minute and is cached for that long:
+ * signing it takes longer than everything else for a repository of a response.
  */
 export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneTokens {
-  let remembered = new Map<number, Buffer>()
-  let rememberedFor: { minute: number; key: Buffer } = { minute: 0, key: Buffer.alloc(0) }
+  let cached = new Map<number, Buffer>()
+  let cachedFor: { minute: number; key: Buffer } = { minute: 0, key: Buffer.alloc(0) }
 
   const signature = (text: string) =>
     createHmac('sha256', key()).update(text).digest('base64url').slice(0, 32)
@@ -51,11 +51,11 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
     return Buffer.from(text + signature(text))
   }
 
-  function forget(minute: number): void {
-    const isSame = rememberedFor.minute === minute && rememberedFor.key === key()
-    if (isSame && remembered.size < MAX_REMEMBERED) return
-    remembered = new Map()
-    rememberedFor = { minute, key: key() }
+  function clearIfOld(minute: number): void {
+    const isCurrent = cachedFor.minute === minute && cachedFor.key === key()
+    if (isCurrent && cached.size < MAX_CACHED_TOKENS) return
+    cached = new Map()
+    cachedFor = { minute, key: key() }
   }
 
   return {
@@ -64,28 +64,28 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
     for({ tokenId }) {
       if (!isServed) return undefined
       const minute = Math.floor(now() / MINUTE_MS)
-      forget(minute)
-      const ofMinute = remembered
+      clearIfOld(minute)
+      const ofMinute = cached
       return (repositoryId) => {
-        if (tokenId >= LARGEST_PAIRED || repositoryId >= LARGEST_PAIRED)
+        if (tokenId >= MAX_PAIRED_ID || repositoryId >= MAX_PAIRED_ID)
           return make(tokenId, repositoryId, minute)
-        const pair = tokenId * LARGEST_PAIRED + repositoryId
-        let known = ofMinute.get(pair)
-        if (!known) {
-          known = make(tokenId, repositoryId, minute)
-          ofMinute.set(pair, known)
+        const pair = tokenId * MAX_PAIRED_ID + repositoryId
+        let token = ofMinute.get(pair)
+        if (!token) {
+          token = make(tokenId, repositoryId, minute)
+          ofMinute.set(pair, token)
         }
-        return known
+        return token
       }
     },
 
     read(token) {
       const [, text = '', ofToken = '', ofRepository = '', ends = '', sent = ''] =
-        SHAPE.exec(token) ?? []
+        TOKEN_PATTERN.exec(token) ?? []
       if (text === '') return undefined
       const isSigned = timingSafeEqual(Buffer.from(signature(text)), Buffer.from(sent))
-      const isOver = Number.parseInt(ends, 36) * MINUTE_MS <= now()
-      if (!isSigned || isOver) return undefined
+      const isExpired = Number.parseInt(ends, 36) * MINUTE_MS <= now()
+      if (!isSigned || isExpired) return undefined
       return {
         tokenId: Number.parseInt(ofToken, 36),
         repositoryId: Number.parseInt(ofRepository, 36),
@@ -94,5 +94,5 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
   }
 }
 
-/** Whether it looks like one of ours, good or not. */
+/** Returns whether the text has the prefix of clone tokens, valid or not. */
 export const isCloneToken = (text: string): boolean => text.startsWith('gwc_')

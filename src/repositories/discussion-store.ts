@@ -4,9 +4,10 @@ import type { Batch, Group, Kept } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
 
-const ROWS_AT_ONCE = 500
+const VERSIONS_BATCH_SIZE = 500
+const GROUPS_BATCH_SIZE = 50
 
-/** Whose groups: names are told apart without regard to case, and forges by their address. */
+/** The key of a repository on a forge; the case of its name is ignored. */
 const readingKey = (forge: string, name: RepositoryName): string => `${forge} ${keyOfName(name)}`
 
 function readingOfKey(key: string): { forge: string; name: RepositoryName } {
@@ -15,7 +16,7 @@ function readingOfKey(key: string): { forge: string; name: RepositoryName } {
   return { forge: key.slice(0, at), name: { owner, name } }
 }
 
-/** What batches of one repository left in the database. */
+/** Returns what is stored of the discussions of a repository. */
 export async function keptDiscussions(
   db: Db,
   forge: string,
@@ -35,15 +36,18 @@ export async function keptDiscussions(
   }
 }
 
-/** Another reads it now. */
+/** Another process is reading the discussions of the repository. */
 export class ReadingTaken extends Error {
-  override name = 'ReadingTaken'
+  override name = 'ReadLeaseTaken'
 }
 
-/** So long a reader may be silent before another may begin. */
-const HELD_MS = 120_000
+/** A reader that has not renewed its lease for so long loses it. */
+const LEASE_MS = 120_000
 
-/** Two who read the same at once would undo each other's work. `reader` may take it again at once, as after a crash. */
+/**
+ * Acquires the lease to read the discussions of a repository: two readers would overwrite each other's rows. The same `reader`
+ * can acquire it again at once, for example after a crash. Throws ReadingTaken if another reader holds it.
+ */
 export async function takeReading(
   db: Db,
   forge: string,
@@ -51,7 +55,7 @@ export async function takeReading(
   { reader, token, now }: { reader: string; token: string; now: number },
 ): Promise<void> {
   const repository = readingKey(forge, name)
-  const taken = { reader, token, held_until: now + HELD_MS }
+  const taken = { reader, token, held_until: now + LEASE_MS }
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('discussion_readers')
     .values({ repository, ...taken })
@@ -63,8 +67,8 @@ export async function takeReading(
           is.or([
             is('discussion_readers.reader', '=', reader),
             is('discussion_readers.held_until', '<', now),
-            // Noted by a clock that was wrong.
-            is('discussion_readers.held_until', '>', now + 2 * HELD_MS),
+            // Written with a wrong clock.
+            is('discussion_readers.held_until', '>', now + 2 * LEASE_MS),
           ]),
         ),
     )
@@ -73,7 +77,7 @@ export async function takeReading(
     throw new ReadingTaken(`another migration is reading the records of ${name.owner}/${name.name}`)
 }
 
-/** A sign of life; throws where another has taken it meanwhile. */
+/** Renews the lease; throws ReadingTaken if another reader has acquired it. */
 export async function holdReading(
   tx: Db,
   forge: string,
@@ -82,7 +86,7 @@ export async function holdReading(
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('discussion_readers')
-    .set({ held_until: now + HELD_MS })
+    .set({ held_until: now + LEASE_MS })
     .where('repository', '=', readingKey(forge, name))
     .where('token', '=', token)
     .executeTakeFirst()
@@ -103,7 +107,7 @@ export async function endReading(
     .execute()
 }
 
-/** A batch counts as a whole, with its cursor, or not at all; where `token` is given, only while it holds the reading. */
+/** Writes a batch and its cursor in one transaction. With `token`, only while that holds the lease. */
 export async function keepBatch(
   db: Db,
   forge: string,
@@ -166,15 +170,15 @@ async function* versionsOf(db: Db, repository: string) {
       .where('repository', '=', repository)
       .where('key', '>', after)
       .orderBy('key')
-      .limit(ROWS_AT_ONCE)
+      .limit(VERSIONS_BATCH_SIZE)
       .execute()
     yield* rows
-    if (rows.length < ROWS_AT_ONCE) return
+    if (rows.length < VERSIONS_BATCH_SIZE) return
     after = rows.at(-1)!.key
   }
 }
 
-/** In the order of issues, a few at a time: however many there are, they are never all in memory. */
+/** Yields the groups in the order of issues, and reads them in batches to limit memory. */
 async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
   for (let last = { position: -1, key: '' }; ; ) {
     const rows = await db
@@ -189,27 +193,22 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
       )
       .orderBy('position')
       .orderBy('key')
-      .limit(GROUPS_AT_ONCE)
+      .limit(GROUPS_BATCH_SIZE)
       .execute()
     for (const row of rows) yield groupOf(row)
-    if (rows.length < GROUPS_AT_ONCE) return
+    if (rows.length < GROUPS_BATCH_SIZE) return
     last = rows.at(-1)!
   }
 }
 
-const GROUPS_AT_ONCE = 50
-
-/** For so long what was read of a repository is of use if it comes back. */
-const UNUSED_MS = 30 * 24 * 3_600_000
+/** The discussions of a missing repository are kept for so long, in case it comes back. */
+const RETENTION_MS = 30 * 24 * 3_600_000
 
 const SWEEPER = 'sweep'
 
-/**
- * Deletes what was read of repositories that are gone, or have another name, and that nobody has read for long; also what readers
- * left who died long ago.
- */
+/** Deletes the discussions of repositories that are missing or renamed and were not read for RETENTION_MS, and old leases. */
 export async function sweepDiscussions(db: Db, now: () => number): Promise<void> {
-  const unusedSince = now() - UNUSED_MS
+  const unusedSince = now() - RETENTION_MS
   await db.deleteFrom('discussion_readers').where('held_until', '<', unusedSince).execute()
   const rows = await db
     .selectFrom('discussion_readings')
@@ -235,7 +234,7 @@ export async function sweepDiscussions(db: Db, now: () => number): Promise<void>
   }
 }
 
-/** For whoever has taken it; nothing where it was read meanwhile. */
+/** Deletes the discussions of a repository if the lease is held and they were not read meanwhile. */
 async function deleteReading(
   db: Db,
   forge: string,

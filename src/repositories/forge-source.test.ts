@@ -150,11 +150,11 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.deepEqual(refused, [
       {
         path: 'ann/new.git',
-        reason: 'the forge has not told of this repository yet',
+        reason: 'the forge has not listed this repository yet',
         hides: { fullName: 'ann/new' },
       },
     ])
-    assert.match(warnings.join(), /what the forge said last .* \(status 502\)/)
+    assert.match(warnings.join(), /the last list of the forge's repositories is used: .* \(status 502\)/)
     assert.deepEqual(await catalogue(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)

@@ -154,7 +154,10 @@ onEachEngine('repositories that a forge serves', (engine) => {
         hides: { fullName: 'ann/new' },
       },
     ])
-    assert.match(warnings.join(), /the last list of the forge's repositories is used: .* \(status 502\)/)
+    assert.match(
+      warnings.join(),
+      /the last list of the forge's repositories is used: .* \(status 502\)/,
+    )
     assert.deepEqual(await catalogue(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)

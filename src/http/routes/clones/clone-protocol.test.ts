@@ -21,7 +21,7 @@ async function fill(host: GitHost): Promise<void> {
   await host.repository('alice/new', { files: { a: '1' }, objectFormat: 'sha256' })
 }
 
-test('every version of the protocol, whole, shallow, in part and again', async (t) => {
+test('full, shallow, partial and repeated clones work with every protocol version', async (t) => {
   const scene = await cloneScene(t, fill)
   const { git, at, host, work } = scene
   const token = await scene.token('alice')
@@ -85,7 +85,7 @@ const ABSENT = ['rev-list', '--objects', '--all', '--missing=print']
 
 const fillSmall = (host: GitHost) => host.repository('alice/site', { files: { a: '1' } })
 
-test('a repository that is locked against pushes can be cloned', async (t) => {
+test('a locked repository can be cloned', async (t) => {
   const scene = await cloneScene(t, fillSmall)
   await scene.source.settleLock({ owner: 'alice', name: 'site' }, async () => true)
   const address = scene.at('alice/site', await scene.token('alice'))
@@ -93,7 +93,7 @@ test('a repository that is locked against pushes can be cloned', async (t) => {
   assert.equal(code, 0, said)
 })
 
-test('a push is refused in words that git shows, whoever pushes and wherever to', async (t) => {
+test('every push is refused with a message that git prints', async (t) => {
   const { git, at, token } = await cloneScene(t, fillSmall)
   const address = at('alice/site', await token('alice'))
   assert.equal((await git('clone', '--quiet', address, 'mine')).code, 0)
@@ -107,7 +107,7 @@ test('a push is refused in words that git shows, whoever pushes and wherever to'
   }
 })
 
-test('neither dumb clients nor other services are served', async (t) => {
+test('the dumb protocol and unknown services are refused', async (t) => {
   const { url, token } = await cloneScene(t, fillSmall)
   const headers = { authorization: `bearer ${await token('alice')}` }
   const status = async (path: string, init: RequestInit = {}) => {

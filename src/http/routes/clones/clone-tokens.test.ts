@@ -10,7 +10,7 @@ import { cloneTokens } from './clone-tokens.ts'
 
 const MINUTE = 60_000
 
-describe('a token to clone with', () => {
+describe('clone tokens', () => {
   const clock = { at: Date.UTC(2026, 0, 1, 12, 0, 59) }
   const key = { bytes: Buffer.alloc(32, 1) }
   const parts = { key: () => key.bytes, now: () => clock.at, isServed: true }
@@ -18,7 +18,7 @@ describe('a token to clone with', () => {
   const viewer = { account: alice, tokenId: 5 }
   const made = () => String(tokens.for(viewer)!(7))
 
-  test('says what it is for, for an hour at most', () => {
+  test('a token names its repository and expires after an hour', () => {
     const token = made()
     assert.match(token, /^gwc_[\w-]+$/)
     assert.deepEqual(tokens.read(token), { tokenId: 5, repositoryId: 7 })
@@ -30,7 +30,7 @@ describe('a token to clone with', () => {
     clock.at = began
   })
 
-  test('is the same for a minute, another one for every repository and caller', () => {
+  test('a token stays the same for a minute and differs by repository and caller', () => {
     const token = made()
     assert.equal(made(), token)
     clock.at += MINUTE
@@ -41,7 +41,7 @@ describe('a token to clone with', () => {
     assert.deepEqual(tokens.read(large), { tokenId: 2 ** 40, repositoryId: 2 ** 41 })
   })
 
-  test('cannot be changed, and ends with its key', () => {
+  test('a changed token is invalid, and so is one signed with another key', () => {
     const token = made()
     for (let at = 0; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'x' ? 'y' : 'x'}${token.slice(at + 1)}`
@@ -54,13 +54,13 @@ describe('a token to clone with', () => {
     assert.ok(tokens.read(made()))
   })
 
-  test('is not made where nothing could be cloned with it', () => {
+  test('no tokens are issued if clones are not served', () => {
     assert.equal(cloneTokens({ ...parts, isServed: false }).for(viewer), undefined)
   })
 })
 
-onEachEngine('the key', (engine) => {
-  test('is made once, whoever asks, and replaced for good', async (t) => {
+onEachEngine('the signing key', (engine) => {
+  test('is created once by concurrent processes and can be replaced', async (t) => {
     const { db } = await openDatabase(t, engine)
     const keys = await Promise.all([1, 2, 3].map(() => signingKey(db, 'clone-key')))
     assert.equal(new Set(keys.map(String)).size, 1)
@@ -90,7 +90,7 @@ const ofMigration = (body: unknown, at?: number): Shown[] =>
   ((at === undefined ? body : (body as unknown[])[at]) as { repositories: Shown[] }).repositories
 
 onEachEngine('temp_clone_token', (engine) => {
-  test('stands where the API has one, for private repositories, and clones that one alone', async (t) => {
+  test('is sent for private repositories and clones only its own repository', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
     const { call, git, at, clock, log } = scene
     const token = await scene.token('alice')
@@ -154,7 +154,7 @@ onEachEngine('temp_clone_token', (engine) => {
     assert.ok(!log().includes('gwc_'))
   })
 
-  test('ends with the right to read, the token it was asked with, and its key', async (t) => {
+  test('ends with the permission to read, the access token and the signing key', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
     const { db, call, git, at, host, key, sync } = scene
     await host.git(['config', 'godwit.collaborator', 'bob:admin'], { dir: host.path('alice/site') })

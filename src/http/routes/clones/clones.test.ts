@@ -13,7 +13,7 @@ async function fill(host: GitHost): Promise<void> {
 }
 
 onEachEngine('a clone', (engine) => {
-  test('is for those who may read, however they say who they are', async (t) => {
+  test('is allowed to accounts that may read, with any form of credentials', async (t) => {
     const { git, at, token } = await cloneScene(t, fill, { engine })
     const alice = await token('alice')
     const ways: [name: string, args: string[], address: string][] = [
@@ -34,7 +34,7 @@ onEachEngine('a clone', (engine) => {
     }
   })
 
-  test('tells nobody else what there is', async (t) => {
+  test('does not reveal whether a repository exists', async (t) => {
     const { git, at, token, url } = await cloneScene(t, fill, { engine })
     const bob = await token('bob')
     for (const path of ['alice/site', 'alice/none', 'nobody/none', 'alice/site.wiki']) {
@@ -50,7 +50,7 @@ onEachEngine('a clone', (engine) => {
     }
   })
 
-  test('ends with the right to read, and with the token', async (t) => {
+  test('is refused after the permission or the token ends', async (t) => {
     const { db, git, at, token, host, sync } = await cloneScene(t, fill, { engine })
     const bob = await token('bob')
     const code = async () => (await git('ls-remote', at('alice/site', bob))).code
@@ -67,7 +67,7 @@ onEachEngine('a clone', (engine) => {
     assert.equal(await code(), 128)
   })
 
-  test('of an organization is for its owners too', async (t) => {
+  test('of a repository of an organization is allowed to its owners', async (t) => {
     const { db, git, at, token } = await cloneScene(
       t,
       (host) => host.repository('octo/tools', { files: { a: '1' } }),
@@ -85,7 +85,7 @@ onEachEngine('a clone', (engine) => {
   })
 })
 
-test('is logged and counted like any request, without the credential', async (t) => {
+test('a clone is logged and counted like any request, without the credential', async (t) => {
   const { git, at, token, log, url } = await cloneScene(t, fill, {
     rateLimit: { perHour: 4, pool: undefined },
   })
@@ -117,7 +117,7 @@ test('is logged and counted like any request, without the credential', async (t)
   )
 })
 
-test('without repositories at hand there is nothing to clone, and the log says why', async (t) => {
+test('without access to the repositories, clones are 404 and the log says why', async (t) => {
   for (const without of [{ source: undefined }, { cloneSlots: { max: 0, waitMs: 0 } }]) {
     const { git, at, token, log } = await cloneScene(t, fill, without)
     const { said } = await git('ls-remote', at('alice/site', await token('alice')))

@@ -41,7 +41,7 @@ const serving = ({ root }: GitHost) =>
     }
   })
 
-test('requests that no git client makes are refused, and nothing is started for them', async (t) => {
+test('requests that no git client sends are refused without starting git', async (t) => {
   const { url, host, git, at } = await cloneScene(t, fill)
   const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
   const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
@@ -51,7 +51,7 @@ test('requests that no git client makes are refused, and nothing is started for 
   }
   const gzip = { 'content-encoding': 'gzip' }
 
-  await t.test('other types, encodings and bytes', async () => {
+  await t.test('wrong content types, encodings and bodies', async () => {
     assert.equal((await post('0000', { 'content-type': 'text/plain' })).status, 415)
     assert.equal((await post('0000', { 'content-encoding': 'br' })).status, 415)
     assert.equal((await post('not gzip', gzip)).status, 400)
@@ -84,7 +84,7 @@ test('requests that no git client makes are refused, and nothing is started for 
     )
   })
 
-  await t.test('paths that lead elsewhere', async () => {
+  await t.test('path traversal', async () => {
     const paths = [
       ...[
         '/alice/..%2fbob%2fsecret',
@@ -108,7 +108,7 @@ test('requests that no git client makes are refused, and nothing is started for 
     }
   })
 
-  await t.test('versions of the protocol that are none', async () => {
+  await t.test('unknown protocol versions', async () => {
     for (const version of [
       'version=3',
       'version=2 ',
@@ -131,7 +131,7 @@ test('requests that no git client makes are refused, and nothing is started for 
   assert.deepEqual(serving(host), [])
 })
 
-test('a request that comes too slowly starts no git, and ends', async (t) => {
+test('a request that arrives too slowly times out without starting git', async (t) => {
   const { url, host } = await cloneScene(t, fill, { limits: { ...FEW, clientTimeoutMs: 300 } })
   const head = 'POST /alice/open/git-upload-pack HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n'
   const { statuses } = await sendRaw(
@@ -159,7 +159,7 @@ async function startReading(url: string, host: GitHost) {
   return asked
 }
 
-test('a client that goes takes its git along, and so does one that takes nothing', async (t) => {
+test('git is killed when the client disconnects or stops reading', async (t) => {
   const scene = await cloneScene(t, fillLarge, { limits: { ...FEW, clientTimeoutMs: 3000 } })
   const { url, host, log } = scene
   const going = await startReading(url, host)
@@ -175,7 +175,7 @@ test('a client that goes takes its git along, and so does one that takes nothing
   )
 })
 
-test('more than there are places for is told to come again, in words that git shows', async (t) => {
+test('clones above the limit get 503 with a message that git prints', async (t) => {
   const scene = await cloneScene(t, fillLarge, { cloneSlots: { max: 1, waitMs: 50 } })
   const { url, host, git, at } = scene
   const first = await startReading(url, host)
@@ -191,7 +191,7 @@ test('more than there are places for is told to come again, in words that git sh
   assert.equal((await git('ls-remote', at('alice/large'))).code, 0)
 })
 
-test('a repository that names what has no end is cloned without it, or refused by name', async (t) => {
+test('a repository that refers to an endless file is cloned without it or refused', async (t) => {
   const { git, at, host } = await cloneScene(t, async (host) => {
     const config = { 'core.attributesFile': '/dev/zero', 'mailmap.file': '/dev/zero' }
     await host.repository('alice/settings', { files: { a: '1' }, public: true, config })
@@ -218,7 +218,7 @@ test('a repository that names what has no end is cloned without it, or refused b
   )
 })
 
-test('nothing that a repository names is run, and nothing of another is shown', async (t) => {
+test('a clone runs no program that a repository configures and reads no other repository', async (t) => {
   const base = temporaryDirectory(t)
   const traps = boobyTraps(base)
   const scene = await cloneScene(t, async (host) => {

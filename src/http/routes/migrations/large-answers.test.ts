@@ -78,7 +78,7 @@ async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result
   }
 }
 
-test('large answers leave turns to others, and are whole', async (t) => {
+test('large responses are complete and do not block the event loop', async (t) => {
   const { ask } = await largeScene(t)
   const names = Array.from({ length: REPOSITORIES }, (_, index) => `alice/repository-${index}`)
   const inJson = (body: string) =>
@@ -93,7 +93,7 @@ test('large answers leave turns to others, and are whole', async (t) => {
   }
 })
 
-test('an event stream of a large migration tells of each repository once, and of the end', async (t) => {
+test('an event stream of a large migration has each repository once, and the end', async (t) => {
   const { follow } = await largeScene(t)
   const events = Array.from((await follow()).matchAll(/^event: (\w+)\n(?:id: (\d+)\n)?data: /gm))
   const ids = Array.from({ length: REPOSITORIES }, (_, index) => `repository ${index + 1}`)
@@ -103,7 +103,7 @@ test('an event stream of a large migration tells of each repository once, and of
   )
 })
 
-test('a large progress is not sent again to a client that has it', async (t) => {
+test('a large progress has a stable ETag', async (t) => {
   const { ask } = await largeScene(t)
   const first = await ask('/progress')
   const second = await ask('/progress')

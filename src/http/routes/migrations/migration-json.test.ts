@@ -128,7 +128,7 @@ function assertTable(table: FieldTable, json: object, at = ''): void {
 
 const migration = startedMigration()
 
-describe('the fields of the wire', () => {
+describe("the fields of GitHub's API", () => {
   test('user', () => assertTable(USER, userJson(alice, addresses)))
 
   test('repository of the list: plain', () =>
@@ -165,7 +165,7 @@ describe('the fields of the wire', () => {
     assertTable({ ...MIGRATION, archive_url: 'address', repositories: 'strings' }, json)
   })
 
-  test('nulls stand only where nothing is known', () => {
+  test('only unknown values are null', () => {
     const facts = repositoryFacts({ homepage: null, language: null, license: null })
     const json: Record<string, unknown> = extendedRepositoryJson(facts, addresses)
     const nulls = Object.keys(json).filter((field) => json[field] === null)
@@ -173,8 +173,8 @@ describe('the fields of the wire', () => {
   })
 })
 
-describe('the values of the wire', () => {
-  test('templates stay unexpanded and addresses lead where the host is', () => {
+describe("the values of GitHub's API", () => {
+  test('URI templates are not expanded, and URLs have the host', () => {
     const json = plainRepositoryJson(repositoryFacts(), addresses)
     assert.equal(
       json.notifications_url,
@@ -187,7 +187,7 @@ describe('the values of the wire', () => {
     assert.equal(json.owner.html_url, 'https://git.example.com/alice')
   })
 
-  test('a person has a page where the host is a gitweb', () => {
+  test('a user has a page if the host is a gitweb', () => {
     const gitweb = addressesFrom({
       baseUrl: 'http://127.0.0.1:3000',
       webUrl: 'https://git.example.com/?p={owner}/{name}.git',
@@ -197,7 +197,7 @@ describe('the values of the wire', () => {
     assert.equal(userJson(alice, gitweb).html_url, 'https://git.example.com/?p=alice')
   })
 
-  test("a migration's times carry the offset of that day in its zone", () => {
+  test('times of a migration have the offset of the time zone on that day', () => {
     const json = migrationJson(migration, [], rendering)
     assert.equal(json.created_at, '2026-11-14T09:30:00+01:00')
     assert.equal(json.updated_at, '2026-07-14T10:30:00+02:00')
@@ -208,7 +208,7 @@ describe('the values of the wire', () => {
     )
   })
 
-  test('a licence is named as this API names it', () => {
+  test('a licence has its name in this API', () => {
     const { license } = extendedRepositoryJson(repositoryFacts({ license: 'GPL-3.0' }), addresses)
     assert.deepEqual(license, {
       key: 'gpl-3.0',

@@ -39,7 +39,7 @@ function untaken() {
   return { to, seen }
 }
 
-test('a stream that has ended and is not yet taken is written to no more', async (t) => {
+test('nothing is written to a stream that has ended but is not read yet', async (t) => {
   const { db, parts, migrations, viewer } = await followed(t)
   const [ended, lasting] = migrations
   const failed = { state: 'failed', reason: 'why' }
@@ -55,7 +55,7 @@ test('a stream that has ended and is not yet taken is written to no more', async
   assert.deepEqual(first.seen.errors, [])
 })
 
-test('an error of a stream is left to nobody else', async (t) => {
+test('an error of a stream does not end the process', async (t) => {
   const { parts, migrations, viewer } = await followed(t)
   const streams = new ProgressStreams(parts)
   t.after(() => streams.stop())
@@ -64,7 +64,7 @@ test('an error of a stream is left to nobody else', async (t) => {
   assert.ok(to.emit('error', new Error('the client is gone')))
 })
 
-test('a database that is slow is asked once at a time', async (t) => {
+test('a slow database gets one query at a time', async (t) => {
   const { db, parts, migrations, viewer } = await followed(t)
   const answers = Promise.withResolvers<void>()
   t.after(() => answers.resolve())

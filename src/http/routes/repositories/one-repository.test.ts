@@ -118,61 +118,58 @@ async function scene(t: TestContext, engine: Engine) {
 }
 
 onEachEngine('a repository', (engine) => {
-  test('and what is asked beside it', async (t) => {
+  test('its routes and those beside it', async (t) => {
     const { host, sync, serve, migrate, ask, statuses, lines } = await scene(t, engine)
 
-    await t.test(
-      'is there for those who may read it, under any spelling, and for nobody else',
-      async () => {
+    await t.test('is returned, in any letter case, only to callers who may read it', async () => {
+      assert.deepEqual(
+        await statuses('alice', '/repos/alice/site'),
+        [200, 200, 200, 200, 200, 200, 200],
+      )
+      assert.deepEqual(
+        await statuses('carol', '/repos/ALICE/SITE'),
+        [200, 200, 200, 200, 200, 200, 200],
+      )
+      assert.deepEqual(
+        await statuses('bob', '/repos/alice/site'),
+        [200, 200, 200, 200, 200, 200, 403],
+      )
+      for (const login of ['dora', 'keeper'])
         assert.deepEqual(
-          await statuses('alice', '/repos/alice/site'),
-          [200, 200, 200, 200, 200, 200, 200],
-        )
-        assert.deepEqual(
-          await statuses('carol', '/repos/ALICE/SITE'),
-          [200, 200, 200, 200, 200, 200, 200],
-        )
-        assert.deepEqual(
-          await statuses('bob', '/repos/alice/site'),
-          [200, 200, 200, 200, 200, 200, 403],
-        )
-        for (const login of ['dora', 'keeper'])
-          assert.deepEqual(
-            await statuses(login, '/repos/alice/site'),
-            PATHS.map(() => 404),
-            login,
-          )
-        assert.deepEqual(
-          await statuses(null, '/repos/alice/site'),
-          [404, 404, 404, 404, 404, 404, 401],
-        )
-        assert.deepEqual(
-          await statuses(null, '/repos/alice/open'),
-          [200, 200, 200, 200, 200, 404, 401],
-        )
-        assert.deepEqual(
-          await statuses('alice', '/repos/alice/none'),
+          await statuses(login, '/repos/alice/site'),
           PATHS.map(() => 404),
+          login,
         )
-        for (const path of [
-          '/repos/alice/site.git',
-          '/repos/alice/%00',
-          '/repos/../site',
-          '/repos/alice/',
-        ])
-          assert.equal((await ask('alice', path)).status, 404, path)
-        assert.equal((await ask('alice', '/repos/ALICE/SITE')).json().full_name, 'alice/Site')
-        const [hidden, none] = await Promise.all(
-          ['site', 'none'].map((name) => ask('dora', `/repos/alice/${name}`)),
-        )
-        assert.equal(hidden!.text, none!.text)
-        const bad = await ask(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
-        assert.deepEqual([bad.status, bad.json().message], [401, 'Bad credentials'])
-      },
-    )
+      assert.deepEqual(
+        await statuses(null, '/repos/alice/site'),
+        [404, 404, 404, 404, 404, 404, 401],
+      )
+      assert.deepEqual(
+        await statuses(null, '/repos/alice/open'),
+        [200, 200, 200, 200, 200, 404, 401],
+      )
+      assert.deepEqual(
+        await statuses('alice', '/repos/alice/none'),
+        PATHS.map(() => 404),
+      )
+      for (const path of [
+        '/repos/alice/site.git',
+        '/repos/alice/%00',
+        '/repos/../site',
+        '/repos/alice/',
+      ])
+        assert.equal((await ask('alice', path)).status, 404, path)
+      assert.equal((await ask('alice', '/repos/ALICE/SITE')).json().full_name, 'alice/Site')
+      const [hidden, none] = await Promise.all(
+        ['site', 'none'].map((name) => ask('dora', `/repos/alice/${name}`)),
+      )
+      assert.equal(hidden!.text, none!.text)
+      const bad = await ask(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
+      assert.deepEqual([bad.status, bad.json().message], [401, 'Bad credentials'])
+    })
 
     await t.test(
-      'of an organization is there for its owners and site admins, not for mere members',
+      'of an organization is returned to its owners and site admins, not to other members',
       async () => {
         const seen = async (login: string) => {
           const { status, json } = await ask(login, '/repos/octo/kit')
@@ -189,7 +186,7 @@ onEachEngine('a repository', (engine) => {
       },
     )
 
-    await t.test('tells of its branches, tags, topics, languages and licence', async () => {
+    await t.test('has branches, tags, topics, languages and a licence', async () => {
       const sha = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/Site') })
       const at = '/repos/alice/site'
       const branches = await ask('alice', `${at}/branches`)
@@ -223,7 +220,7 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual([license.path, license.size, license.license], ['LICENSE', 8, null])
     })
 
-    await t.test('is told anew when it has changed, and not at all while it has not', async () => {
+    await t.test('is 304 until it changes', async () => {
       for (const path of [
         '',
         '/branches',
@@ -249,7 +246,7 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual(await names(), ['later', 'main', 'next'])
     })
 
-    await t.test('lists those who may do something, as they were asked for', async () => {
+    await t.test('lists collaborators by affiliation and permission', async () => {
       const listed = async (query = '') =>
         rolesIn((await ask('carol', `/repos/alice/site/collaborators${query}`)).json())
       for (const login of ['bob', 'carol']) await ask(login, '/user')
@@ -265,7 +262,7 @@ onEachEngine('a repository', (engine) => {
     })
 
     await t.test(
-      'is told from the database where it is not at hand, and the log says why the rest is not',
+      'is returned from the database without access to the source, and the log says why refs are 404',
       async () => {
         const { statuses, lines } = serve({ isAtHand: false })
         assert.deepEqual(
@@ -278,7 +275,7 @@ onEachEngine('a repository', (engine) => {
       },
     )
 
-    await t.test('may be asked for without a token so many times in an hour', async () => {
+    await t.test('has a rate limit without a token', async () => {
       const { ask } = serve({ perHour: 5 })
       const first = await ask(null, '/repos/alice/open')
       assert.deepEqual(
@@ -297,7 +294,7 @@ onEachEngine('a repository', (engine) => {
       assert.ok(Number(refused.headers['retry-after']) > 0)
       assert.equal((await ask('alice', '/repos/alice/open')).status, 200)
     })
-    await t.test('an account is told to those who may know of it', async () => {
+    await t.test('accounts are returned only to callers who may know of them', async () => {
       const status = async (login: string | null, url: string) => (await ask(login, url)).status
       assert.equal((await ask('bob', '/users/ALICE')).json().login, 'alice')
       assert.equal(await status(null, '/users/alice'), 200)
@@ -310,7 +307,7 @@ onEachEngine('a repository', (engine) => {
       assert.equal(await status('keeper', '/users/octo'), 200)
       for (const login of ['carol', null]) assert.equal(await status(login, '/users/octo'), 404)
     })
-    await t.test('licences and versions are told to everyone', async () => {
+    await t.test('licences and versions need no token', async () => {
       const all = (await ask(null, '/licenses')).json()
       assert.equal(all.length, 13)
       assert.equal((await ask(null, '/licenses?featured=true')).json().length, 3)
@@ -332,7 +329,7 @@ onEachEngine('a repository', (engine) => {
       assert.equal(versioned.status, 400)
     })
 
-    await t.test('is in the migrations that are listed for it', async () => {
+    await t.test('is a filter of the list of summaries', async () => {
       const listed = async (fullName: string, more = '') => {
         const { status, headers, json } = await ask(
           'alice',
@@ -350,7 +347,7 @@ onEachEngine('a repository', (engine) => {
         assert.deepEqual(await listed(none), [[], 0], none)
     })
 
-    await t.test('tells what it is a fork of, and what that goes back to', async () => {
+    await t.test('has the parent and the source of a fork', async () => {
       const line = async (login: string | null) => {
         const { fork, parent, source: root } = (await ask(login, '/repos/carol/fork')).json()
         return [fork, parent?.full_name, root?.full_name]
@@ -362,12 +359,18 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual(await line('alice'), [true, 'dora/fork', 'alice/open'])
     })
 
-    await t.test('that is damaged is still told of; the log says what cannot be read', async () => {
-      await host.loseObjects('alice/Site')
-      const [record, , , topics, languages, license] = await statuses('alice', '/repos/alice/site')
-      assert.deepEqual([record, topics, languages, license], [200, 200, 404, 404])
-      assert.ok(lines.some(({ msg }) => msg === 'cannot read the languages of alice/Site'))
-    })
+    await t.test(
+      'that is damaged is still returned, and the log says what cannot be read',
+      async () => {
+        await host.loseObjects('alice/Site')
+        const [record, , , topics, languages, license] = await statuses(
+          'alice',
+          '/repos/alice/site',
+        )
+        assert.deepEqual([record, topics, languages, license], [200, 200, 404, 404])
+        assert.ok(lines.some(({ msg }) => msg === 'cannot read the languages of alice/Site'))
+      },
+    )
   })
 })
 

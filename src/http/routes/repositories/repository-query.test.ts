@@ -29,12 +29,12 @@ for (const [query, filter, order] of [
   ],
   [{ q: 'At' }, { ...ALL, nameContains: 'At' }, BY_NAME],
 ] as const) {
-  test(`of ${JSON.stringify(query)}`, () => {
+  test(`the query ${JSON.stringify(query)}`, () => {
     assert.deepEqual(repositoryQueryOf(query), { filter, order })
   })
 }
 
-test('refuses every field with a value that it does not know, all at once', () => {
+test('the error lists all invalid fields', () => {
   const wrong = {
     type: 'mine',
     visibility: 'internal',

@@ -56,7 +56,7 @@ test('two repositories are read at a time, in the order of the requests', async 
   await Promise.all(answers.slice(1))
 })
 
-test('what is asked again is read once, until the repository has changed', async () => {
+test('a result is cached until the repository changes', async () => {
   const { asked, stamps, ask } = slowSource()
   const both = [ask(1), ask(1)]
   await settle()
@@ -71,7 +71,7 @@ test('what is asked again is read once, until the repository has changed', async
   assert.deepEqual(await changed, { C: 2 })
 })
 
-test('a failure is not remembered', async () => {
+test('a failure is not cached', async () => {
   const { asked, ask } = slowSource()
   const failed = ask(1)
   await settle()
@@ -83,7 +83,7 @@ test('a failure is not remembered', async () => {
   assert.deepEqual(await again, { C: 1 })
 })
 
-test('whoever would have to wait behind a hundred is refused at once', async () => {
+test('a request is refused if a hundred are waiting', async () => {
   const { asked, ask } = slowSource()
   const waiting = Array.from({ length: 102 }, (_, id) => ask(id))
   await settle()

@@ -10,7 +10,7 @@ import { insertDelivery } from '../../../webhooks/delivery-store.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../../webhooks/manage-webhooks.ts'
 import { webhookScene } from '../../../webhooks/webhook-test-scene.ts'
 
-test('the next page of deliveries is at our own address, also where a proxy sends the whole of its own', async (t) => {
+test('the link to the next page has the base URL, also if a proxy sends an absolute URL', async (t) => {
   const { db, clock, account, add, tell } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
   const alice = await account('alice')

@@ -36,7 +36,7 @@ export const fullOrganizationSchema = object(
     public_repos: { ...count, description: 'Number of public repositories.' },
     ...each(['public_gists', 'followers', 'following'], {
       ...count,
-      description: 'Always 0.',
+      description: 'Always 0: a git host has none.',
     }),
     html_url: uri,
     type: literal('Organization'),

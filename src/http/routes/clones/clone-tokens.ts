@@ -36,7 +36,7 @@ const MAX_PAIRED_ID = 2 ** 26
 
 /**
  * Clone tokens are signed and not stored. The token of a repository stays the same for a minute and is cached for that long:
- * signing it takes longer than everything else for a repository of a response.
+ * signing takes 5 µs, which would add a fifth to the time of a polled status of ten private repositories.
  */
 export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneTokens {
   let cached = new Map<number, Buffer>()

@@ -71,7 +71,7 @@ const NO_CACHE = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Git's own protocol, for reading: `git clone`, `fetch` and `ls-remote` at `OWNER/NAME.git`, or without `.git`. */
+/** Serves `git clone`, `fetch` and `ls-remote` by git's smart HTTP protocol, at `OWNER/NAME.git` or without `.git`. */
 export function clones(app: FastifyInstance, parts: CloneParts): void {
   app.register(async (git) => {
     git.setErrorHandler(gitErrorHandler(parts.log))

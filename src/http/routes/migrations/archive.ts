@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../../../blobs/blob-store.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
 import { noLongerReadable } from '../../../migrations/archive-store.ts'
@@ -22,8 +21,8 @@ import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
 import {
+  type AddMigrationRoutes,
   type ById,
-  type MigrationsPath,
   migrationIdOf,
   migrationInPath,
   scopeOf,
@@ -92,11 +91,7 @@ const deleteArchiveOperation = {
 } satisfies Operation
 
 /** The operations on an archive that GitHub has too. */
-export function addArchive(
-  app: FastifyInstance,
-  parts: ServerParts,
-  { path, config, describe }: MigrationsPath,
-): void {
+export const addArchive: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
   const { db, log } = parts
   app.get<ById>(
     `${path}/:migration_id/archive`,
@@ -134,11 +129,7 @@ const getArchiveLinkOperation = {
   },
 } satisfies Operation
 
-export function addArchiveLink(
-  app: FastifyInstance,
-  parts: ServerParts,
-  { path, describe }: MigrationsPath,
-): void {
+export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, describe }) => {
   app.get<ById>(
     `${path}/:migration_id/archive/link`,
     { schema: describe(getArchiveLinkOperation) },

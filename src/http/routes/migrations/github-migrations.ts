@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
@@ -24,9 +24,9 @@ import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-r
 import type { RepositoryForm } from '../repositories/repository-json.ts'
 import { addArchive } from './archive.ts'
 import {
+  type AddMigrationRoutes,
   type ById,
   CALLER_PATH,
-  type MigrationsPath,
   migrationInPath,
   migrationInPathToRead,
   scopeOf,
@@ -34,11 +34,7 @@ import {
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
-export function githubMigrations(
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-): void {
+export const githubMigrations: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addList(app, parts, migrationsPath)
   addStatus(app, parts, migrationsPath)
   addRepositories(app, parts, migrationsPath)
@@ -56,11 +52,7 @@ const listOperation = {
   responses: page('migration', 'migrations'),
 } satisfies Operation
 
-function addList(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, config, describe, hasBriefList }: MigrationsPath,
-): void {
+const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBriefList }) => {
   const { db, rendering, text } = parts
   app.get<{ Querystring: Query }>(
     path,
@@ -103,11 +95,7 @@ const statusOperation = {
   responses: { ...current('The migration.', 'migration'), 404: notFound },
 } satisfies Operation
 
-function addStatus(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, config, describe }: MigrationsPath,
-): void {
+const addStatus: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
   const { db, rendering, text } = parts
   app.get<ById>(
     `${path}/:migration_id`,
@@ -150,11 +138,7 @@ const repositoriesByFormerPathOperation = {
   deprecated: true,
 } satisfies Operation
 
-function addRepositories(
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-): void {
+const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const { path, config, describe } = migrationsPath
@@ -193,11 +177,7 @@ const unlockOperation = {
   responses: { 204: done, 404: notFound },
 } satisfies Operation
 
-function addUnlock(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, config, describe }: MigrationsPath,
-): void {
+const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
     { config, schema: describe(unlockOperation) },

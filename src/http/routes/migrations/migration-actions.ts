@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { damagedIn } from '../../../migrations/damaged-archives.ts'
 import { forecast } from '../../../migrations/preflight.ts'
@@ -19,19 +19,14 @@ import { viewerOf } from '../../middleware/authenticate.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/event-stream.ts'
 import { answer, answerLong, answerLongIfChanged, isLarge } from '../../middleware/json-answer.ts'
 import { acceptedTypes } from '../../middleware/media-type.ts'
-import type { ApiParts } from '../../server-parts.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
-import { type ById, type MigrationsPath, migrationInPath, scopeOf } from './migration-paths.ts'
+import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
 import { endId } from './progress-stream.ts'
 import { answerStarted } from './start-migration.ts'
 
 /** Operations that GitHub does not have, so no preview is required. */
-export function migrationActions(
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-): void {
+export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addProgress(app, parts, migrationsPath)
   addReport(app, parts, migrationsPath)
   addCancel(app, parts, migrationsPath)
@@ -68,11 +63,11 @@ const progressOperation = {
   },
 } satisfies Operation
 
-function addProgress(
-  app: FastifyInstance,
-  { db, now, streams, admission, largeAnswers }: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+const addProgress: AddMigrationRoutes = (
+  app,
+  { db, now, streams, admission, largeAnswers },
+  { path, describe },
+) => {
   app.get<ById>(
     `${path}/:migration_id/progress`,
     { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(progressOperation) },
@@ -105,11 +100,7 @@ const reportOperation = {
   responses: { ...alsoAs('text/plain', current('The report.', 'report')), 404: notFound },
 } satisfies Operation
 
-function addReport(
-  app: FastifyInstance,
-  { db, now, largeAnswers }: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+const addReport: AddMigrationRoutes = (app, { db, now, largeAnswers }, { path, describe }) => {
   app.get<ById>(
     `${path}/:migration_id/report`,
     { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
@@ -141,11 +132,7 @@ const cancelOperation = {
   },
 } satisfies Operation
 
-function addCancel(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
   const { db, log, rendering } = parts
   app.post<ById>(
     `${path}/:migration_id/cancel`,
@@ -187,7 +174,7 @@ const retryOperation = {
   },
 } satisfies Operation
 
-function addRetry(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
   const { db, log, starts } = parts
   app.get<ById>(
     `${path}/:migration_id/retry`,
@@ -231,11 +218,7 @@ const preflightOperation = {
   },
 } satisfies Operation
 
-function addPreflight(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+const addPreflight: AddMigrationRoutes = (app, parts, { path, describe }) => {
   app.post<{ Body: wire.StartRequest }>(
     `${path}/preflight`,
     { schema: describe(preflightOperation) },

@@ -13,7 +13,7 @@ import type { Operation } from '../../description/operation.ts'
 import { PAGED, parameter } from '../../description/parameters.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import { found, idIn } from '../../middleware/named-in-path.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { describedForOrganization, organizationInPath } from '../organizations/organization-path.ts'
 
 declare module 'fastify' {
@@ -33,6 +33,13 @@ export interface MigrationsPath {
   /** Adapts the description of an operation to this path. */
   describe(operation: Operation): Operation
 }
+
+/** Registers routes under a path. */
+export type AddMigrationRoutes = (
+  app: FastifyInstance,
+  parts: ApiParts,
+  migrationsPath: MigrationsPath,
+) => void
 
 export const CALLER_PATH: MigrationsPath = {
   path: '/user/migrations',

@@ -21,10 +21,9 @@ import { viewerOf } from '../../middleware/authenticate.ts'
 import { answerIfChanged, isLarge } from '../../middleware/json-answer.ts'
 import { found } from '../../middleware/named-in-path.ts'
 import { pagingOf } from '../../middleware/paging.ts'
-import type { ApiParts } from '../../server-parts.ts'
 import { addArchiveLink } from './archive.ts'
 import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
-import { type ById, type MigrationsPath, migrationIdOf, scopeOf } from './migration-paths.ts'
+import { type AddMigrationRoutes, type ById, migrationIdOf, scopeOf } from './migration-paths.ts'
 
 const listSummariesOperation = {
   operationId: 'migrations/list-summaries',
@@ -69,11 +68,7 @@ const listLocksOperation = {
 } satisfies Operation
 
 /** The operations that a page about migrations needs. GitHub has none of them, so no preview is required. */
-export function migrationSummaries(
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-): void {
+export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering, largeAnswers } = parts
   const { path, describe } = migrationsPath
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import type { StartedMigration } from '../../../migrations/migration.ts'
@@ -12,7 +12,7 @@ import { answerText } from '../../middleware/json-answer.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
-import { type MigrationsPath, scopeOf } from './migration-paths.ts'
+import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
 
 const startOperation = {
   operationId: 'migrations/start-for-authenticated-user',
@@ -32,11 +32,7 @@ const startOperation = {
   },
 } satisfies Operation
 
-export function addStart(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+export const addStart: AddMigrationRoutes = (app, parts, { path, describe }) => {
   app.post<{ Body: StartRequest }>(
     path,
     { schema: describe(startOperation) },

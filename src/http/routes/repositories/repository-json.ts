@@ -80,7 +80,7 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
     homepage: facts.homepage,
     language: facts.language,
     forks_count: facts.forksCount,
-    // Stars and watchers are unknown, and issues are not counted.
+    // The database has no stars, watchers or issues, also if the forge has them.
     stargazers_count: 0,
     watchers_count: 0,
     size: facts.sizeKib,
@@ -177,7 +177,7 @@ export function fullRepositoryJson(
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 
-/** Returns what an archive says too: the settings of git apply to all branches, but only the default branch is reported as protected. */
+/** As in an archive: git denies for all branches, but only the default branch is reported as protected. */
 export const isProtected = ({ facts }: Pick<CatalogueEntry, 'facts'>, branch: string): boolean =>
   (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
 

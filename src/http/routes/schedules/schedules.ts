@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { NotFound } from '../../../migrations/errors.ts'
 import { ORDINARY } from '../../../migrations/migration.ts'
 import {
@@ -31,7 +31,7 @@ import { found, idIn } from '../../middleware/named-in-path.ts'
 import { pagingOf } from '../../middleware/paging.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { optionsOf } from '../migrations/migration-json.ts'
-import { type MigrationsPath, scopeOf } from '../migrations/migration-paths.ts'
+import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 interface ById {
@@ -42,11 +42,7 @@ interface ById {
 const config = { resource: 'Schedule' } as const
 
 /** Migrations that start every day or every week. GitHub has no such operations, so no preview is required. */
-export function schedules(
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-): void {
+export const schedules: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addReads(app, parts, migrationsPath)
   addChanges(app, parts, migrationsPath)
   addRuns(app, parts, migrationsPath)
@@ -70,7 +66,7 @@ const getOperation = {
   responses: { ...current('The schedule.', 'schedule'), 404: notFound },
 } satisfies Operation
 
-function addReads(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
   const { db, rendering } = parts
   const { addresses } = rendering
 
@@ -133,11 +129,7 @@ const deleteOperation = {
   responses: { 204: done, 404: notFound },
 } satisfies Operation
 
-function addChanges(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, describe }: MigrationsPath,
-): void {
+const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
   const { db, log, rendering } = parts
 
   app.post<{ Body: wire.ScheduleRequest }>(
@@ -213,7 +205,7 @@ const runOperation = {
   responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation
 
-function addRuns(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
+const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
   const { db, log, rendering } = parts
   const { addresses } = rendering
 

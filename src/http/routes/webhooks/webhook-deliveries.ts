@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import {
   type FullDelivery,
@@ -18,11 +18,11 @@ import { found, idIn, numberIn } from '../../middleware/named-in-path.ts'
 import { pagingOf } from '../../middleware/paging.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
 import {
+  type AddWebhookRoutes,
   auditWebhook,
   type ByHook,
   HOOK_CONFIG,
   type WebhookParts,
-  type WebhooksPath,
   webhookInPath,
 } from './webhook-paths.ts'
 
@@ -71,11 +71,7 @@ const redeliverOperation = {
   },
 } satisfies Operation
 
-export function webhookDeliveries(
-  app: FastifyInstance,
-  parts: WebhookParts,
-  { path, describe }: WebhooksPath,
-): void {
+export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe }) => {
   const { db, rendering } = parts
   const deliveries = `${path}/:hook_id/deliveries`
 

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { findWebhook } from '../../../webhooks/webhook-store.ts'
 import type { Operation } from '../../description/operation.ts'
@@ -40,6 +40,13 @@ export type WebhookParts = Pick<
   ServerParts,
   'db' | 'queue' | 'now' | 'log' | 'rendering' | 'isWebhookAllowed'
 >
+
+/** Registers routes under a path. */
+export type AddWebhookRoutes = (
+  app: FastifyInstance,
+  parts: WebhookParts,
+  webhooksPath: WebhooksPath,
+) => void
 
 /** The route config of operations whose validation errors name the resource `Hook`. */
 export const HOOK_CONFIG = { resource: 'Hook' as const }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type Fault, InvalidRequest } from '../../../migrations/errors.ts'
 import type { IsAllowed } from '../../../webhooks/allowed-addresses.ts'
 import {
@@ -34,19 +34,15 @@ import { scopeOf } from '../migrations/migration-paths.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
+  type AddWebhookRoutes,
   auditWebhook,
   type ByHook,
   HOOK_CONFIG as config,
   type WebhookParts,
-  type WebhooksPath,
   webhookInPath,
 } from './webhook-paths.ts'
 
-export function webhooks(
-  app: FastifyInstance,
-  parts: WebhookParts,
-  webhooksPath: WebhooksPath,
-): void {
+export const webhooks: AddWebhookRoutes = (app, parts, webhooksPath) => {
   addListAndCreate(app, parts, webhooksPath)
   addReadAndChange(app, parts, webhooksPath)
   addConfig(app, parts, webhooksPath)
@@ -71,11 +67,7 @@ const createOperation = {
   responses: { 201: record('Created.', 'webhook', 'location'), 422: refusal('invalid') },
 } satisfies Operation
 
-function addListAndCreate(
-  app: FastifyInstance,
-  parts: WebhookParts,
-  { path, describe }: WebhooksPath,
-): void {
+const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
   const { db, rendering } = parts
   const { addresses } = rendering
   app.get<{ Querystring: Record<string, unknown> }>(
@@ -142,11 +134,7 @@ const pingOperation = {
   },
 } satisfies Operation
 
-function addReadAndChange(
-  app: FastifyInstance,
-  parts: WebhookParts,
-  { path, describe }: WebhooksPath,
-): void {
+const addReadAndChange: AddWebhookRoutes = (app, parts, { path, describe }) => {
   const { addresses } = parts.rendering
   app.get<ByHook>(
     `${path}/:hook_id`,
@@ -206,11 +194,7 @@ const updateConfigOperation = {
   responses: { 200: record('Changed.', 'webhook-config'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation
 
-function addConfig(
-  app: FastifyInstance,
-  parts: WebhookParts,
-  { path, describe }: WebhooksPath,
-): void {
+const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
   app.get<ByHook>(
     `${path}/:hook_id/config`,
     { schema: describe(getConfigOperation) },

@@ -15,7 +15,7 @@ const EMPTY_TOKEN = Buffer.from('"temp_clone_token":""')
 const NO_PLACEHOLDERS: readonly TokenPlaceholder[] = []
 
 /** Returns whether the repository or its template is private. Public repositories are cloned without a token. */
-const needsTokens = (facts: RepositoryFacts): boolean =>
+export const needsTokens = (facts: RepositoryFacts): boolean =>
   facts.private || facts.template?.private === true
 
 /** Returns the placeholders in the JSON of these repositories, which must be in the order of the JSON. */

@@ -45,12 +45,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
     door: [
       'server.ts',
-      'clones/clone-tokens.ts',
+      'routes/clones/clone-tokens.ts',
       'middleware/timestamps.ts',
-      'migrations/archive-link.ts',
+      'routes/migrations/archive-download.ts',
       'pages/dashboard-files.ts',
       'service/proxy-probe.ts',
-      'webhooks/webhook-payload.ts',
+      'routes/webhooks/webhook-json.ts',
     ],
   },
   'src/exporter': {

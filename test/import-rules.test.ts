@@ -7,7 +7,7 @@ const faultsOf = (path: string, text: string, ...others: [string, string][]) =>
 
 test('an import that the table allows is no fault', () => {
   for (const [path, target] of [
-    ['src/http/migrations/a.ts', '../../migrations/start-migration.ts'],
+    ['src/http/routes/migrations/a.ts', '../../../migrations/start-migration.ts'],
     ['src/http/a.ts', 'fastify'],
     ['src/exporter/a.ts', '../sources/source.ts'],
     ['src/importer/a.ts', '../archive/read-entries.ts'],
@@ -47,7 +47,7 @@ test('a room that another may not use is a fault, whichever way it is imported',
     ['src/lib/a.ts', '../db/connect.ts'],
     ['src/settings/config.ts', '../commands/program.ts'],
     ['src/http/a.ts', '../../test/support/service.ts'],
-    ['web/src/a.ts', '../../src/http/migrations/migration-json.ts'],
+    ['web/src/a.ts', '../../src/http/routes/migrations/migration-json.ts'],
     ['test/wire/a.test.ts', '../../src/http/server.ts'],
   ] as const)
     for (const statement of [

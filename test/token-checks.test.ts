@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ensureAccount } from '../src/accounts/account-store.ts'
 import { createAuthenticator } from '../src/accounts/authenticator.ts'
 import { addToken } from '../src/accounts/token-store.ts'
-import { archiveLinks } from '../src/http/migrations/archive-link.ts'
+import { archiveLinks } from '../src/http/routes/migrations/archive-download.ts'
 import { openDatabase } from './support/databases.ts'
 
 test('a token is looked up by its digest alone, and what cannot be one is not looked up', async (t) => {

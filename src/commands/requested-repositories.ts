@@ -2,9 +2,8 @@ import { keyOf } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { storeListedMembers } from '../repositories/listed-members.ts'
 import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
-import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
+import { refreshRepositories, type SyncParts, storeListedMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
 export interface RequestedRepositories {

@@ -1,6 +1,6 @@
-/** Where the API and the host's own pages are: the only things beside facts that the wire's JSON is made from. */
+/** The configured URLs. The JSON of the API is rendered from these and from facts only. */
 export interface AddressOptions {
-  /** Of the API, without a trailing slash. */
+  /** The URL of the API, without a trailing slash. */
   baseUrl: string
   /** Templates with `{owner}` and `{name}`. */
   webUrl: string
@@ -22,17 +22,21 @@ export interface Addresses {
   userHtml(login: string): string
   avatar(accountId: number): string
   repository(owner: string, name: string): RepositoryAddresses
-  /** The same for clients that put a prefix before every path, and follow no address without it. */
+  /** Returns the addresses with a prefix before the paths of the API, such as `/api/v3`. */
   under(prefix: string): Addresses
 }
 
 export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   const { baseUrl, webUrl, cloneUrl, sshUrl } = options
   const api = `${baseUrl}${prefix}`
-  // A person's page is the part of the template that does not depend on the repository.
-  const userHtml = filling(webUrl.split('{name}')[0]!.replace(/\/$/, ''))
-  const [html, clone, ssh] = [filling(webUrl), filling(cloneUrl), filling(sshUrl)]
-  const git = filling(cloneUrl.replace(/^[a-z+]+:/, 'git:'))
+  // The page of a user is the part of the template before the name of the repository.
+  const userHtml = templateFiller(webUrl.split('{name}')[0]!.replace(/\/$/, ''))
+  const [html, clone, ssh] = [
+    templateFiller(webUrl),
+    templateFiller(cloneUrl),
+    templateFiller(sshUrl),
+  ]
+  const git = templateFiller(cloneUrl.replace(/^[a-z+]+:/, 'git:'))
   const webOrigin = new URL(html('owner', 'name')).origin
   return {
     api,
@@ -50,8 +54,8 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   }
 }
 
-/** Cut once: very many addresses are made of each template. */
-function filling(template: string): (owner: string, name: string) => string {
+/** Returns a function that fills in a template. The template is parsed once, because it is filled in for every repository. */
+function templateFiller(template: string): (owner: string, name: string) => string {
   const pieces = template.split(/(\{owner\}|\{name\})/)
   return (owner, name) => {
     let address = ''

@@ -53,7 +53,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 }
 
 onEachEngine('the repositories that someone may migrate', (engine) => {
-  test('are their own and those they administer, whatever becomes of the others', async (t) => {
+  test('are those that the account owns or administers', async (t) => {
     const { db, names, viewer } = await scene(t, engine)
     const all = ['alice/Site', 'alice/snake_case', 'bob/shared', 'octo/tools']
     assert.deepEqual(await names(), all)
@@ -67,7 +67,7 @@ onEachEngine('the repositories that someone may migrate', (engine) => {
     assert.equal(await countPublic(db, viewer.account), 0)
   })
 
-  test('can be narrowed down', async (t) => {
+  test('can be filtered', async (t) => {
     const { names } = await scene(t, engine)
     assert.deepEqual(await names({ isPrivate: false }), ['alice/Site'])
     assert.equal((await names({ isPrivate: true })).length, 3)
@@ -81,7 +81,7 @@ onEachEngine('the repositories that someone may migrate', (engine) => {
     }
   })
 
-  test('come in the order asked for, page by page', async (t) => {
+  test('are sorted and paged', async (t) => {
     const { names } = await scene(t, engine)
     const by = (order: RepositoryOrder['by'], direction: 'asc' | 'desc' = 'asc') =>
       names({}, { by: order, direction }).then((listed) => listed.map((name) => name.split('/')[1]))

@@ -7,7 +7,7 @@ import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
 export const affiliations = ['owner', 'collaborator', 'organization_member'] as const
-/** What makes a repository one of the viewer's: it is their own, another person's, or an organization's. */
+/** Whether the repository belongs to the viewer, to another user, or to an organization. */
 export type Affiliation = (typeof affiliations)[number]
 
 export interface RepositoryFilter {
@@ -15,12 +15,12 @@ export interface RepositoryFilter {
   affiliations: readonly Affiliation[]
   isPrivate?: boolean
   isFork?: boolean
-  /** Both are left out themselves. */
+  /** Exclusive limits. */
   updatedAfter?: number
   updatedBefore?: number
-  /** Part of `owner/name`, in any letter case. */
+  /** A part of `owner/name`; case is ignored. */
   nameContains?: string
-  /** Only those that this account may read. */
+  /** Only repositories that the account with this id may read. */
   readableBy?: number | undefined
 }
 
@@ -29,14 +29,14 @@ export interface RepositoryOrder {
   direction: 'asc' | 'desc'
 }
 
-/** A page of what the viewer may migrate: their own repositories and those they administer. */
+/** Returns a page of the repositories that the viewer owns or administers, and so may migrate. */
 export async function listAdministered(
   db: Db,
   viewer: Pick<Viewer, 'account'>,
   filter: RepositoryFilter,
   { order, offset, limit }: { order: RepositoryOrder; offset: number; limit: number },
 ): Promise<CatalogueEntry[]> {
-  // First which, from the index alone; then what is known of those few.
+  // The ids of the page come from an index alone. Only their rows are read.
   let query = administered(db, viewer, filter).select('id')
   for (const column of COLUMNS[order.by]) query = query.orderBy(column, order.direction)
   const page = await query.orderBy('id', order.direction).limit(limit).offset(offset).execute()
@@ -61,7 +61,7 @@ export function countAdministered(
   return countRows(administered(db, viewer, filter))
 }
 
-/** Their own are found in an index that holds all that is asked here; the others one by one. */
+/** Own repositories are found by a covering index, shared ones by their collaborators. */
 function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: RepositoryFilter) {
   const own = matching(db, filter).where('owner_id', '=', account.id)
   const ownerTypes = filter.affiliations.flatMap((each) => OWNER_TYPE[each] ?? [])
@@ -80,7 +80,6 @@ function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: Repo
   return db.selectFrom(all.as('listed'))
 }
 
-/** Whose a repository is that is not the viewer's own. */
 const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
   collaborator: 'User',
   organization_member: 'Organization',
@@ -112,13 +111,13 @@ function matching(db: Db, filter: RepositoryFilter) {
 }
 
 function fullNameHas(part: string) {
-  // Nor can PostgreSQL be asked for it.
+  // No name has a NUL, and PostgreSQL rejects it in a parameter.
   if (part.includes('\0')) return sql<boolean>`1 = 0`
   const literal = keyOf(part).replaceAll(/[\\%_]/g, '\\$&')
   return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
 }
 
-/** The organizations in which the account administers a repository. */
+/** Returns the organizations in which the account administers a repository. */
 export async function administeredOrganizations(db: Db, account: Account): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')

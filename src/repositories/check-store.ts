@@ -1,11 +1,11 @@
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 
-/** What was found when a repository was proven at the source. */
+/** The result of the last `godwit check` of a repository. */
 export interface CheckRecord {
   fullName: string
   checkedAt: number
-  /** Why it cannot be exported; null where it can. */
+  /** Why it cannot be exported; null if it can. */
   reason: string | null
   warning: string | null
   bytes: number
@@ -28,11 +28,11 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
     .execute()
 }
 
-/** Forgets repositories that are not there any more. */
+/** Deletes the results of all repositories except these. */
 export async function keepChecksOf(db: Db, fullNames: readonly string[]): Promise<void> {
-  const there = new Set(fullNames)
+  const existing = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
-  const gone = rows.map(({ full_name }) => full_name).filter((name) => !there.has(name))
+  const gone = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
   for (const some of statementBatches(gone))
     await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
 }
@@ -41,7 +41,7 @@ export interface CheckResults {
   passed: number
   failed: number
   newestAt: number | null
-  /** The newest of those that failed. */
+  /** The newest failures. */
   problems: CheckRecord[]
 }
 

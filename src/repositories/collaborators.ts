@@ -8,15 +8,15 @@ import type { CatalogueEntry } from './repository-store.ts'
 export interface ListedCollaborator {
   account: Account
   permission: Permission
-  /** A member of the organization that the repository belongs to, or the person that it belongs to. */
+  /** Whether the account owns the repository or is a member of the organization that owns it. */
   isInside: boolean
-  /** Named for this repository, and not there by owning the organization alone. */
+  /** Whether the account is listed for this repository, not only as an owner of the organization. */
   isDirect: boolean
 }
 
 /**
- * Who may do what: the owner, the owners of the organization, and those who were named. Whoever has no account here has no
- * number and cannot be listed; they are listed as soon as they have one.
+ * Returns the owner, the owners of the organization, and the accounts that are listed for the repository. Listed logins
+ * without an account are left out: they have no id.
  */
 export async function collaboratorsOf(
   db: Db,
@@ -32,7 +32,7 @@ export async function collaboratorsOf(
     if (role === 'owner')
       listed.set(account.id, { account, permission: 'admin', isInside: true, isDirect: false })
   }
-  for (const { account, permission } of await named(db, id)) {
+  for (const { account, permission } of await listedFor(db, id)) {
     const known = listed.get(account.id)
     listed.set(account.id, {
       account,
@@ -46,13 +46,13 @@ export async function collaboratorsOf(
   )
 }
 
-export const isAtLeast = (permission: Permission, asked: Permission): boolean =>
-  PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(asked)
+export const isAtLeast = (permission: Permission, required: Permission): boolean =>
+  PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(required)
 
 const stronger = (a: Permission, b: Permission | undefined): Permission =>
   b !== undefined && isAtLeast(b, a) ? b : a
 
-async function named(
+async function listedFor(
   db: Db,
   repositoryId: number,
 ): Promise<{ account: Account; permission: Permission }[]> {

@@ -37,7 +37,7 @@ onEachEngine('discussions in the database', (engine) => {
     return { forge, name, repository, ann, db, open, kept, read }
   }
 
-  it('are kept batch by batch, found again, and given in order', async (t) => {
+  it('are saved in batches and returned in order', async (t) => {
     const { kept, read, open, name, forge, repository, ann } = await scene(t, engine)
     await read(2)
     assert.equal(readingOf((await kept()).cursor)?.isComplete, false)
@@ -64,7 +64,7 @@ onEachEngine('discussions in the database', (engine) => {
     assert.equal((await (await kept()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
   })
 
-  it('are deleted where their repository is gone and nobody has read them for long', async (t) => {
+  it('are deleted if their repository is missing and they were not read for 30 days', async (t) => {
     const { db } = await openDatabase(t, engine)
     const DAY = 24 * 3_600_000
     const now = 100 * DAY
@@ -109,7 +109,7 @@ onEachEngine('discussions in the database', (engine) => {
     )
   })
 
-  it('are not read while they are deleted, nor deleted when they were read just before', async (t) => {
+  it('are not read while they are deleted, and not deleted if they were read meanwhile', async (t) => {
     const { db } = await openDatabase(t, engine)
     const now = 100 * 24 * 3_600_000
     const name = { owner: 'alice', name: 'gone' }
@@ -141,7 +141,7 @@ onEachEngine('discussions in the database', (engine) => {
 })
 
 onEachEngine('the budget of a forge', (engine) => {
-  it('is one for all processes, and begins anew every minute', async (t) => {
+  it('is shared by all processes and starts again every minute', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
     const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
@@ -155,7 +155,7 @@ onEachEngine('the budget of a forge', (engine) => {
     await one.take()
   })
 
-  it('holds all back when the forge asked one to wait', async (t) => {
+  it('is on hold for all processes when the forge asks one of them to wait', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
     const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
@@ -179,7 +179,7 @@ onEachEngine('the budget of a forge', (engine) => {
 })
 
 describe('a budget', () => {
-  it('does not wait for a period that a wrong clock noted', async (t) => {
+  it('ignores a period that was written with a wrong clock', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
     const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
@@ -188,7 +188,7 @@ describe('a budget', () => {
     await budget.take()
   })
 
-  it('does not wait for a time that a wrong clock noted, and holds back until the right one', async (t) => {
+  it('ignores a hold that was written with a wrong clock, and replaces it', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
     const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })

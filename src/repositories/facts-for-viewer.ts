@@ -18,7 +18,7 @@ import {
   rolesOf,
 } from './repository-store.ts'
 
-/** The catalogue's entries as this viewer sees them, templates included, in the order given. */
+/** Returns the entries as the viewer sees them, with their templates, in the same order. */
 export async function factsForViewer(
   db: Db,
   viewer: Pick<Viewer, 'account'>,
@@ -29,7 +29,7 @@ export async function factsForViewer(
   const roles = await rolesOf(db, viewer, all)
   const forks = await countForks(db, viewer, all)
 
-  const render = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
+  const viewOf = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
     factsOf(entry, {
       role: roles.get(entry.id) ?? 'none',
       forksCount: forks.get(keyOfEntry(entry)) ?? 0,
@@ -39,11 +39,11 @@ export async function factsForViewer(
   return mapInTurns(entries, (entry) => {
     const template = templates.get(keyOf(entry.facts.templateRepository ?? ''))
     const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
-    return render(entry, visible ? { ...render(template, null), collaborators: [] } : null)
+    return viewOf(entry, visible ? { ...viewOf(template, null), collaborators: [] } : null)
   })
 }
 
-/** Of one that was shown before and may no longer be: its name, and that it was there. */
+/** Returns the facts of a repository that the viewer may no longer read: only its name, owner and creation time. */
 export function factsWithheld({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
   const facts = factsOfUnreadable(createdAt)
   const entry = { id, name, owner, stamp: '', facts, problem: null }
@@ -65,7 +65,7 @@ async function readTemplates(
 
 function factsOf(
   { id, name, owner, facts }: CatalogueEntry,
-  seen: { role: Role; forksCount: number; template: RepositoryFacts | null },
+  view: { role: Role; forksCount: number; template: RepositoryFacts | null },
 ): RepositoryFacts {
   const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = facts
   return {
@@ -74,8 +74,8 @@ function factsOf(
     owner,
     ...shown,
     fork: forkOf !== null,
-    forksCount: seen.forksCount,
-    permissions: permissionsOf(seen.role, facts),
-    template: seen.template,
+    forksCount: view.forksCount,
+    permissions: permissionsOf(view.role, facts),
+    template: view.template,
   }
 }

@@ -6,13 +6,13 @@ import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
-const DAY = 24 * 60 * 60 * 1000
-/** A reference to facts is noted in their row no more often than that. */
-const NAMED_AFRESH_MS = DAY
-/** Facts that were named within this time are never swept, referred to or not. Far longer than the time above. */
-export const UNNAMED_FOR_MS = 7 * DAY
+const DAY_MS = 24 * 60 * 60 * 1000
+/** How often a new reference to facts updates `named_at` of their row at most. */
+const REFERENCE_UPDATE_MS = DAY_MS
+/** Facts with a reference newer than this are never swept. Far longer than REFERENCE_UPDATE_MS. */
+export const UNNAMED_FOR_MS = 7 * DAY_MS
 
-interface KeptFacts {
+interface FactsRow {
   digest: string
   repository_id: number
   full_name: string
@@ -21,26 +21,26 @@ interface KeptFacts {
 }
 
 /**
- * Writes down those that are not there yet and returns the ids of all, in their order. The caller brings the transaction
- * that refers to them. What has not been named for long is named first, so that the sweep lets it be: a row that it took
- * in the meantime is written again.
+ * Inserts facts that are not stored yet and returns the ids of all, in the same order. Call it in the transaction that refers
+ * to them. It updates `named_at` of old rows, so that the sweep does not delete them, and inserts a row again that the sweep
+ * has deleted meanwhile.
  */
 export async function keepFacts(
   tx: Db,
   all: readonly RepositoryFacts[],
   now: number,
 ): Promise<number[]> {
-  const kept = await mapInTurns(all, keptFactsOf)
-  const rows = new Map(kept.map((each) => [each.digest, each]))
+  const wanted = await mapInTurns(all, factsRowOf)
+  const rows = new Map(wanted.map((each) => [each.digest, each]))
   const known = await selectInBatches([...rows.keys()], (digests) =>
     tx
       .selectFrom('facts')
       .select(['id', 'digest'])
       .where('digest', 'in', digests)
-      .where('named_at', '>', now - NAMED_AFRESH_MS),
+      .where('named_at', '>', now - REFERENCE_UPDATE_MS),
   )
   const ids = new Map(known.map(({ id, digest }) => [digest, id]))
-  // In one order for everyone: two who write the same rows then never wait for each other.
+  // Sorted, so that transactions that write the same rows cannot deadlock.
   const others = [...rows.values()]
     .filter(({ digest }) => !ids.has(digest))
     .sort((a, b) => (a.digest < b.digest ? -1 : 1))
@@ -52,19 +52,19 @@ export async function keepFacts(
       .returning(['id', 'digest']),
   )
   for (const { id, digest } of written) ids.set(digest, id)
-  return kept.map(({ digest }) => ids.get(digest)!)
+  return wanted.map(({ digest }) => ids.get(digest)!)
 }
 
-function keptFactsOf(each: RepositoryFacts): KeptFacts {
+function factsRowOf(each: RepositoryFacts): FactsRow {
   const facts = JSON.stringify(each)
   const digest = hash('sha256', facts, 'base64url')
   const full_name = fullNameOf(each)
   return { digest, repository_id: each.id, full_name, facts, size_kib: Math.round(each.sizeKib) }
 }
 
-const ASKED_AT_ONCE = 10
+/** The prepared statement always has so many parameters, so that its text stays the same. */
+const STATEMENT_IDS = 10
 
-/** As many as there are holes: the statement stays the same. */
 const factsTexts = prepared(
   (db, ids: Record<number, number>) =>
     db
@@ -73,28 +73,27 @@ const factsTexts = prepared(
       .where(
         'id',
         'in',
-        Array.from({ length: ASKED_AT_ONCE }, (_, at) => ids[at]!),
+        Array.from({ length: STATEMENT_IDS }, (_, at) => ids[at]!),
       ),
   (rows) => rows,
   { isRemembered: false },
 )
 
-/** Of a page. None is missing while anything refers to it. */
+/** Returns the facts of a page of repositories. Facts exist as long as a migration refers to them. */
 export async function someFactsById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
-  const batches = [...batchesOf(ids, ASKED_AT_ONCE)].map((some) =>
+  const batches = [...batchesOf(ids, STATEMENT_IDS)].map((some) =>
     factsTexts(
       db,
-      Array.from({ length: ASKED_AT_ONCE }, (_, at) => some[at] ?? some[0]!),
+      Array.from({ length: STATEMENT_IDS }, (_, at) => some[at] ?? some[0]!),
     ),
   )
   const rows = (await Promise.all(batches)).flat()
   return new Map(rows.map(({ id, facts }) => [id, JSON.parse(facts) as RepositoryFacts]))
 }
 
-/** Of as many as fit into memory. */
 export async function factsById(
   db: Db,
   ids: readonly number[],
@@ -115,11 +114,11 @@ export async function factsById(
 export interface NamedRepository {
   repositoryId: number
   fullName: string
-  /** As the catalogue knew it. */
+  /** The size in the catalogue at that time. */
   bytes: number
 }
 
-/** Which repositories they are of. */
+/** Returns the repository of each id. */
 export async function namesById(
   db: Db,
   ids: readonly number[],
@@ -135,7 +134,7 @@ export async function namesById(
   )
 }
 
-/** Those of the facts that are of this repository. */
+/** Returns those of the ids that are facts of this repository. */
 export async function factsOfRepository(
   db: Db,
   ids: readonly number[],
@@ -151,7 +150,7 @@ export async function factsOfRepository(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Some of those that nobody has named since then, by their ids. */
+/** Returns ids above `after` of facts without a reference since then. */
 export async function unnamedFacts(
   db: Db,
   { since, after, atMost }: { since: number; after: number; atMost: number },
@@ -167,7 +166,7 @@ export async function unnamedFacts(
   return rows.map(({ id }) => id)
 }
 
-/** Leaves those that were named after all. Each by itself, so that nobody waits for it while it waits for others. */
+/** Deletes facts unless they have a new reference. One statement for each, so that it never holds one lock while it waits for another. */
 export async function deleteUnnamedFacts(
   db: Db,
   ids: readonly number[],

@@ -1,18 +1,18 @@
 import type { Account } from '../accounts/account.ts'
 import { PERMISSIONS, type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
 
-/** What is of use to the catalogue alone. */
-type Private = 'headCommit' | 'templateRepository' | 'forkOf' | 'ownerIsOrganization'
+/** Facts that only the catalogue needs. */
+type CatalogueOnly = 'headCommit' | 'templateRepository' | 'forkOf' | 'ownerIsOrganization'
 
-/** A repository as one viewer sees it: what a migration keeps and the wire is rendered from. No URLs. */
-export interface RepositoryFacts extends Omit<SourceFacts, Private> {
+/** A repository as one viewer sees it, without URLs. A migration stores it, and the API renders it. */
+export interface RepositoryFacts extends Omit<SourceFacts, CatalogueOnly> {
   id: number
   name: string
   owner: Account
   fork: boolean
   forksCount: number
   permissions: Permissions
-  /** Null where there is none or the viewer may not read it. A template's own template is not followed. */
+  /** Null if there is none or the viewer may not read it. The template of a template is always null. */
   template: RepositoryFacts | null
 }
 
@@ -27,11 +27,10 @@ export type Role = Permission | 'owner' | 'none'
 const PUSHES: ReadonlySet<Role> = new Set(['owner', 'admin', 'maintain', 'write'])
 const ADMINISTERS: ReadonlySet<Role> = new Set(['owner', 'admin'])
 
-const BY_STRENGTH: readonly Role[] = ['none', ...PERMISSIONS, 'owner']
+const ROLES_BY_STRENGTH: readonly Role[] = ['none', ...PERMISSIONS, 'owner']
 
-/** Whoever may do something by anybody's word may do it. */
 export const strongerRole = (a: Role, b: Role): Role =>
-  BY_STRENGTH.indexOf(a) > BY_STRENGTH.indexOf(b) ? a : b
+  ROLES_BY_STRENGTH.indexOf(a) > ROLES_BY_STRENGTH.indexOf(b) ? a : b
 
 export const mayRead = (role: Role, facts: Pick<SourceFacts, 'private'>): boolean =>
   role !== 'none' || !facts.private
@@ -46,7 +45,7 @@ export function fullNameOf({ owner, name }: { owner: { login: string }; name: st
   return `${owner.login}/${name}`
 }
 
-/** What stands in for a repository that was never readable: it can be listed and named, with its problem beside it. */
+/** Returns placeholder facts for a repository that was never readable, so that it can be listed with its problem. */
 export function factsOfUnreadable(now: number): SourceFacts {
   return {
     description: '',

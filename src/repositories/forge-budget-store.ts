@@ -4,63 +4,63 @@ import { WaitUntil } from '../sources/forge-errors.ts'
 
 export interface BudgetOptions {
   db: Db
-  /** The forge's address. */
+  /** The URL of the forge. */
   forge: string
   requestsPerMinute: number
   now: () => number
 }
 
 const PERIOD_MS = 60_000
-/** Requests are taken from the database so many at a time, and are good for a moment: holding back is noticed soon. */
-const TAKEN_AT_ONCE = 20
-const GOOD_FOR_MS = 2000
-/** What is held for longer was noted by a clock that was wrong, here or there. */
-const LONGEST_HOLD_MS = 24 * 60 * PERIOD_MS
+/** A process reserves so many requests at a time, for a short time: so it soon notices when the forge is on hold. */
+const MAX_RESERVED = 20
+const RESERVED_FOR_MS = 2000
+/** A longer hold is ignored: it was written with a wrong clock. */
+const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
-/** One budget for all who ask a forge, in however many processes. */
+/** A limit of requests per minute to a forge, shared by all processes. */
 export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
   const { forge, requestsPerMinute, now } = options
-  const atOnce = Math.max(1, Math.min(TAKEN_AT_ONCE, Math.floor(requestsPerMinute / 10)))
-  let [left, goodUntil] = [0, 0]
-  let taking: Promise<void> | undefined
+  const batchSize = Math.max(1, Math.min(MAX_RESERVED, Math.floor(requestsPerMinute / 10)))
+  let [left, reservedUntil] = [0, 0]
+  let reserving: Promise<void> | undefined
 
-  async function takeSome(): Promise<void> {
-    const dueAt = await takeRequests(options, atOnce)
+  async function reserveSome(): Promise<void> {
+    const dueAt = await takeRequests(options, batchSize)
     if (dueAt !== undefined)
       throw new WaitUntil(dueAt, 'budget', `enough requests for now: ${forge}`)
-    left = atOnce
-    goodUntil = now() + GOOD_FOR_MS
+    left = batchSize
+    reservedUntil = now() + RESERVED_FOR_MS
   }
 
   return {
     async take() {
-      while (left <= 0 || goodUntil < now()) {
-        taking ??= takeSome().finally(() => {
-          taking = undefined
+      while (left <= 0 || reservedUntil < now()) {
+        reserving ??= reserveSome().finally(() => {
+          reserving = undefined
         })
-        await taking
+        await reserving
       }
       left--
     },
 
     async holdUntil(time) {
       left = 0
-      await holdBack(options, time)
+      await setHold(options, time)
     },
   }
 }
 
-type Known = Awaited<ReturnType<typeof findBudget>>
+type StoredBudget = Awaited<ReturnType<typeof findBudget>>
 
-/** When to ask again; undefined where they were granted. */
+/** Returns the time of the next attempt, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {
     const time = now()
     const known = await findBudget(db, forge)
-    if (known && known.held_until > time && known.held_until <= time + LONGEST_HOLD_MS)
+    if (known && known.held_until > time && known.held_until <= time + MAX_HOLD_MS)
       return known.held_until
-    // A period that ends too late was noted by a clock that was wrong.
+    // A period that ends later than that was written with a wrong clock.
     const isOver = !known || known.ends_at <= time || known.ends_at > time + 2 * PERIOD_MS
     if (!isOver && known.taken + count > requestsPerMinute) return known.ends_at
     const next = isOver
@@ -70,14 +70,14 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
   }
 }
 
-/** False where somebody else took some at the same time. */
+/** Returns false if another process has changed the budget meanwhile. */
 async function replaceBudget(
   db: Db,
   forge: string,
-  known: Known,
+  stored: StoredBudget,
   next: { ends_at: number; taken: number },
 ): Promise<boolean> {
-  if (!known) {
+  if (!stored) {
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('forge_budgets')
       .values({ forge, ...next, held_until: 0 })
@@ -89,8 +89,8 @@ async function replaceBudget(
     .updateTable('forge_budgets')
     .set(next)
     .where('forge', '=', forge)
-    .where('ends_at', '=', known.ends_at)
-    .where('taken', '=', known.taken)
+    .where('ends_at', '=', stored.ends_at)
+    .where('taken', '=', stored.taken)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -98,7 +98,7 @@ async function replaceBudget(
 const findBudget = (db: Db, forge: string) =>
   db.selectFrom('forge_budgets').selectAll().where('forge', '=', forge).executeTakeFirst()
 
-async function holdBack({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
+async function setHold({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
   await db
     .insertInto('forge_budgets')
     .values({ forge, ends_at: now() + PERIOD_MS, taken: 0, held_until: time })
@@ -109,7 +109,7 @@ async function holdBack({ db, forge, now }: BudgetOptions, time: number): Promis
         .where((row) =>
           row.or([
             row('forge_budgets.held_until', '<', time),
-            row('forge_budgets.held_until', '>', now() + LONGEST_HOLD_MS),
+            row('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
           ]),
         ),
     )

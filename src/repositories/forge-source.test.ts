@@ -67,7 +67,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
 
 onEachEngine('repositories that a forge serves', (engine) => {
   for (const dialect of [GITEA_1_15, GITEA_1_22])
-    test(`have its names and what it says of them: ${dialect.version}`, async (t) => {
+    test(`have the names and facts of the forge: ${dialect.version}`, async (t) => {
       const { db, octo, tools, sync, catalogue } = await scene(t, engine, dialect)
       const first = await sync()
       assert.deepEqual([first.found, first.read, first.refused], [2, 2, []])
@@ -91,7 +91,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
       assert.equal((await catalogue()).get('Octo/Tools')?.private, true)
     })
 
-  test('are all private where only those who are signed in may look at the forge', async (t) => {
+  test('are all private if the forge requires a sign-in', async (t) => {
     const { forge, sync, catalogue, pass } = await scene(t, engine)
     await sync()
     assert.equal((await catalogue()).get('Ann/Site')?.private, false)
@@ -101,7 +101,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.equal((await catalogue()).get('Ann/Site')?.private, true)
   })
 
-  test('are examined, read and locked under its names', async (t) => {
+  test('are examined, read and locked under the names of the forge', async (t) => {
     const { source, host } = await scene(t, engine)
     const signal = AbortSignal.timeout(60_000)
     const name = { owner: 'Octo', name: 'Tools' }
@@ -117,7 +117,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     await source.settleLock(name, async () => false)
   })
 
-  test('are hidden where it does not know them, and come back with the same number', async (t) => {
+  test('are hidden if the forge does not know them, and come back with the same id', async (t) => {
     const { db, world, octo, host, sync, catalogue } = await scene(t, engine)
     await host.repository('ann/stray', { files: { a: '1' } })
     const reason = 'the forge does not know this repository'
@@ -138,7 +138,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.equal(after?.id, before?.id)
   })
 
-  test('are as it said last while it does not answer; what it never told of is not shown', async (t) => {
+  test('keep the last facts while the forge does not respond; unlisted ones are not shown', async (t) => {
     const { forge, world, host, source, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     const before = await catalogue()
@@ -150,11 +150,14 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.deepEqual(refused, [
       {
         path: 'ann/new.git',
-        reason: 'the forge has not told of this repository yet',
+        reason: 'the forge has not listed this repository yet',
         hides: { fullName: 'ann/new' },
       },
     ])
-    assert.match(warnings.join(), /what the forge said last .* \(status 502\)/)
+    assert.match(
+      warnings.join(),
+      /the last list of the forge's repositories is used: .* \(status 502\)/,
+    )
     assert.deepEqual(await catalogue(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)
@@ -164,7 +167,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
   })
 
-  test('are not taken for gone by a 404 of a proxy, nor by one that passes', async (t) => {
+  test('are not marked missing because of a 404 of a proxy or a temporary 404', async (t) => {
     const { forge, source, sync, catalogue, pass } = await scene(t, engine)
     await sync()
     pass(MINUTE)
@@ -180,7 +183,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.equal((await catalogue()).size, 2)
   })
 
-  test('are not taken for gone by a token that may not see them', async (t) => {
+  test('are not marked missing if the token may not see them', async (t) => {
     const { forge, world, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     world.users.get('root')!.isAdmin = false
@@ -192,7 +195,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.ok(forge.requests.length > 0)
   })
 
-  test('that are listed on no page, because others went meanwhile, are asked for by name', async (t) => {
+  test('that no page lists, because others were deleted meanwhile, are requested by name', async (t) => {
     const { forge, world, octo, host, sync } = await scene(t, engine)
     for (let n = 0; n < 60; n++) world.addRepository(octo, `r${n}`)
     await host.repository('octo/r48', { files: { a: '1' } })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { keyOf } from '../accounts/account.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { isName } from '../lib/names.ts'
 import type {
   ForgeCatalogue,
@@ -9,13 +10,6 @@ import type {
   ForgeRepository,
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
-import {
-  deleteForgeRepository,
-  findForgeRepository,
-  listForgeRepositories,
-  replaceForgeRepositories,
-  upsertForgeRepositories,
-} from './forge-repository-store.ts'
 import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
 import { keyOfName } from './repository-store.ts'
 
@@ -23,44 +17,52 @@ export interface ForgeSourceParts {
   db: Db
   catalogue: ForgeCatalogue
   now: () => number
-  /** Called with what an operator should know. */
+  /** Logs a warning for the operator. */
   warn(message: string): void
 }
 
 const MINUTE_MS = 60_000
-const LISTING_MS = 10 * MINUTE_MS
-const ANSWER_MS = 20_000
-/** What a listing has not shown is asked for by name: pages shift while they are read. So many at most. */
-const MAX_ASKED = 200
+/** An answer of the forge about one repository is reused for so long. */
+const ANSWER_MAX_AGE_MS = MINUTE_MS
+const LIST_TIMEOUT_MS = 10 * MINUTE_MS
+const REQUEST_TIMEOUT_MS = 20_000
+/** Pages shift while a list is read, so repositories that it lacks are requested by name. */
+const MAX_REQUESTED_BY_NAME = 200
 
 const UNKNOWN = 'the forge does not know this repository'
 
 /**
- * Repositories on disk as the forge tells of them: with its names, its description, and private where it says so. What it does not
- * know is nobody's. Where the forge does not answer, what it said last holds for `list`; `find` then rejects with ForgeUnreachable, unless
- * the forge was asked in the last minute.
+ * Adds what a forge knows to repositories on disk: names, descriptions, visibility. A repository that the forge does not know
+ * is not shown. If the forge does not respond, `list` uses its last answer, and `find` rejects with ForgeUnreachable unless
+ * the last answer is less than a minute old.
  */
 export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   const { catalogue, now, warn } = parts
-  const said = new WeakMap<FoundRepository, ForgeRepository>()
-  let wasOpen = false
+  const answers = new WeakMap<FoundRepository, ForgeRepository>()
+  let wasPublicAllowed = false
 
-  /** Where only those who are signed in may look, nothing is public: who asks here may have no token. */
-  async function mayBePublic(): Promise<boolean> {
-    wasOpen = await catalogue.isOpen(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
-      ignoreAway(error)
-      return wasOpen
-    })
-    return wasOpen
+  /** If the forge requires a sign-in for everything, no repository is public: callers here may have no token. */
+  async function isPublicAllowed(): Promise<boolean> {
+    wasPublicAllowed = await catalogue
+      .isOpen(AbortSignal.timeout(REQUEST_TIMEOUT_MS))
+      .catch((error: unknown) => {
+        ignoreUnreachable(error)
+        return wasPublicAllowed
+      })
+    return wasPublicAllowed
   }
 
-  function asSaid(found: FoundRepository, told: ForgeRepository, isOpen: boolean): FoundRepository {
-    const facts = isOpen ? told.facts : { ...told.facts, private: true }
-    const repository = { ...told, facts }
+  function withAnswer(
+    found: FoundRepository,
+    answer: ForgeRepository,
+    mayBePublic: boolean,
+  ): FoundRepository {
+    const facts = mayBePublic ? answer.facts : { ...answer.facts, private: true }
+    const repository = { ...answer, facts }
     const { owner, name } = repository
     const stamp = `${found.stamp} ${digestOf(repository)}`
     const shown = { ...found, owner, name, stamp }
-    said.set(shown, repository)
+    answers.set(shown, repository)
     return shown
   }
 
@@ -69,9 +71,9 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 
     async *list(spellingOf) {
       const listing = await listAll(parts)
-      const isOpen = listing.isFresh ? await mayBePublic() : wasOpen
-      let asked = 0
-      const isAskedFor = () => listing.isFresh && asked++ < MAX_ASKED
+      const mayBePublic = listing.isFresh ? await isPublicAllowed() : wasPublicAllowed
+      let requested = 0
+      const mayRequest = () => listing.isFresh && requested++ < MAX_REQUESTED_BY_NAME
       for await (const row of source.list(spellingOf)) {
         if (!('found' in row)) {
           yield row
@@ -80,15 +82,17 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const { found } = row
         const known =
           listing.repositories.get(keyOfName(found)) ??
-          (isAskedFor() ? await askFor(parts, found).catch(ignoreAway) : undefined)
-        yield known ? { found: asSaid(found, known, isOpen) } : notKnown(found, listing.isFresh)
+          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnreachable) : undefined)
+        yield known
+          ? { found: withAnswer(found, known, mayBePublic) }
+          : unknownEntry(found, listing.isFresh)
       }
     },
 
     async find(owner, name) {
       const found = await source.find(owner, name)
-      const known = found && (await freshlySaid(parts, found))
-      return known && asSaid(found, known, await mayBePublic())
+      const known = found && (await recentAnswer(parts, found))
+      return known && withAnswer(found, known, await isPublicAllowed())
     },
 
     async whyHidden(name) {
@@ -97,12 +101,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 
     async facts(found, known, signal) {
       const facts = await source.facts(found, known, signal)
-      const repository = said.get(found)
-      if (!repository) throw new Error('facts are asked for of what was found here')
+      const repository = answers.get(found)
+      if (!repository) throw new Error('the repository was not found by this source')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const away = asForgeUnreachable(error, now())
-        if (!(away instanceof ForgeUnreachable)) throw away
-        warn(away.message)
+        const unreachable = asForgeUnreachable(error, now())
+        if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+        warn(unreachable.message)
         return undefined
       })
       return { ...facts, ...repository.facts, ...(topics && { topics }) }
@@ -110,28 +114,28 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   }
 }
 
-async function askFor(
+async function requestByName(
   { db, catalogue, now }: ForgeSourceParts,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
   const askedAt = now()
-  const found = await catalogue.find(name, AbortSignal.timeout(ANSWER_MS))
-  // One that was renamed may be found by its old name.
+  const found = await catalogue.find(name, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
+  // A renamed repository is found by its old name too.
   const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
   if (isSame) await upsertForgeRepositories(db, [found], askedAt)
   else await deleteForgeRepository(db, name)
   return isSame ? found : undefined
 }
 
-/** By an answer that is a minute old at most. */
-async function freshlySaid(
+/** Returns the stored answer if it is recent, otherwise asks the forge. */
+async function recentAnswer(
   parts: ForgeSourceParts,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
   const known = await findForgeRepository(parts.db, name)
-  const isFresh = known && Math.abs(parts.now() - known.askedAt) < MINUTE_MS
+  const isFresh = known && Math.abs(parts.now() - known.askedAt) < ANSWER_MAX_AGE_MS
   if (isFresh) return known.repository
-  return askFor(parts, name).catch((error: unknown) => {
+  return requestByName(parts, name).catch((error: unknown) => {
     throw asForgeUnreachable(error, parts.now())
   })
 }
@@ -141,29 +145,29 @@ async function topicsOf(
   repository: ForgeRepository,
 ): Promise<string[] | undefined> {
   if (repository.topicsAsOf === undefined) return undefined
-  return catalogue.topics(repository, AbortSignal.timeout(ANSWER_MS))
+  return catalogue.topics(repository, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
 }
 
 const digestOf = (repository: ForgeRepository): string =>
   createHash('sha256').update(JSON.stringify(repository)).digest('base64url').slice(0, 16)
 
-/** What was never asked about is neither there nor gone. */
-function notKnown({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
+/** Without a current list of the forge, the repository is neither present nor withdrawn. */
+function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
   const fullName = `${owner}/${name}`
   const refused = { path: `${fullName}.git`, hides: { fullName } }
   if (isFresh) return { refused: { ...refused, reason: UNKNOWN, isWithdrawn: true } }
-  return { refused: { ...refused, reason: 'the forge has not told of this repository yet' } }
+  return { refused: { ...refused, reason: 'the forge has not listed this repository yet' } }
 }
 
-function ignoreAway(error: unknown): undefined {
+function ignoreUnreachable(error: unknown): undefined {
   if (!(asForgeUnreachable(error, 0) instanceof ForgeUnreachable)) throw error
 }
 
 /**
- * Brings accounts in line with the organizations of the forge: those that own repositories there, and those that have an account
- * here, by their number or by their login. Returns the logins that are people's here.
+ * Creates or updates accounts of organizations of the forge that own repositories there, or have an account here by forge id or
+ * login. Returns the logins that are user accounts here.
  */
-async function keepOrganizations(
+async function syncOrganizations(
   db: Db,
   organizations: readonly ForgeOrganization[],
   owners: ReadonlySet<string>,
@@ -187,27 +191,92 @@ async function keepOrganizations(
   return refused
 }
 
-interface Listing {
+interface ForgeListing {
   repositories: Map<string, ForgeRepository>
-  /** Whether the forge has told it now. */
+  /** False if it is the stored list of an earlier answer. */
   isFresh: boolean
 }
 
-async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<Listing> {
+async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<ForgeListing> {
   const askedAt = now()
   try {
-    const signal = AbortSignal.timeout(LISTING_MS)
+    const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
     const all = await Array.fromAsync(catalogue.all(signal))
     await replaceForgeRepositories(db, all, askedAt)
     const owners = new Set(all.map(({ owner }) => keyOf(owner)))
     const organizations = await catalogue.organizations(signal)
-    for (const login of await keepOrganizations(db, organizations, owners, askedAt))
-      warn(`${login} is an organization there, and a user with tokens here`)
+    for (const login of await syncOrganizations(db, organizations, owners, askedAt))
+      warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const away = asForgeUnreachable(error, now())
-    if (!(away instanceof ForgeUnreachable)) throw away
-    warn(`what the forge said last of repositories is used: ${away.message}`)
+    const unreachable = asForgeUnreachable(error, now())
+    if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+    warn(`the last list of the forge's repositories is used: ${unreachable.message}`)
     return { repositories: await listForgeRepositories(db), isFresh: false }
   }
+}
+
+interface StoredForgeRepository {
+  repository: ForgeRepository
+  askedAt: number
+}
+
+/** Returns the last answers of the forge, by lower-case full name. */
+async function listForgeRepositories(db: Db): Promise<Map<string, ForgeRepository>> {
+  const rows = await db.selectFrom('forge_repositories').selectAll().execute()
+  return new Map(rows.map((row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository]))
+}
+
+async function findForgeRepository(
+  db: Db,
+  name: RepositoryName,
+): Promise<StoredForgeRepository | undefined> {
+  const row = await db
+    .selectFrom('forge_repositories')
+    .selectAll()
+    .where('name_key', '=', keyOfName(name))
+    .executeTakeFirst()
+  return row && { repository: JSON.parse(row.facts) as ForgeRepository, askedAt: row.asked_at }
+}
+
+export async function upsertForgeRepositories(
+  tx: Db,
+  repositories: readonly ForgeRepository[],
+  askedAt: number,
+): Promise<void> {
+  const rows = new Map(
+    repositories.map((each) => [
+      keyOfName(each),
+      { name_key: keyOfName(each), facts: JSON.stringify(each), asked_at: askedAt },
+    ]),
+  )
+  // Sorted, so that transactions that write the same rows cannot deadlock.
+  const sorted = [...rows.values()].sort((a, b) => (a.name_key < b.name_key ? -1 : 1))
+  for (const some of statementBatches(sorted))
+    await tx
+      .insertInto('forge_repositories')
+      .values(some)
+      .onConflict((known) =>
+        known.column('name_key').doUpdateSet((row) => ({
+          facts: row.ref('excluded.facts'),
+          asked_at: row.ref('excluded.asked_at'),
+        })),
+      )
+      .execute()
+}
+
+async function deleteForgeRepository(db: Db, name: RepositoryName): Promise<void> {
+  await db.deleteFrom('forge_repositories').where('name_key', '=', keyOfName(name)).execute()
+}
+
+/** Replaces the stored list, except for answers that are newer than it. */
+async function replaceForgeRepositories(
+  db: Db,
+  repositories: readonly ForgeRepository[],
+  askedAt: number,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await upsertForgeRepositories(tx, repositories, askedAt)
+    await tx.deleteFrom('forge_repositories').where('asked_at', '<', askedAt).execute()
+  })
 }

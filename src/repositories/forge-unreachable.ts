@@ -1,6 +1,6 @@
 import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 
-/** Only the forge can tell what people may do, and it does not answer now. Nothing is known against anybody. */
+/** Permissions are unknown because the forge does not respond. The request may succeed later. */
 export class ForgeUnreachable extends Error {
   override name = 'ForgeUnreachable'
   /** Epoch milliseconds. */
@@ -12,15 +12,15 @@ export class ForgeUnreachable extends Error {
   }
 }
 
-const AGAIN_MS = 10_000
+const RETRY_MS = 10_000
 
-/** What a question to the forge failed with, as ForgeUnreachable; any other failure as it is. */
+/** Converts errors of requests to the forge to ForgeUnreachable; returns other errors as they are. */
 export function asForgeUnreachable(error: unknown, now: number): unknown {
   const cause = { cause: error }
   if (error instanceof WaitUntil) return new ForgeUnreachable(error.dueAt, error.message, cause)
   if (error instanceof ForgeRefused)
-    return new ForgeUnreachable(now + AGAIN_MS, error.message, cause)
+    return new ForgeUnreachable(now + RETRY_MS, error.message, cause)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new ForgeUnreachable(now + AGAIN_MS, 'the forge did not answer in time', cause)
+    return new ForgeUnreachable(now + RETRY_MS, 'the forge did not answer in time', cause)
   return error
 }

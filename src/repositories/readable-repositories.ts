@@ -3,8 +3,8 @@ import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 
 /**
- * What an account may read as the catalogue knows it now: permissions come and go while a migration waits. A repository
- * that is away counts as it was last seen.
+ * Selects the ids of the repositories that an account may read now: permissions may change while a migration waits. For a
+ * missing repository the last known permissions count.
  */
 export function readableBy(db: Db, accountId: number | Expression<number>) {
   return db
@@ -26,7 +26,7 @@ export function readableBy(db: Db, accountId: number | Expression<number>) {
     )
 }
 
-/** Those of the repositories that the account may read. */
+/** Returns those of the ids that the account may read. */
 export async function readableAmong(
   db: Db,
   accountId: number,

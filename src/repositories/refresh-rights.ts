@@ -8,7 +8,7 @@ import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { upsertForgeRepositories } from './forge-repository-store.ts'
+import { upsertForgeRepositories } from './forge-source.ts'
 import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
 import {
@@ -22,7 +22,7 @@ import { refreshRepositories } from './sync.ts'
 
 export interface RightsParts {
   db: Db
-  /** Absent where the repositories are not at hand. */
+  /** Undefined if this process has no access to the repositories. */
   source: Source | undefined
   /** Rejects with WaitUntil or ForgeRefused. */
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
@@ -31,23 +31,24 @@ export interface RightsParts {
   warn(message: string): void
 }
 
+/** Ages of the last answer of the forge, in milliseconds. */
 export interface RightsAge {
-  /** The forge is not asked where it said so less long ago. */
+  /** A newer answer is used without asking the forge. */
   fresh: number
-  /** Where it does not answer, what it said less long ago still holds. */
+  /** If the forge does not respond, a newer answer is still used. */
   usable: number
 }
 
 export interface RightsRefresher {
   /**
-   * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeUnreachable where the forge
-   * does not answer and what it said last is too old, and with AccountRemoved if it said last that it deleted or suspended the
-   * account. `wanted` are repositories that may be new to the catalogue.
+   * Updates the permissions of a user, or the repositories of an organization, from the forge. Rejects with ForgeUnreachable
+   * if the forge does not respond and its last answer is too old, and with AccountRemoved if the account was deleted or
+   * suspended there. `wanted` are repositories that may not be in the catalogue yet.
    */
   refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
 }
 
-/** The forge has deleted or suspended the account: nothing may be done with it or for it. */
+/** The account was deleted or suspended on the forge: it has no permissions any more. */
 export class AccountRemoved extends Error {
   override name = 'AccountRemoved'
 
@@ -56,120 +57,120 @@ export class AccountRemoved extends Error {
   }
 }
 
-/** For callers to whom the removal of the account makes no difference. */
+/** Ignores AccountRemoved; throws other errors. */
 export function ignoreRemoval(error: unknown): void {
   if (!(error instanceof AccountRemoved)) throw error
 }
 
 const MINUTE_MS = 60_000
-/** Before something is begun. */
+/** Before an operation starts. */
 export const FRESH: RightsAge = { fresh: 0, usable: MINUTE_MS }
-/** While something goes on. */
+/** While an operation is running. */
 export const RECENT: RightsAge = { fresh: MINUTE_MS, usable: MINUTE_MS }
-/** For what is only shown. */
+/** For reads. */
 export const STORED: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POSITIVE_INFINITY }
 
-const DEADLINE_MS = 20_000
-const WARNED_EVERY_MS = MINUTE_MS
-const MAX_SILENCE_MS = 10_000
+const REQUEST_TIMEOUT_MS = 20_000
+const WARNING_INTERVAL_MS = MINUTE_MS
+/** A forge that did not respond is not asked again for the same account for so long at most. */
+const MAX_RETRY_DELAY_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, now, warn } = parts
   let warnedAt = Number.NEGATIVE_INFINITY
-  const silences = new Map<number, ForgeUnreachable>()
+  const failures = new Map<number, ForgeUnreachable>()
 
-  function tell(message: string): void {
-    if (Math.abs(now() - warnedAt) < WARNED_EVERY_MS) return
+  function warnSometimes(message: string): void {
+    if (Math.abs(now() - warnedAt) < WARNING_INTERVAL_MS) return
     warnedAt = now()
     warn(message)
   }
 
-  async function ask(
+  async function askForge(
     account: Account,
     wanted: readonly RepositoryName[],
   ): Promise<Removal | undefined> {
     const askedAt = now()
-    const signal = AbortSignal.timeout(DEADLINE_MS)
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
     const forgeId = await forgeIdOf(db, account)
     if (account.type === 'Organization')
-      return askOrganization(parts, account, { forgeId, askedAt, signal })
+      return refreshOrganization(parts, account, { forgeId, askedAt, signal })
     const rights = await parts.readRights({ login: account.login, id: forgeId }, signal)
     const answer = { rights, forgeId, askedAt, wanted }
-    const { refused, removal } = await keepRights(parts, account, answer)
-    for (const login of refused) tell(`${login} is an organization there, and a user here`)
+    const { refused, removal } = await saveRights(parts, account, answer)
+    for (const login of refused)
+      warnSometimes(`${login} is an organization on the forge, but a user here`)
     return removal
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
-    const removal = await askIfOld(account, age, wanted)
+    const removal = await askIfStale(account, age, wanted)
     if (removal) throw new AccountRemoved(account, removal)
   }
 
-  async function askIfOld(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+  async function askIfStale(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
     const { askedAt, removal } = await lastAnswer(db, account)
-    const said = Math.abs(now() - askedAt)
-    if (said < age.fresh) return removal
-    // A forge that did not answer is left alone for a while: nobody waits for it in vain.
-    const last = silences.get(account.id)
-    const pauseMs = last ? last.retryAt - now() : 0
-    // A longer pause than any was noted before the clock was put back.
-    const isLeftAlone = last && pauseMs > 0 && pauseMs <= MAX_SILENCE_MS
-    const answer = isLeftAlone ? last : await orSilence(ask(account, wanted))
+    const ageMs = Math.abs(now() - askedAt)
+    if (ageMs < age.fresh) return removal
+    const failure = failures.get(account.id)
+    const pauseMs = failure ? failure.retryAt - now() : 0
+    // A longer pause means that the clock was set back.
+    const isPaused = failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS
+    const answer = isPaused ? failure : await orUnreachable(askForge(account, wanted))
     if (!(answer instanceof ForgeUnreachable)) {
-      silences.delete(account.id)
+      failures.delete(account.id)
       return answer
     }
-    silences.set(account.id, answer)
-    if (said >= age.usable) throw answer
+    failures.set(account.id, answer)
+    if (ageMs >= age.usable) throw answer
     return removal
   }
 
-  async function orSilence(asked: Promise<Removal | undefined>) {
+  async function orUnreachable(request: Promise<Removal | undefined>) {
     try {
-      return await asked
+      return await request
     } catch (error) {
-      const away = asForgeUnreachable(error, now())
-      if (!(away instanceof ForgeUnreachable)) throw away
-      tell(away.message)
-      return new ForgeUnreachable(Math.min(away.retryAt, now() + MAX_SILENCE_MS), away.message, {
-        cause: error,
-      })
+      const unreachable = asForgeUnreachable(error, now())
+      if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+      warnSometimes(unreachable.message)
+      const retryAt = Math.min(unreachable.retryAt, now() + MAX_RETRY_DELAY_MS)
+      return new ForgeUnreachable(retryAt, unreachable.message, { cause: error })
     }
   }
 
   return { refresh: oneAtATime(refresh) }
 }
 
-/** Asks about each account one question after another. */
+/** Runs one refresh per account at a time. */
 function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refresh'] {
-  const underway = new Map<number, { age: RightsAge; asked: Promise<void> }>()
+  const running = new Map<number, { age: RightsAge; done: Promise<void> }>()
   return async (account, age, wanted = []) => {
-    // An answer that is under way may be older than the question.
-    await underway.get(account.id)?.asked.catch(() => {})
-    for (let other = underway.get(account.id); other; other = underway.get(account.id)) {
-      // Begun since, and as strict: its answer is good here too.
-      if (other.age === age && wanted.length === 0) return other.asked
-      await other.asked.catch(() => {})
+    // A refresh that is already running may have read the permissions before this request.
+    await running.get(account.id)?.done.catch(() => {})
+    for (let other = running.get(account.id); other; other = running.get(account.id)) {
+      // Started after this request and as strict, so its result can be shared.
+      if (other.age === age && wanted.length === 0) return other.done
+      await other.done.catch(() => {})
     }
-    const mine = { age, asked: refresh(account, age, wanted) }
-    underway.set(account.id, mine)
-    return mine.asked.finally(() => {
-      if (underway.get(account.id) === mine) underway.delete(account.id)
+    const mine = { age, done: refresh(account, age, wanted) }
+    running.set(account.id, mine)
+    return mine.done.finally(() => {
+      if (running.get(account.id) === mine) running.delete(account.id)
     })
   }
 }
 
-interface OrganizationQuestion {
+interface OrganizationRequest {
   forgeId: number | null
   askedAt: number
   signal: AbortSignal
 }
 
-/** Asks which repositories an organization has. One that was renamed on the forge is found by its number. */
-async function askOrganization(
+/** Updates the repositories of an organization. A renamed organization is found by its forge id. */
+async function refreshOrganization(
   { db, catalogue }: RightsParts,
   account: Account,
-  { forgeId, askedAt, signal }: OrganizationQuestion,
+  { forgeId, askedAt, signal }: OrganizationRequest,
 ): Promise<Removal | undefined> {
   const named = await catalogue.organization(account.login, signal)
   const isNamed = forgeId === null || named?.id === forgeId
@@ -189,47 +190,49 @@ async function askOrganization(
   return removal
 }
 
-interface Answer {
+interface RightsAnswer {
   rights: ForgeRights
   forgeId: number | null
   askedAt: number
   wanted: readonly RepositoryName[]
 }
 
-async function keepRights(
+async function saveRights(
   { db, source, now }: RightsParts,
   account: Account,
-  { rights, forgeId, askedAt, wanted }: Answer,
+  { rights, forgeId, askedAt, wanted }: RightsAnswer,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
   await upsertForgeRepositories(db, repositories.map(withoutPermission), askedAt)
-  // What is new to the catalogue is to have its row before a right to it is written.
+  // A repository needs its row in the catalogue before a permission on it can be stored.
   const named = new Set(wanted.map(keyOfName))
-  const news = repositories.filter(
+  const newcomers = repositories.filter(
     (each) => named.has(keyOfName(each)) && isName(each.owner) && isName(each.name),
   )
-  if (source && news.length > 0)
-    await refreshRepositories({ db, source, now }, news, await findCatalogued(db, news))
+  if (source && newcomers.length > 0)
+    await refreshRepositories({ db, source, now }, newcomers, await findCatalogued(db, newcomers))
   return db.transaction().execute(async (tx) => {
-    const isOther = forgeId !== null && person !== undefined && person.id !== forgeId
-    const removal = forgeId === null ? undefined : removalOf(rights, isOther)
-    if (isOther) {
-      // The login is somebody else's by now: the account that had it gets another, and keeps no right.
+    const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
+    const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)
+    if (isReassigned) {
+      // The login belongs to another person now: the account gets another login and loses all permissions.
       await giveUpLogin(tx, account)
       await recordRightsCheck(tx, account, { askedAt, removal })
       return { refused: [], removal }
     }
-    // Who was renamed on the forge is renamed here.
     const login = person?.login ?? account.login
     if (forgeId !== null && person && keyOf(login) !== keyOf(account.login))
       await accountOfForgeUser(tx, person)
-    const kept = await replaceRights(tx, { ...account, login }, { ...rights, removal }, askedAt)
-    return { ...kept, removal }
+    const replaced = await replaceRights(tx, { ...account, login }, { ...rights, removal }, askedAt)
+    return { ...replaced, removal }
   })
 }
 
-function removalOf({ person, isSuspended }: ForgeRights, isOther: boolean): Removal | undefined {
-  if (!person || isOther) return 'deleted'
+function removalOf(
+  { person, isSuspended }: ForgeRights,
+  isReassigned: boolean,
+): Removal | undefined {
+  if (!person || isReassigned) return 'deleted'
   return isSuspended ? 'suspended' : undefined
 }
 

@@ -8,7 +8,6 @@ import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
-/** One row of the catalogue. */
 export interface CatalogueEntry {
   id: number
   owner: Account
@@ -28,7 +27,7 @@ export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
   return rows.map(entryOf)
 }
 
-/** How many of an account's own anyone may read. */
+/** Returns the number of public repositories that the account owns. */
 export function countPublic(db: Db, { id }: Account): Promise<number> {
   return countRows(
     db
@@ -39,7 +38,7 @@ export function countPublic(db: Db, { id }: Account): Promise<number> {
   )
 }
 
-/** In the order of the ids; what is not there is left out. */
+/** Returns the entries in the order of the ids, without missing ones. */
 export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
   const rows = await selectInBatches(ids, (some) =>
     catalogue(db).where('repositories.id', 'in', some),
@@ -61,7 +60,7 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   return entries
 }
 
-/** The same by lower-case full name. */
+/** Like `findByName`, as a map by lower-case full name. */
 export async function findCatalogued(
   db: Db,
   names: RepositoryName[],
@@ -78,7 +77,7 @@ const grantedTo = prepared(
   (rows) => rows.map((row) => [row.repository_id, row.permission as Role] as const),
 )
 
-/** What the viewer may do in each; a repository that is not in the map is none of theirs. */
+/** Returns the viewer's roles by repository id. A repository without a role is not in the map. */
 export async function rolesOf(
   db: Db,
   { account }: Pick<Viewer, 'account'>,
@@ -91,7 +90,7 @@ export async function rolesOf(
   return roles
 }
 
-/** How many that the viewer may read are forks of each of these, by lower-case full name. */
+/** Returns the number of forks that the viewer may read, by lower-case full name of the origin. */
 export async function countForks(
   db: Db,
   { account }: Pick<Viewer, 'account'>,
@@ -128,7 +127,7 @@ export interface CatalogueUpdate {
   problem: string | null
 }
 
-/** Writes what a sync learnt of one repository. Collaborators go with it, so the caller brings a transaction. */
+/** Inserts or updates a repository and its collaborators. Call it in a transaction. */
 export async function putRepository(tx: Db, update: CatalogueUpdate, now: number): Promise<void> {
   const { facts } = update
   const columns = {
@@ -171,13 +170,13 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     .execute()
 }
 
-/** `hidden` says why it is nobody's though it is there. */
+/** `hidden` is the reason why a repository that exists is not shown. */
 export async function markMissing(db: Db, id: number, now: number, hidden?: string): Promise<void> {
   const columns = { missing_since: now, hidden: hidden ?? null }
   await db.updateTable('repositories').set(columns).where('id', '=', id).execute()
 }
 
-/** What it is called now, and why it is nobody's though it is there, where that is so. */
+/** Returns the current name of a repository, and the reason if it exists but is not shown. */
 export async function repositoryNow(
   db: Db,
   id: number,

@@ -12,12 +12,12 @@ interface Rights extends Pick<ForgeRights, 'repositories' | 'organizations'> {
   removal: Removal | undefined
 }
 
-/** Not on the forge any more, or not allowed to sign in there. */
+/** The account was deleted on the forge, or may not sign in there. */
 export type Removal = 'deleted' | 'suspended'
 
 /**
- * These and no others, by the word of the forge. Of repositories that the catalogue does not have, nothing is kept. The caller brings
- * the transaction.
+ * Replaces the permissions and memberships that the forge reported for an account. Ignores repositories that are not in the
+ * catalogue. Call it in a transaction. Returns the organizations that are user accounts here.
  */
 export async function replaceRights(
   tx: Db,
@@ -57,7 +57,7 @@ async function replaceMemberships(
     .where('account_id', '=', id)
     .where('origin', '=', 'forge')
     .execute()
-  // In one order for everyone: two who add the same organizations then never wait for each other.
+  // Sorted, so that transactions that add the same organizations cannot deadlock.
   const named = organizations.filter(({ login }) => isName(login))
   for (const { role, ...each } of named.toSorted((a, b) => (a.login < b.login ? -1 : 1))) {
     const organization = await accountOfForgeOrganization(tx, { ...each, createdAt: now })
@@ -67,7 +67,7 @@ async function replaceMemberships(
   return { refused }
 }
 
-interface LastAnswer {
+interface RightsCheck {
   askedAt: number
   removal: Removal | undefined
 }
@@ -75,9 +75,9 @@ interface LastAnswer {
 export async function recordRightsCheck(
   tx: Db,
   { id }: Account,
-  { askedAt: asked_at, removal: said }: LastAnswer,
+  { askedAt: asked_at, removal: reported }: RightsCheck,
 ): Promise<void> {
-  const removal = said ?? null
+  const removal = reported ?? null
   await tx
     .insertInto('forge_rights')
     .values({ account_id: id, asked_at, removal })
@@ -85,8 +85,8 @@ export async function recordRightsCheck(
     .execute()
 }
 
-/** When the forge was last asked about the account, and whether it was removed there; long ago if it was never asked. */
-export async function lastAnswer(db: Db, { id }: Pick<Account, 'id'>): Promise<LastAnswer> {
+/** Returns the time and result of the last check of the account on the forge; minus infinity if there was none. */
+export async function lastAnswer(db: Db, { id }: Pick<Account, 'id'>): Promise<RightsCheck> {
   const row = await db
     .selectFrom('forge_rights')
     .select(['asked_at', 'removal'])
@@ -96,7 +96,7 @@ export async function lastAnswer(db: Db, { id }: Pick<Account, 'id'>): Promise<L
   return { askedAt: row?.asked_at ?? Number.NEGATIVE_INFINITY, removal }
 }
 
-/** Its number on the forge, where it has one. */
+/** Returns the id of the account on the forge, or null. */
 export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<number | null> {
   const row = await db
     .selectFrom('accounts')
@@ -106,7 +106,7 @@ export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<nu
   return row?.forge_id ?? null
 }
 
-/** Who has used a token since then, those first of whom the forge was asked longest ago. */
+/** Returns accounts that have used a token since then; the accounts with the oldest check first. */
 export async function recentlySignedIn(db: Db, since: number, atMost: number): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')

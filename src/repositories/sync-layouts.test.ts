@@ -9,8 +9,8 @@ import type { ListedEntry, Source } from '../sources/source.ts'
 import { listCatalogue } from './repository-store.ts'
 import { syncCatalogue } from './sync.ts'
 
-onEachEngine('the catalogue of other layouts', (engine) => {
-  test('never swaps one repository for another of the same name', async (t) => {
+onEachEngine('the catalogue with other layouts', (engine) => {
+  test('never replaces one repository by another of the same name', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)
@@ -42,7 +42,7 @@ onEachEngine('the catalogue of other layouts', (engine) => {
     assert.equal((await sync()).missing, 1)
   })
 
-  test('what is known not to be served is withdrawn; what cannot be seen is kept', async (t) => {
+  test('a repository that is no longer served is withdrawn; an unreadable one is kept', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)

@@ -43,7 +43,7 @@ const refresh = async (parts: SyncParts, names: RepositoryName[]) =>
   refreshRepositories(parts, names, await findCatalogued(parts.db, names))
 
 onEachEngine('the catalogue', (engine) => {
-  test('takes members from the file of an organization, as long as it says so', async (t) => {
+  test('has the members of the members file until the file is removed', async (t) => {
     const { parts, host } = await scene(t, engine)
     const { db } = parts
     await host.repository('octo/tools')
@@ -72,7 +72,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await members(), ['dave owner'])
   })
 
-  test('has no members of a user who has tokens, and says why', async (t) => {
+  test('ignores a members file of a user with tokens and says why', async (t) => {
     const { parts, host } = await scene(t, engine)
     const alice = await ensureAccount(parts.db, 'alice', 0)
     await addToken(parts.db, alice, { name: '', expiresAt: null, now: 0 })
@@ -84,7 +84,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await listMemberships(parts.db), [])
   })
 
-  test('an owner that is said to be an organization begins as one, and stays what the operator makes it', async (t) => {
+  test('an owner that the source calls an organization becomes one, unless the operator changes it', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('octo/a')
     await host.repository('octo/b', { config: { 'godwit.ownerType': 'Organization' } })
@@ -101,7 +101,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await types(), ['alice User', 'octo User'])
   })
 
-  test('an account is as old as its oldest repository that can be read, in whatever order they come', async (t) => {
+  test('an account is as old as its oldest readable repository', async (t) => {
     const { parts, host } = await scene(t, engine)
     const createdAt = async () => {
       const accounts = await listAccounts(parts.db)
@@ -124,7 +124,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await createdAt(), { alice: at(2019).getTime(), bob: 5 })
   })
 
-  test('takes in what the host has, and an unchanged repository costs no git process', async (t) => {
+  test('has all repositories of the host, and runs no git for unchanged ones', async (t) => {
     const { parts, host, calls } = await scene(t, engine)
     // What includes another file is asked of git; an ordinary repository needs none.
     const config = { 'include.path': 'more' }
@@ -150,7 +150,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.ok(calls.count > 0)
   })
 
-  test('keeps ids when a repository goes and comes back', async (t) => {
+  test('keeps the id of a repository that is removed and comes back', async (t) => {
     const { parts, host } = await scene(t, engine)
     const dir = await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -164,7 +164,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.equal(after?.id, before?.id)
   })
 
-  test('lists a broken repository with its reason and its last known facts', async (t) => {
+  test('lists an unreadable repository with the reason and its last facts', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/good', { files: { a: '1' } })
     await host.repository('alice/site', { files: { 'a.py': '1' }, description: 'Kept' })
@@ -182,7 +182,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual((await syncCatalogue(parts)).broken, broken)
   })
 
-  test('takes nothing for gone that it could not look at', async (t) => {
+  test('does not mark repositories missing that it could not look at', async (t) => {
     if (process.getuid?.() === 0) return t.skip('root may look everywhere')
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
@@ -194,7 +194,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
   })
 
-  test('of owners that differ only in case, the one that has the account keeps it', async (t) => {
+  test('of owners that differ only in case, the one with the account keeps it', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -220,7 +220,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await catalogue(parts), {})
   })
 
-  test('fails as a whole rather than forget everything when the host is not there', async (t) => {
+  test('fails, and marks nothing missing, if the directory does not exist', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -230,7 +230,7 @@ onEachEngine('the catalogue', (engine) => {
     await rename(`${host.root}-away`, host.root)
   })
 
-  test('a failure that is no repository’s own is thrown when nothing is read any more', async (t) => {
+  test('an error that does not concern one repository is thrown after all reads have ended', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/first', { files: { a: '1' } })
     await host.repository('alice/second', { files: { a: '1' } })
@@ -255,7 +255,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.ok(ended)
   })
 
-  test('is refreshed by name: what is new comes, what is gone goes', async (t) => {
+  test('can be refreshed by name: new repositories are added, missing ones marked', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     const gone = await host.repository('alice/gone', { files: { a: '1' } })

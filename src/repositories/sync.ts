@@ -1,5 +1,10 @@
 import { type Account, keyOf } from '../accounts/account.ts'
-import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
+import { ensureAccount, ensureOrganization, knownSpellings } from '../accounts/account-store.ts'
+import {
+  organizationsWithMembers,
+  removeMemberships,
+  replaceMemberships,
+} from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type {
@@ -11,7 +16,6 @@ import type {
 } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
-import { deleteOtherMembers, storeListedMembers } from './listed-members.ts'
 import {
   type CatalogueEntry,
   type CatalogueUpdate,
@@ -26,32 +30,32 @@ export interface SyncParts {
   db: Db
   source: Source
   now: () => number
-  /** Ends a refresh of some repositories before anything that it read is written. */
+  /** Aborts a refresh before it writes what it has read. */
   signal?: AbortSignal | undefined
 }
 
 export interface SyncReport {
   found: number
-  /** How many had changed and were read. */
+  /** The number of repositories that had changed and were read. */
   read: number
   missing: number
   broken: { fullName: string; reason: string }[]
   refused: RefusedEntry[]
-  /** What is wrong in the files of members. */
+  /** Problems in files of members. */
   warnings: RefusedEntry[]
 }
 
-/** Git is waited for, not computed by us: a few at a time keep both cores busy. */
-const READ_AT_ONCE = 4
-const WRITTEN_AT_ONCE = 100
+/** Reading a repository waits for git, so a few at a time keep the cores busy. */
+const READ_CONCURRENCY = 4
+const WRITE_BATCH_SIZE = 100
 
 /**
- * Brings the catalogue in line with the source. A repository whose stamp has not moved is not read again; one that
- * cannot be read keeps its last known facts beside the reason, and never stops the rest.
+ * Updates the catalogue from the source. A repository with an unchanged stamp is not read again. A repository that cannot be
+ * read keeps its last facts, with the reason, and does not stop the sync.
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   let catalogue: Promise<Map<string, CatalogueEntry>> | undefined
-  /** Read when the source has begun to list: by then a forge has told which owners were renamed. */
+  /** Called after the source has started to list: a forge has renamed the accounts by then. */
   const readCatalogue = () => {
     catalogue ??= listCatalogue(parts.db).then(
       (entries) => new Map(entries.map((entry) => [keyOfEntry(entry), entry])),
@@ -69,15 +73,18 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const writer = catalogueWriter(parts)
   const stated: StatedMembers[] = []
 
-  async function readAgain(found: FoundRepository, entry?: CatalogueEntry): Promise<string | null> {
+  async function updateEntry(
+    found: FoundRepository,
+    entry?: CatalogueEntry,
+  ): Promise<string | null> {
     report.read++
-    const learnt = await learn(parts, found, entry)
-    await writer.put(found.owner, learnt)
-    return learnt.problem
+    const update = await readFacts(parts, found, entry)
+    await writer.put(found.owner, update)
+    return update.problem
   }
 
   const spellingOf = await knownSpellings(parts.db)
-  await mapConcurrent(parts.source.list(spellingOf), { lanes: READ_AT_ONCE }, async (row) => {
+  await mapConcurrent(parts.source.list(spellingOf), { lanes: READ_CONCURRENCY }, async (row) => {
     if ('refused' in row) {
       report.refused.push(row.refused)
       return
@@ -92,17 +99,17 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     const entry = known.get(key)
     known.delete(key)
     report.found++
-    const problem = isUnchanged(found, entry) ? entry.problem : await readAgain(found, entry)
+    const problem = isUnchanged(found, entry) ? entry.problem : await updateEntry(found, entry)
     if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
   })
   await writer.flush()
   await syncMembers(parts, stated, report)
-  await markGone(parts, await readCatalogue(), report)
+  await markUnlisted(parts, await readCatalogue(), report)
   return report
 }
 
-/** What was known and not listed is gone, or hidden; unless it may stand behind what could not be looked at. */
-async function markGone(
+/** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
+async function markUnlisted(
   { db, now }: SyncParts,
   known: ReadonlyMap<string, CatalogueEntry>,
   report: SyncReport,
@@ -113,13 +120,13 @@ async function markGone(
     ),
   )
   for (const [key, gone] of known) {
-    if (report.refused.some((refused) => isBehind(gone, refused))) continue
+    if (report.refused.some((refused) => mayBeHiddenBy(gone, refused))) continue
     await markMissing(db, gone.id, now(), hidden.get(key))
     report.missing++
   }
 }
 
-/** An owner whose directory cannot be read keeps the members that were stated before. */
+/** An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
   { db, now }: SyncParts,
   stated: readonly StatedMembers[],
@@ -134,8 +141,8 @@ async function syncMembers(
   await deleteOtherMembers(db, (organization) => kept.has(keyOf(organization)))
 }
 
-/** What stands behind a refused entry is unknown, not gone. A twin is somebody else's, and what is withdrawn nobody's. */
-function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
+/** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
+function mayBeHiddenBy(entry: CatalogueEntry, refused: RefusedEntry): boolean {
   const { twinOf, hides, isWithdrawn } = refused
   if (twinOf !== undefined || isWithdrawn) return false
   if (hides && 'beginning' in hides) return keyOfEntry(entry).startsWith(keyOf(hides.beginning))
@@ -145,8 +152,8 @@ function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
 }
 
 /**
- * The same for a few repositories, by name; what the source does not have is marked missing. `known` is what the catalogue has
- * of them. Tells whether anything was written.
+ * Updates some repositories of the catalogue, by name. Those that the source does not have are marked missing. `known` are
+ * their entries. Returns whether anything was written.
  */
 export async function refreshRepositories(
   parts: SyncParts,
@@ -155,28 +162,28 @@ export async function refreshRepositories(
 ): Promise<boolean> {
   const spellingOf = await spellingsOf(parts, names, known)
   const writer = catalogueWriter(parts)
-  const learnt: { owner: string; learnt: Learnt }[] = []
+  const updates: OwnedUpdate[] = []
   let isChanged = false
-  const lanes = { lanes: READ_AT_ONCE, signal: parts.signal }
+  const lanes = { lanes: READ_CONCURRENCY, signal: parts.signal }
   await mapConcurrent(names.entries(), lanes, async ([at, name], stop) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
       isChanged = true
-      learnt[at] = { owner: found.owner, learnt: await learn(parts, found, entry, stop) }
+      updates[at] = { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
     } else if (!found && entry) {
       isChanged = true
       const hidden = await parts.source.whyHidden?.(name)
       await markMissing(parts.db, entry.id, parts.now(), hidden)
     }
   })
-  // In the order of the names, not of who was read first: new ones get the same ids each time.
-  for (const each of Object.values(learnt)) await writer.put(each.owner, each.learnt)
+  // In the order of the names, not of completion, so that new repositories get reproducible ids.
+  for (const each of Object.values(updates)) await writer.put(each.owner, each.update)
   await writer.flush()
   return isChanged
 }
 
-/** How the logins of the owners are spelled; most are known with their repositories. */
+/** Returns the spelling of the owners' logins, mostly from the known entries. */
 async function spellingsOf(
   { db }: SyncParts,
   names: readonly RepositoryName[],
@@ -201,16 +208,21 @@ function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is C
   )
 }
 
-type Learnt = Omit<CatalogueUpdate, 'ownerId'>
+type RepositoryUpdate = Omit<CatalogueUpdate, 'ownerId'>
 
-async function learn(
+interface OwnedUpdate {
+  owner: string
+  update: RepositoryUpdate
+}
+
+async function readFacts(
   { source, now }: SyncParts,
   found: FoundRepository,
   entry?: CatalogueEntry,
   signal?: AbortSignal,
-): Promise<Learnt> {
+): Promise<RepositoryUpdate> {
   const { name, stamp } = found
-  // Facts that stand in for an unreadable repository are no knowledge to build on.
+  // Facts of an unreadable repository may be placeholders.
   const known = entry && entry.problem === null ? entry.facts : undefined
   try {
     return { name, stamp, facts: await source.facts(found, known, signal), problem: null }
@@ -220,49 +232,80 @@ async function learn(
   }
 }
 
-const keyOfLearnt = ({ owner, learnt }: { owner: string; learnt: Learnt }): string =>
-  keyOfName({ owner, name: learnt.name })
+const keyOfUpdate = ({ owner, update }: OwnedUpdate): string =>
+  keyOfName({ owner, name: update.name })
 
-function isOrganization(owner: string, batch: { owner: string; learnt: Learnt }[]): boolean {
-  return batch.some((each) => each.owner === owner && each.learnt.facts.ownerIsOrganization)
+function isOrganization(owner: string, batch: OwnedUpdate[]): boolean {
+  return batch.some((each) => each.owner === owner && each.update.facts.ownerIsOrganization)
 }
 
-/** Of the repositories that could be read; undefined where there are none. */
-function oldestOf(owner: string, batch: { owner: string; learnt: Learnt }[]): number | undefined {
+/** Returns the creation time of the owner's oldest readable repository, or undefined. */
+function oldestCreation(owner: string, batch: OwnedUpdate[]): number | undefined {
   const times = batch
-    .filter((each) => each.owner === owner && each.learnt.problem === null)
-    .map(({ learnt }) => learnt.facts.createdAt)
+    .filter((each) => each.owner === owner && each.update.problem === null)
+    .map(({ update }) => update.facts.createdAt)
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-/** Gathers rows and commits them together: a transaction a repository would cost a disk flush each. */
+/** Commits rows in batches: a transaction for each repository would flush the disk each time. */
 function catalogueWriter({ db, now }: SyncParts) {
   const owners = new Map<string, Account>()
-  let waiting: { owner: string; learnt: Learnt }[] = []
+  let waiting: OwnedUpdate[] = []
 
   async function flush(): Promise<void> {
-    // By name, not by who was read first: ids are then given out in the same order everywhere.
-    const batch = waiting.toSorted((a, b) => (keyOfLearnt(a) < keyOfLearnt(b) ? -1 : 1))
+    // By name, not by completion, so that new repositories get reproducible ids.
+    const batch = waiting.toSorted((a, b) => (keyOfUpdate(a) < keyOfUpdate(b) ? -1 : 1))
     waiting = []
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {
-      for (const { owner, learnt } of batch) {
+      for (const { owner, update } of batch) {
         const known = owners.get(owner)
-        const oldest = oldestOf(owner, batch)
+        const oldest = oldestCreation(owner, batch)
         if (!known || (oldest !== undefined && oldest < known.createdAt)) {
           const type = isOrganization(owner, batch) ? 'Organization' : 'User'
           owners.set(owner, await ensureAccount(tx, owner, oldest ?? now(), type))
         }
-        await putRepository(tx, { ownerId: owners.get(owner)!.id, ...learnt }, now())
+        await putRepository(tx, { ownerId: owners.get(owner)!.id, ...update }, now())
       }
     })
   }
 
   return {
-    async put(owner: string, learnt: Learnt): Promise<void> {
-      waiting.push({ owner, learnt })
-      if (waiting.length >= WRITTEN_AT_ONCE) await flush()
+    async put(owner: string, update: RepositoryUpdate): Promise<void> {
+      waiting.push({ owner, update })
+      if (waiting.length >= WRITE_BATCH_SIZE) await flush()
     },
     flush,
+  }
+}
+
+/** Stores the members that the source states for an owner. Returns warnings about them. */
+export async function storeListedMembers(
+  db: Db,
+  { owner, members, warnings }: StatedMembers,
+  now: number,
+): Promise<RefusedEntry[]> {
+  if (!members) return warnings
+  return db.transaction().execute(async (tx) => {
+    const organization = await ensureOrganization(tx, owner, now)
+    if (!organization) return [...warnings, { path: owner, reason: ownerIsUser(owner) }]
+    // New accounts get the creation time of the organization, so that it does not depend on when the sync runs.
+    const since = { origin: 'file', now: organization.createdAt } as const
+    const { refused } = await replaceMemberships(tx, organization, members, since)
+    const reason = 'an organization cannot be a member'
+    return [...warnings, ...refused.map((login) => ({ path: `${owner}: ${login}`, reason }))]
+  })
+}
+
+const ownerIsUser = (owner: string): string =>
+  `a user with tokens, so its members are ignored; \`godwit account set ${owner} --type Organization\` makes it an organization`
+
+/** Deletes the memberships of organizations for which the source no longer states members. */
+export async function deleteOtherMembers(
+  db: Db,
+  isStillStated: (organization: string) => boolean,
+): Promise<void> {
+  for (const organization of await organizationsWithMembers(db, 'file')) {
+    if (!isStillStated(organization.login)) await removeMemberships(db, organization, 'file')
   }
 }

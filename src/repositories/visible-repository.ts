@@ -6,7 +6,7 @@ import type { RepositoryName } from '../sources/source.ts'
 import type { Role } from './facts.ts'
 import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
 
-/** Whoever comes without a token. No account has this id or this login. */
+/** The viewer without a token. No account has this id or login. */
 const NOBODY: Pick<Viewer, 'account'> = {
   account: { id: 0, login: '', type: 'User', siteAdmin: false, createdAt: 0 },
 }
@@ -14,13 +14,13 @@ const NOBODY: Pick<Viewer, 'account'> = {
 export interface VisibleRepository {
   entry: CatalogueEntry
   role: Role
-  /** Through whose eyes: the viewer's own, or for an owner of an organization the organization's. */
+  /** Whose view of the facts applies: the viewer's, or the organization's for its owners. */
   as: Pick<Viewer, 'account'>
 }
 
 /**
- * A repository, for those who may read it. To everyone else it is not there: one question is asked, whether it exists or not,
- * so that nobody can tell.
+ * Returns a repository if the viewer may read it. A missing repository and an unreadable one take the same single query, so
+ * that the time of the response does not tell them apart.
  */
 export async function findVisibleRepository(
   db: Db,
@@ -38,7 +38,7 @@ export async function findVisibleRepository(
   return { entry, as, role: (await rolesOf(db, as, [entry])).get(entry.id) ?? 'none' }
 }
 
-/** The id of the repository of that name, if it is public, or the account's own or its organization's, or shared with it. */
+/** Returns the id if the repository is public, owned by the account or its organization, or shared with the account. */
 async function readableId(
   db: Db,
   { account }: Pick<Viewer, 'account'>,
@@ -84,8 +84,8 @@ async function readableId(
 }
 
 /**
- * An account, for those who may know of it. People know each other; an organization is known to its members and to those who
- * may read one of its repositories. Without a token one knows of those who have something public. One question here too.
+ * Returns an account if the viewer may know of it. With a token: all users, and the organizations of which the viewer is a
+ * member or may read a repository. Without a token: owners of public repositories. Always a single query, as above.
  */
 export async function findVisibleAccount(
   db: Db,

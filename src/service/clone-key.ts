@@ -1,4 +1,4 @@
-import { type CloneTokens, cloneTokens } from '../http/clones/clone-tokens.ts'
+import { type CloneTokens, cloneTokens } from '../http/routes/clones/clone-tokens.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 import type { Config } from '../settings/config.ts'

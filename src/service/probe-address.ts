@@ -1,4 +1,4 @@
-import { archiveLinks } from '../http/migrations/archive-link.ts'
+import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
 import { PROBED_TEXT, PROXY_PROBE } from '../http/service/proxy-probe.ts'
 
 export { PROBED_TEXT }

@@ -1,5 +1,5 @@
 import { offsetTimestamps } from '../http/middleware/timestamps.ts'
-import { webhookPayload } from '../http/webhooks/webhook-payload.ts'
+import { webhookPayload } from '../http/routes/webhooks/webhook-json.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { RetryLater, type Working } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'

@@ -6,7 +6,7 @@ const STREAM = Buffer.from(
   ': comment\n\nevent: repository\nid: 1\ndata: {"a": "größe"}\n\nevent: end\r\ndata: one\r\ndata: two\r\n\r\nevent: cut\ndata: of',
 )
 
-test('events are the same however the stream is cut into pieces', async () => {
+test('events do not depend on the chunks of the stream', async () => {
   for (const length of [1, 2, 7, 40, STREAM.length]) {
     const pieces = Array.from({ length: Math.ceil(STREAM.length / length) }, (_, n) =>
       STREAM.subarray(n * length, (n + 1) * length),
@@ -25,7 +25,7 @@ test('events are the same however the stream is cut into pieces', async () => {
   }
 })
 
-test('a chunk that only keeps the connection open is reported, and is no event', async () => {
+test('a comment that keeps the connection open is reported as a chunk, not as an event', async () => {
   let chunks = 0
   const body = ReadableStream.from([Buffer.from(':\n\n')])
   const events = await Array.fromAsync(readEvents(body, () => chunks++))

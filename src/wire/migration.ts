@@ -23,7 +23,7 @@ import type { User } from './user.ts'
 export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 /** States on the routes that only this server has: they distinguish cancelled migrations from failed ones. */
 export const shownStates = [...migrationStates, 'cancelled'] as const
-const zoned = { ...dateTime, description: "With the offset of the server's time zone." }
+const zonedTime = { ...dateTime, description: "With the offset of the server's time zone." }
 
 export const migrationSchema = object(
   {
@@ -53,8 +53,8 @@ export const migrationSchema = object(
       description: 'In the requested order; empty if the caller excluded them.',
     },
     url: uri,
-    created_at: zoned,
-    updated_at: zoned,
+    created_at: zonedTime,
+    updated_at: zonedTime,
     archive_url: { ...uri, description: 'Present while there is an archive to download.' },
   },
   { description: 'A migration of repositories.', optional: ['archive_url'] },

@@ -100,7 +100,6 @@ export const progressSchema = object(
   { description: 'The progress of a migration.' },
 )
 
-/** What the events of a stream tell of. */
 export const progressUpdateSchema = object(
   {
     ...totalsSchema.properties,

@@ -19,8 +19,7 @@ import {
 } from './schema.ts'
 import { type User, userSchema } from './user.ts'
 
-/** Which of a repository's addresses can be followed as they are, and which are templates. */
-const repositoryAddresses = {
+const urls = {
   html_url: uri,
   url: uri,
   archive_url: uriTemplate,
@@ -75,7 +74,7 @@ const templateRepository = {
     'The template of this repository; null if there is none or the caller may not read it.',
 }
 
-const notKept = { ...count, description: 'Always 0: a git host has none.' }
+const alwaysZero = { ...count, description: 'Always 0: a git host has none.' }
 
 export const repositorySchema = object(
   {
@@ -86,11 +85,11 @@ export const repositorySchema = object(
     owner: ref<User>('user'),
     ...each(['private', 'fork', 'is_template', 'archived', 'disabled'], boolean),
     description: { ...string, description: 'Empty if there is none.' },
-    ...repositoryAddresses,
+    ...urls,
     homepage: nullable(uri),
     language: { ...nullable(string), description: 'The language with the most bytes.' },
     forks_count: count,
-    ...each(['stargazers_count', 'watchers_count', 'open_issues_count'], notKept),
+    ...each(['stargazers_count', 'watchers_count', 'open_issues_count'], alwaysZero),
     size: { ...count, description: 'Size on disk in KiB.' },
     default_branch: string,
     topics: arrayOf(string),
@@ -116,7 +115,7 @@ export const extendedRepositorySchema = object(
       description:
         'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
     },
-    ...each(['subscribers_count', 'open_issues', 'watchers'], notKept),
+    ...each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
     ...each(['network_count', 'forks'], count),
     license: nullable(ref<License>('license')),
   },
@@ -127,7 +126,7 @@ export const extendedRepositorySchema = object(
 export interface ExtendedRepository extends Static<typeof extendedRepositorySchema> {}
 
 const commit = object({ sha: string, url: uri })
-const forebear = ref<ExtendedRepository>('extended-repository')
+const forkOrigin = ref<ExtendedRepository>('extended-repository')
 
 export const fullRepositorySchema = object(
   {
@@ -137,9 +136,9 @@ export const fullRepositorySchema = object(
       ...ref<User>('user'),
       description: 'The owner, if that is an organization.',
     },
-    parent: { ...forebear, description: 'What it is a fork of, if the caller may read that.' },
+    parent: { ...forkOrigin, description: 'What it is a fork of, if the caller may read that.' },
     source: {
-      ...forebear,
+      ...forkOrigin,
       description: 'What its parent goes back to, if the caller may read that.',
     },
   },

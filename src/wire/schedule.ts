@@ -58,7 +58,7 @@ const timing = {
 
 const paused = { ...boolean, description: 'A paused schedule does not run.' }
 
-const asked = {
+const requestFields = {
   repositories: { ...startRequestSchema.properties.repositories, maxItems: MAX_LISTED },
   ...startFlagSchemas,
   ...timing,
@@ -66,7 +66,7 @@ const asked = {
   paused: { ...paused, default: false },
 }
 
-export const scheduleRequestSchema = request(asked, {
+export const scheduleRequestSchema = request(requestFields, {
   required: ['repositories', 'every', 'at', 'time_zone'],
   examples: [
     {
@@ -82,7 +82,7 @@ export const scheduleRequestSchema = request(asked, {
 
 /** Fields that are not sent do not change, so they have no defaults. */
 export const scheduleChangeSchema = request(
-  { repositories: asked.repositories, ...startFlagsWithoutDefaults, ...timing, paused },
+  { repositories: requestFields.repositories, ...startFlagsWithoutDefaults, ...timing, paused },
   { examples: [{ at: '04:00', paused: false }] },
 )
 

@@ -12,8 +12,6 @@ import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/fact
 import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
-import { serviceStateJson, tokenJson } from '../admin/service-state-json.ts'
-import { licenseJson, licenseTextJson } from '../licenses/license-json.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
 import {
   archiveDamaged,
@@ -28,38 +26,50 @@ import {
   unavailable,
   unparsableBody,
 } from '../middleware/refusals.ts'
-import { migrationJson } from '../migrations/migration-json.ts'
+import type { Rendering } from '../rendering.ts'
+import { serviceStateJson, tokenJson } from '../routes/admin/service-state-json.ts'
+import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
+import {
+  archiveLinkJson,
+  heldLockJson,
+  lockJson,
+  migrationJson,
+  summaryJson,
+} from '../routes/migrations/migration-json.ts'
 import {
   forecastJson,
   progressJson,
   reportJson,
   retryForecastJson,
-} from '../migrations/progress-json.ts'
-import { archiveLinkJson, heldLockJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
+} from '../routes/migrations/progress-json.ts'
 import {
   fullOrganizationJson,
   membershipJson,
   organizationJson,
-} from '../organizations/organization-json.ts'
-import type { Rendering } from '../rendering.ts'
-import { extendedRepositoryJson, plainRepositoryJson } from '../repositories/repository-json.ts'
+} from '../routes/organizations/organization-json.ts'
 import {
   branchJson,
   collaboratorJson,
+  extendedRepositoryJson,
   fullRepositoryJson,
   licenseContentJson,
+  plainRepositoryJson,
   tagJson,
-} from '../repositories/repository-views-json.ts'
-import { type ScheduleHistory, scheduleJson, scheduleRunJson } from '../schedules/schedule-json.ts'
-import { rootJson } from '../service/root-json.ts'
-import { currentUserJson, userJson } from '../users/user-json.ts'
+} from '../routes/repositories/repository-json.ts'
+import {
+  type ScheduleHistory,
+  scheduleJson,
+  scheduleRunJson,
+} from '../routes/schedules/schedule-json.ts'
+import { currentUserJson, userJson } from '../routes/users/user-json.ts'
 import {
   deliveryJson,
   fullDeliveryJson,
   webhookConfigJson,
   webhookJson,
-} from '../webhooks/webhook-json.ts'
-import { webhookPayload } from '../webhooks/webhook-payload.ts'
+  webhookPayload,
+} from '../routes/webhooks/webhook-json.ts'
+import { rootJson } from '../service/root-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 

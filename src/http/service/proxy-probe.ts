@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NotFound } from '../../migrations/errors.ts'
 import { openEventStream } from '../middleware/event-stream.ts'
-import { byteRange } from '../migrations/archive-download.ts'
-import type { ArchiveLinks } from '../migrations/archive-link.ts'
+import type { ArchiveLinks } from '../routes/migrations/archive-download.ts'
+import { byteRange } from '../routes/migrations/archive-download.ts'
 
 /** In the place of an archive's guid in the signature; none is called so. */
 export const PROXY_PROBE = 'proxy-probe'

@@ -7,8 +7,8 @@ import type { FailedLogins } from '../middleware/failed-logins.ts'
 import { answer } from '../middleware/json-answer.ts'
 import { notOurPages } from '../middleware/refusals.ts'
 import { isOfOurPages, type SessionCookies } from '../middleware/session-cookie.ts'
+import { currentUserJson } from '../routes/users/user-json.ts'
 import type { ServerParts } from '../server-parts.ts'
-import { currentUserJson } from '../users/user-json.ts'
 import * as operations from './session-operations.ts'
 
 interface SessionParts

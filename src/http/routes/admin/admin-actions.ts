@@ -1,0 +1,182 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
+import { deleteArchive } from '../../../migrations/archive-store.ts'
+import { cancelMigration } from '../../../migrations/cancel-migration.ts'
+import { NotFound } from '../../../migrations/errors.ts'
+import { releaseAnyLock } from '../../../migrations/locks.ts'
+import { anyMigration } from '../../../migrations/migration-store.ts'
+import { retryMigration } from '../../../migrations/retry-migration.ts'
+import { summaryById } from '../../../migrations/summaries.ts'
+import { retryRequestSchema } from '../../../wire/progress.ts'
+import { EXTENSION, integer, string } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
+import { json, type Operation, several } from '../../description/operation.ts'
+import { inPath, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { done, notFound, record } from '../../description/usual-answers.ts'
+import { audit, auditAction } from '../../middleware/audit.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answer } from '../../middleware/json-answer.ts'
+import { idIn } from '../../middleware/named-in-path.ts'
+import type { ApiParts } from '../../server-parts.ts'
+import { summaryJson } from '../migrations/migration-json.ts'
+import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
+import { tokenJson } from './service-state-json.ts'
+
+const SITE_ADMIN_ONLY = `Of any account. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
+
+/** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
+export function adminActions(app: FastifyInstance, parts: ApiParts): void {
+  app.register(async (admin) => {
+    admin.addHook('onRequest', async (request) => {
+      if (!viewerOf(request).account.siteAdmin) throw new NotFound()
+    })
+    addMigrations(admin, parts)
+    addLocks(admin, parts)
+    addTokens(admin, parts)
+  })
+}
+
+const cancelOperation = {
+  operationId: 'admin/cancel-migration',
+  tags: ['Operator'],
+  summary: 'Cancel any migration',
+  description: SITE_ADMIN_ONLY,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: record('The migration is cancelled.', 'summary'),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const retryOperation = {
+  operationId: 'admin/retry-migration',
+  tags: ['Operator'],
+  summary: 'Retry any migration',
+  description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
+  parameters: [parameter('migration-id')],
+  body: retryRequestSchema,
+  responses: {
+    201: record('The new migration.', 'summary'),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const deleteArchiveOperation = {
+  operationId: 'admin/delete-archive',
+  tags: ['Operator'],
+  summary: 'Delete the archive of any migration',
+  description: SITE_ADMIN_ONLY,
+  parameters: [parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addMigrations(app: FastifyInstance, parts: ApiParts): void {
+  const { db, log } = parts
+  const migrationInPath = (request: FastifyRequest<ById>) =>
+    anyMigration(db, migrationIdOf(request))
+
+  app.post<ById>(
+    '/admin/migrations/:migration_id/cancel',
+    { schema: cancelOperation },
+    async (request, reply) => {
+      const migration = await migrationInPath(request)
+      await cancelMigration(parts, migration, () =>
+        audit(log, request, 'admin.migration.cancel', migration),
+      )
+      return answer(reply, summaryJson((await summaryById(db, migration.id))!))
+    },
+  )
+
+  app.post<ById & { Body: wire.RetryRequest }>(
+    '/admin/migrations/:migration_id/retry',
+    { schema: retryOperation },
+    async (request, reply) => {
+      const migration = await migrationInPath(request)
+      const scope = { owner: migration.owner, by: viewerOf(request).account }
+      const signal = await parts.starts.begin(request, reply)
+      const { id } = await retryMigration(
+        { ...parts, signal },
+        scope,
+        migration,
+        { allowPartial: request.body.allow_partial ?? false },
+        (started) => audit(log, request, 'admin.migration.retry', started),
+      )
+      return answer(reply.code(201), summaryJson((await summaryById(db, id))!))
+    },
+  )
+
+  app.delete<ById>(
+    '/admin/migrations/:migration_id/archive',
+    { schema: deleteArchiveOperation },
+    async (request, reply) => {
+      const migration = await migrationInPath(request)
+      await deleteArchive(parts, migration, migration.id, () =>
+        audit(log, request, 'admin.migration.delete_archive', migration),
+      )
+      return reply.code(204).send()
+    },
+  )
+}
+
+const releaseLockOperation = {
+  operationId: 'admin/release-lock',
+  tags: ['Operator'],
+  summary: 'Release the locks of any repository',
+  description: `Whichever migrations hold them. ${SITE_ADMIN_ONLY}`,
+  parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addLocks(app: FastifyInstance, parts: ApiParts): void {
+  app.delete<{ Params: { owner: string; name: string } }>(
+    '/admin/locks/:owner/:name',
+    { schema: releaseLockOperation },
+    async (request, reply) => {
+      const { owner, name } = request.params
+      await releaseAnyLock(parts, { owner, name }, () =>
+        auditAction(parts.log, request, 'admin.lock.release', { repository: `${owner}/${name}` }),
+      )
+      return reply.code(204).send()
+    },
+  )
+}
+
+const listTokensOperation = {
+  operationId: 'admin/list-tokens',
+  tags: ['Operator'],
+  summary: 'List all tokens',
+  description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
+  responses: {
+    200: json('The tokens.', { schema: several('token'), example: 'tokens' }),
+    404: notFound,
+  },
+} satisfies Operation
+
+const revokeTokenOperation = {
+  operationId: 'admin/revoke-token',
+  tags: ['Operator'],
+  summary: 'Revoke any token',
+  description: `Sessions that were opened with it end, too. ${SITE_ADMIN_ONLY}`,
+  parameters: [inPath('token_id', integer, 7)],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
+  app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>
+    answer(reply, (await listTokens(db)).map(tokenJson)),
+  )
+
+  app.delete<{ Params: { token_id: string } }>(
+    '/admin/tokens/:token_id',
+    { schema: revokeTokenOperation },
+    async (request, reply) => {
+      const id = idIn(request.params.token_id)
+      if (!(await revokeToken(db, id, now()))) throw new NotFound()
+      auditAction(log, request, 'admin.token.revoke', { revoked: id })
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance } from 'fastify'
+import { isComposing } from '../../../blobs/blob-store.ts'
+import { InvalidRequest, NotFound } from '../../../migrations/errors.ts'
+import {
+  readServiceState,
+  storageUse,
+  type ThroughputPeriod,
+  throughputPeriods,
+} from '../../../migrations/service-state.ts'
+import { allScratchBytes, leastFreeBytes } from '../../../queue/worker-store.ts'
+import { EXTENSION, enumOf } from '../../../wire/schema.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { current, notFound } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answer, answerNotModified } from '../../middleware/json-answer.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { type Storage, serviceStateJson } from './service-state-json.ts'
+
+const getServiceState = {
+  operationId: 'admin/get-service-state',
+  tags: ['Operator'],
+  summary: 'Get the state of the whole service',
+  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
+  parameters: [
+    inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    IF_NONE_MATCH,
+  ],
+  responses: {
+    ...current('The state of the service.', 'service-state'),
+    404: notFound,
+    422: refusal('invalid-query'),
+  },
+} satisfies Operation
+
+/** The state of the service; 404 for callers who are not site admins. */
+export function adminService(app: FastifyInstance, parts: ServerParts): void {
+  const { db, blobs, now, version } = parts
+  const readUse = storageUse(parts)
+
+  async function readStorage(): Promise<Storage> {
+    const [use, scratchBytes, freeBytes] = await Promise.all([
+      readUse(),
+      allScratchBytes(db, now()),
+      isComposing(blobs) ? null : leastFreeBytes(db, now()),
+    ])
+    return { ...use, scratchBytes, freeBytes }
+  }
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/admin/service',
+    { schema: getServiceState },
+    async (request, reply) => {
+      if (!viewerOf(request).account.siteAdmin) throw new NotFound()
+      const period = periodOf(request.query.period)
+      const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+      const body = serviceStateJson(state, storage, version)
+      // These members change all the time, so they are not part of the ETag.
+      const stable = {
+        ...body,
+        observed_at: '',
+        storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
+      }
+      if (answerNotModified(request, reply, [JSON.stringify(stable)])) return reply
+      return answer(reply, body)
+    },
+  )
+}
+
+function periodOf(sent: unknown): ThroughputPeriod {
+  const period = throughputPeriods.find((each) => each === (sent ?? 'hour'))
+  if (!period) throw new InvalidRequest([{ resource: 'Service', field: 'period', code: 'invalid' }])
+  return period
+}

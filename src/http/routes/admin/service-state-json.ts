@@ -1,0 +1,162 @@
+import type { TokenRecord } from '../../../accounts/token-store.ts'
+import { isPartial } from '../../../lib/is-partial.ts'
+import type {
+  ServiceState,
+  StorageUse,
+  ThroughputBucket,
+} from '../../../migrations/service-state.ts'
+import type { Summary } from '../../../migrations/summaries.ts'
+import type * as wire from '../../../wire/types.ts'
+import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import { heldLockJson, repositoryCountsJson } from '../migrations/migration-json.ts'
+
+export interface Storage extends StorageUse {
+  scratchBytes: number
+  /** Null if the blobs are in a bucket. */
+  freeBytes: number | null
+}
+
+export function serviceStateJson(
+  state: ServiceState,
+  storage: Storage,
+  version: string,
+): wire.ServiceState {
+  const { throughput, locks } = state
+  return {
+    observed_at: utcTimestamp(state.observedAt),
+    version,
+    migrations: state.migrations,
+    running: state.running.map(runningJson),
+    queue: queueJson(state.backlog),
+    throughput: {
+      period: throughput.period,
+      bucket_seconds: throughput.bucketMs / 1000,
+      buckets: throughput.buckets.map(bucketJson),
+    },
+    storage: {
+      used_bytes: storage.archiveBytes + storage.reuseBytes + storage.scratchBytes,
+      archive_bytes: storage.archiveBytes,
+      reuse_bytes: storage.reuseBytes,
+      scratch_bytes: storage.scratchBytes,
+      segments: storage.segments,
+      archives: storage.archives,
+      free_bytes: storage.freeBytes,
+    },
+    locks: {
+      held: locks.held,
+      newest: locks.newest.map(heldLockJson),
+    },
+    failures: state.failures.map(failureJson),
+    workers: state.workers.map(workerJson),
+    archives: state.archives.map(archiveJson),
+    checks: checksJson(state.checks),
+  }
+}
+
+type Each<List extends 'running' | 'failures' | 'workers'> = ServiceState[List][number]
+
+function runningJson(migration: Each<'running'>) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    state: migration.state,
+    created_at: utcTimestamp(migration.createdAt),
+    started_at: timeOrNull(migration.startedAt),
+    repositories: repositoryCountsJson(migration),
+    bytes_done: migration.bytesDone,
+  }
+}
+
+function queueJson(backlog: ServiceState['backlog']) {
+  return {
+    jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
+    oldest_at: timeOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
+    kinds: backlog.map(({ kind, jobs, oldest }) => ({
+      kind,
+      jobs,
+      oldest_at: utcTimestamp(oldest),
+    })),
+  }
+}
+
+const oldestOf = (times: number[]): number | null =>
+  times.length === 0 ? null : Math.min(...times)
+
+function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
+  return {
+    start: utcTimestamp(startedAt),
+    repositories: count['repositories exported'] + count['repositories reused'],
+    reused: count['repositories reused'],
+    skipped: count['repositories skipped'],
+    failed: count['repositories failed'],
+    bytes: bytes['repositories exported'],
+    bytes_reused: bytes['repositories reused'],
+    migrations_exported: count['migrations exported'],
+    migrations_failed: count['migrations failed'],
+    migrations_cancelled: count['migrations cancelled'],
+  }
+}
+
+function failureJson({ migration, notExported }: Each<'failures'>) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
+    ended_at: timeOrNull(migration.endedAt),
+    reason: migration.reason,
+    counts: repositoryCountsJson(migration),
+    repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+  }
+}
+
+function archiveJson(migration: Summary) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    bytes: migration.archive?.bytes ?? 0,
+    expires_at: timeOrNull(migration.archive?.expiresAt ?? null),
+  }
+}
+
+function checksJson({ passed, failed, newestAt, problems }: ServiceState['checks']) {
+  return {
+    passed,
+    failed,
+    newest_at: timeOrNull(newestAt),
+    problems: problems.map(({ fullName, checkedAt, reason }) => ({
+      full_name: fullName,
+      checked_at: utcTimestamp(checkedAt),
+      reason: reason ?? '',
+    })),
+  }
+}
+
+export function tokenJson(token: TokenRecord): wire.Token {
+  return {
+    id: token.id,
+    login: token.login,
+    name: token.name,
+    created_at: utcTimestamp(token.createdAt),
+    expires_at: timeOrNull(token.expiresAt),
+    last_used_at: timeOrNull(token.lastUsedAt),
+    revoked_at: timeOrNull(token.revokedAt),
+  }
+}
+
+function workerJson(worker: Each<'workers'>) {
+  return {
+    id: worker.id,
+    host: worker.host,
+    pid: worker.pid,
+    role: worker.role,
+    version: worker.version,
+    concurrency: worker.concurrency,
+    running_jobs: worker.runningJobs,
+    started_at: utcTimestamp(worker.startedAt),
+    seen_at: utcTimestamp(worker.seenAt),
+    alive: worker.isAlive,
+  }
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { cloneScene } from '../../../../test/support/clone-scene.ts'
+import type { GitHost } from '../../../../test/support/git-host.ts'
+
+const BRANCHES = 25
+
+async function fill(host: GitHost): Promise<void> {
+  const dir = await host.repository('alice/site', {
+    files: { 'a.txt': 'one', 'b.txt': 'b'.repeat(5000) },
+    config: { 'uploadpack.allowFilter': 'true', 'transfer.hideRefs': 'refs/hidden' },
+  })
+  const second = await host.commit(dir, { 'a.txt': 'two' })
+  await host.git(['update-ref', 'refs/hidden/x', second], { dir })
+  const many = await host.repository('alice/many', { files: { a: '0' } })
+  for (let at = 0; at < BRANCHES; at++)
+    await host.commit(many, { a: String(at) }, { branch: `topic-${at}` })
+  await host.repository('alice/empty')
+  await host.repository('alice/new', { files: { a: '1' }, objectFormat: 'sha256' })
+}
+
+test('full, shallow, partial and repeated clones work with every protocol version', async (t) => {
+  const scene = await cloneScene(t, fill)
+  const { git, at, host, work } = scene
+  const token = await scene.token('alice')
+  const refs = async (path: string) =>
+    (await host.git(['for-each-ref', 'refs/heads', 'refs/tags'], { dir: host.path(path) }))
+      .split('\n')
+      .map((line) => line.replace(' commit', ''))
+  const ended = async (...args: string[]) => {
+    const { code, said } = await git(...args)
+    assert.equal(code, 0, `git ${args.join(' ')}: ${said}`)
+    return said
+  }
+  for (const version of [0, 1, 2]) {
+    const speaking = ['-c', `protocol.version=${version}`]
+    const place = (kind: string) => `${kind}-${version}`
+    const from = (path: string) => at(`alice/${path}.git`, token)
+    await t.test(`version ${version}`, async () => {
+      const listed = await ended(...speaking, 'ls-remote', from('site'))
+      assert.ok(!listed.includes('refs/hidden'), listed)
+      const heads = await ended(...speaking, 'ls-remote', '--heads', from('many'))
+      assert.deepEqual(heads.trimEnd().split('\n'), await refs('alice/many'))
+      for (const path of ['site', 'many', 'empty', 'new']) {
+        const mirror = place(path)
+        await ended(...speaking, 'clone', '--quiet', '--mirror', from(path), mirror)
+        const found = await ended('-C', mirror, 'for-each-ref')
+        assert.equal(
+          found.trimEnd(),
+          await host.git(['for-each-ref', 'refs/heads'], { dir: host.path(`alice/${path}`) }),
+        )
+        await ended('-C', mirror, 'fsck', '--full', '--strict')
+      }
+      await ended(...speaking, 'clone', '--quiet', '--depth=1', from('site'), place('shallow'))
+      assert.equal(await ended('-C', place('shallow'), 'rev-list', '--count', 'HEAD'), '1\n')
+      await ended(...speaking, '-C', place('shallow'), 'fetch', '--quiet', '--unshallow')
+      assert.equal(await ended('-C', place('shallow'), 'rev-list', '--count', 'HEAD'), '2\n')
+      const filter = ['--filter=blob:none', '--no-checkout']
+      await ended(...speaking, 'clone', '--quiet', ...filter, from('site'), place('part'))
+      const missing = await ended('-C', place('part'), ...ABSENT)
+      assert.match(missing, /^\?/m)
+      const unfiltered = await ended(...speaking, 'clone', ...filter, from('many'), place('all'))
+      assert.match(unfiltered, /filtering not recognized by server, ignoring/)
+      assert.ok(!unfiltered.includes('hint'), unfiltered)
+    })
+  }
+  // What came since is fetched by what both have, and such a request is long enough for git to compress it.
+  for (let nth = 0; nth < 3; nth++)
+    await host.commit(host.path('alice/many'), { a: `n${nth}` }, { branch: `new-${nth}` })
+  for (const version of [0, 2]) {
+    const mirror = join(work, `many-${version}`)
+    const fetching = ['-c', `protocol.version=${version}`, '-C', mirror, 'fetch', 'origin']
+    const { ended: done } = scene.start(fetching, { GIT_TRACE_CURL: '1' })
+    const { code, said } = await done
+    assert.equal(code, 0, said)
+    assert.match(said, /Content-Encoding: gzip/)
+    assert.equal((await ended('-C', mirror, 'for-each-ref')).split('\n').length, BRANCHES + 5)
+  }
+  assert.ok(!existsSync(join(host.path('alice/site'), 'gc.log')))
+})
+
+const ABSENT = ['rev-list', '--objects', '--all', '--missing=print']
+
+const fillSmall = (host: GitHost) => host.repository('alice/site', { files: { a: '1' } })
+
+test('a locked repository can be cloned', async (t) => {
+  const scene = await cloneScene(t, fillSmall)
+  await scene.source.settleLock({ owner: 'alice', name: 'site' }, async () => true)
+  const address = scene.at('alice/site', await scene.token('alice'))
+  const { code, said } = await scene.git('clone', '--quiet', address, 'locked')
+  assert.equal(code, 0, said)
+})
+
+test('every push is refused with a message that git prints', async (t) => {
+  const { git, at, token } = await cloneScene(t, fillSmall)
+  const address = at('alice/site', await token('alice'))
+  assert.equal((await git('clone', '--quiet', address, 'mine')).code, 0)
+  for (const to of [address, at('alice/site'), at('nobody/none')]) {
+    const { code, said } = await git('-C', 'mine', 'push', to, 'HEAD:refs/heads/other')
+    assert.equal(code, 128)
+    assert.match(
+      said,
+      /^remote: This address is for cloning and fetching only\. It does not accept pushes\./m,
+    )
+  }
+})
+
+test('the dumb protocol and unknown services are refused', async (t) => {
+  const { url, token } = await cloneScene(t, fillSmall)
+  const headers = { authorization: `bearer ${await token('alice')}` }
+  const status = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(`${url}/alice/site.git${path}`, { headers, ...init })
+    if (answer.status === 403)
+      assert.match(
+        await answer.text(),
+        /^(Only git clone and git fetch|This address is for cloning)/,
+      )
+    return answer.status
+  }
+  assert.equal(await status('/info/refs'), 403)
+  for (const service of [
+    'git-upload-archive',
+    'upload-pack',
+    'git-upload-pack%00',
+    'a&service=b',
+    '',
+  ])
+    assert.equal(await status(`/info/refs?service=${service}`), 403, service)
+  assert.equal(await status('/git-receive-pack', { method: 'POST', body: '0000' }), 403)
+  for (const path of ['/HEAD', '/objects/info/packs', '/config', '/git-upload-archive'])
+    assert.equal(await status(path), 404, path)
+})

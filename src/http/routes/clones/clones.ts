@@ -1,0 +1,311 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Viewer } from '../../../accounts/account.ts'
+import { findTokenHolder } from '../../../accounts/token-store.ts'
+import type { Write } from '../../../archive/copy-archive.ts'
+import type { Db } from '../../../db/database.ts'
+import { GitFailed } from '../../../git/git-end.ts'
+import { isName } from '../../../lib/names.ts'
+import { RECENT, type RightsRefresher } from '../../../repositories/refresh-rights.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../../repositories/visible-repository.ts'
+import type { RepositoryName, ServedFetch, Source } from '../../../sources/source.ts'
+import { Unreadable } from '../../../sources/unreadable.ts'
+import type { Admission } from '../../middleware/admission.ts'
+import { tokenIn } from '../../middleware/authenticate.ts'
+import { callerKey } from '../../middleware/caller-key.ts'
+import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import type { FailedLogins } from '../../middleware/failed-logins.ts'
+import type { Forwarding } from '../../middleware/forwarding.ts'
+import { gitErrorHandler } from '../../middleware/github-errors.ts'
+import type { RateLimit } from '../../middleware/rate-limit.ts'
+import {
+  cloneRequestTooLarge,
+  HttpError,
+  notUploadPackRequest,
+  pushRefused,
+  repositoryNotFound,
+  requiresAuthentication,
+  serviceUnknown,
+  unavailable,
+} from '../../middleware/refusals.ts'
+import type { ReadBody, ReceivedBody } from '../../middleware/request-bodies.ts'
+import {
+  ClientGone,
+  type ClientReader,
+  type DownloadCounts,
+  watchClient,
+} from '../../middleware/taking-client.ts'
+import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
+
+export interface CloneParts {
+  db: Db
+  /** Undefined if this process has no access to the repositories, or serves no clones. */
+  source: Source | undefined
+  /** Limits the gits that serve clones at the same time. */
+  places: ConcurrencyLimit
+  admission: Admission
+  outcomes: DownloadCounts
+  log: Logger
+  now: () => number
+  tokens: CloneTokens
+  readBody: ReadBody
+  limit: RateLimit
+  logins: FailedLogins
+  forwarding: Forwarding
+  /** Absent without a forge. */
+  rights?: RightsRefresher | undefined
+}
+
+interface CloneRequest {
+  Params: { owner: string; name: string }
+  Querystring: Record<string, unknown>
+}
+
+const NO_CACHE = {
+  'cache-control': 'no-cache, max-age=0, must-revalidate',
+  expires: 'Fri, 01 Jan 1980 00:00:00 GMT',
+  pragma: 'no-cache',
+  'x-content-type-options': 'nosniff',
+}
+
+/** Serves `git clone`, `fetch` and `ls-remote` by git's smart HTTP protocol, at `OWNER/NAME.git` or without `.git`. */
+export function clones(app: FastifyInstance, parts: CloneParts): void {
+  app.register(async (git) => {
+    git.setErrorHandler(gitErrorHandler(parts.log))
+    git.removeAllContentTypeParsers()
+    // The routes read the body themselves, each with its own limit.
+    git.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    git.addHook('onRequest', async (request, reply) => {
+      reply.headers(NO_CACHE).header('x-request-id', request.id)
+      parts.forwarding.check(request)
+    })
+    addRoutes(git, parts)
+  })
+}
+
+/** The limit holds for the uncompressed body: about 300,000 refs and commits of 50 bytes. Git's own limit is 10 MiB. */
+const CLONE_BODY = {
+  maxBytes: 16 * 1024 * 1024,
+  tooLarge: cloneRequestTooLarge,
+  isUnpacked: true,
+}
+
+function addRoutes(git: FastifyInstance, parts: CloneParts): void {
+  git.get<CloneRequest>(
+    '/:owner/:name/info/refs',
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      const { service } = request.query
+      if (service === 'git-receive-pack') throw pushRefused()
+      if (service !== 'git-upload-pack') throw serviceUnknown()
+      return serve(request, reply, 'advertisement', undefined)
+    },
+  )
+
+  git.post<CloneRequest>('/:owner/:name/git-upload-pack', async (request, reply) => {
+    const type = request.headers['content-type']?.trim().toLowerCase()
+    if (type !== 'application/x-git-upload-pack-request') throw notUploadPackRequest()
+    return serve(request, reply, 'request', () => parts.readBody(request, CLONE_BODY))
+  })
+
+  git.post('/:owner/:name/git-receive-pack', async () => {
+    throw pushRefused()
+  })
+
+  async function serve(
+    request: FastifyRequest<CloneRequest>,
+    reply: FastifyReply,
+    answer: ServedClone['answer'],
+    read: (() => Promise<ReceivedBody>) | undefined,
+  ): Promise<FastifyReply> {
+    const { viewer, visible, ofWiki } = await findRequested(parts, request)
+    request.viewer = viewer
+    if (viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
+    else if (visible) await parts.limit.countAddress(request.ip, reply)
+    // Without a token, a private repository and a missing one get the same response.
+    if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
+    const { owner, name } = visible.entry
+    const repository = { owner: owner.login, name }
+    await serveClone(parts, request, reply, { repository, ofWiki, answer, viewer, read })
+    return reply
+  }
+}
+
+interface Requested {
+  viewer: Viewer | null
+  /** Undefined if there is no such repository that the caller may read. */
+  visible: VisibleRepository | undefined
+  ofWiki: boolean
+}
+
+async function findRequested(
+  parts: CloneParts,
+  request: FastifyRequest<CloneRequest>,
+): Promise<Requested> {
+  const { db, rights, logins } = parts
+  const { viewer, onlyId } = await identify(parts, request)
+  let { visible, ofWiki } = await findCloned(db, null, request.params)
+  // A public repository is cloned without asking the forge for permissions.
+  if (!visible && viewer) {
+    await rights?.refresh(viewer.account, RECENT)
+    ;({ visible, ofWiki } = await findCloned(db, viewer, request.params))
+  }
+  // A clone token for another repository is an invalid credential.
+  if (onlyId !== undefined && visible?.entry.id !== onlyId) return logins.refuse(request.ip)
+  return { viewer, visible, ofWiki }
+}
+
+async function findCloned(
+  db: Db,
+  viewer: Viewer | null,
+  { owner, name: nameInPath }: CloneRequest['Params'],
+): Promise<Omit<Requested, 'viewer'>> {
+  const find = async (name: string) =>
+    isName(owner) && isName(name) ? findVisibleRepository(db, viewer, { owner, name }) : undefined
+  const name = nameInPath.replace(/\.git$/, '')
+  const visible = await find(name)
+  if (visible || !name.endsWith('.wiki')) return { visible, ofWiki: false }
+  return { visible: await find(name.slice(0, -'.wiki'.length)), ofWiki: true }
+}
+
+async function identify(
+  { db, tokens, logins, now }: CloneParts,
+  { headers: { authorization }, ip }: FastifyRequest,
+): Promise<{ viewer: Viewer | null; onlyId?: number }> {
+  if (!authorization) return { viewer: null }
+  const credential = cloneCredential(authorization)
+  if (credential === undefined || !isCloneToken(credential)) {
+    return { viewer: await logins.viewerOf(credential, ip) }
+  }
+  const token = tokens.read(credential)
+  const viewer = token && (await findTokenHolder(db, token.tokenId, now()))
+  return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
+/** Passwords that mean: the token is the user name. */
+const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
+
+/**
+ * Returns the token that a git client sends. Git supports only Basic authentication: the token is the password of any user,
+ * or the user name without a password. Returns undefined if there is none.
+ */
+function cloneCredential(authorization: string): string | undefined {
+  const encoded = BASIC.exec(authorization)?.[1]
+  if (encoded === undefined) return tokenIn(authorization)
+  const [, name = '', password = ''] =
+    /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  return (NO_PASSWORD.has(password) ? name : password) || undefined
+}
+
+interface ServedClone {
+  repository: RepositoryName
+  ofWiki: boolean
+  answer: ServedFetch['answer']
+  viewer: Viewer | null
+  /** Reads the body of the request; undefined for an advertisement, which has none. */
+  read: (() => Promise<ReceivedBody>) | undefined
+}
+
+/** All callers without a token count as one account. */
+const ANONYMOUS_ACCOUNT_ID = 0
+
+/** Runs git for one request, sends its output and counts the outcome. */
+async function serveClone(
+  parts: CloneParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  clone: ServedClone,
+): Promise<void> {
+  const { source, places, admission, outcomes, log } = parts
+  const { repository, viewer, read } = clone
+  const logFields = { id: request.id, repository: `${repository.owner}/${repository.name}` }
+  if (!source) {
+    log.info(
+      logFields,
+      'cannot serve a clone: this process has no --repositories, or --max-clones is 0',
+    )
+    throw repositoryNotFound()
+  }
+  const client = watchClient(reply.raw)
+  const accountId = viewer?.account.id
+  let body: ReceivedBody | undefined
+  try {
+    body = await read?.()
+    const release = await places.take(callerKey(request), client.signal)
+    try {
+      admission.stream(reply.raw, accountId ?? ANONYMOUS_ACCOUNT_ID)
+      await sendGitOutput(source, client, reply, { ...clone, body })
+      outcomes.add('whole')
+    } finally {
+      release()
+    }
+  } catch (error) {
+    if (error instanceof HttpError) throw error
+    const isGone = client.signal.aborted || error instanceof ClientGone
+    outcomes.add(isGone ? 'ended_by_client' : 'failed_at_source')
+    if (isGone) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
+    else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')
+    endOrRefuse(reply, error)
+  } finally {
+    body?.release()
+  }
+}
+
+async function sendGitOutput(
+  source: Source,
+  client: ClientReader,
+  reply: FastifyReply,
+  { repository, ofWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
+): Promise<void> {
+  const protocolVersion = protocolVersionOf(reply.request)
+  const ended = new AbortController()
+  const signal = AbortSignal.any([client.signal, ended.signal])
+  const git = await source.serveFetch(repository, { answer, ofWiki, protocolVersion, signal })
+  // Git may exit before it has read all of its input. Its exit status is the error then.
+  git.stdin.on('error', () => {})
+  git.stdin.end(body?.bytes, () => body?.release())
+  let write: Write | undefined
+  const begin = async (): Promise<Write> => {
+    const kind = answer === 'advertisement' ? 'advertisement' : 'result'
+    write = client.begin(reply.type(`application/x-git-upload-pack-${kind}`))
+    // Version 2 of the protocol has no such line.
+    if (kind === 'advertisement' && protocolVersion < 2) await write(SERVICE_LINE)
+    return write
+  }
+  try {
+    for await (const bytes of git.stdout) await (write ?? (await begin()))(bytes)
+    await git.done
+    // An empty output is a valid response: git's first request only tests its credentials.
+    if (!write) await begin()
+    reply.raw.end()
+  } finally {
+    ended.abort()
+    await git.done.catch(() => {})
+  }
+}
+
+const SERVICE_LINE = Buffer.from('001e# service=git-upload-pack\n0000')
+
+/** Returns the highest version that the client requests, as git does. */
+function protocolVersionOf({ headers }: FastifyRequest): 0 | 1 | 2 {
+  const named = String(headers['git-protocol'] ?? '').split(':')
+  return named.includes('version=2') ? 2 : named.includes('version=1') ? 1 : 0
+}
+
+/**
+ * Reports an error to the client. Once git has sent output and exits by itself, it has written its error there. If it was
+ * killed, only a broken connection tells the client that the output is incomplete.
+ */
+function endOrRefuse(reply: FastifyReply, error: unknown): void {
+  if (!reply.sent) {
+    if (error instanceof Unreadable) throw new HttpError(404, error.message)
+    throw unavailable()
+  }
+  const hasReported = error instanceof GitFailed && error.exitCode !== null && !error.cause
+  if (hasReported && !error.tookTooLong) reply.raw.end()
+  else reply.raw.destroy()
+}

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { appendFile, mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { boobyTraps } from '../../../../test/support/booby-traps.ts'
+import { cloneScene } from '../../../../test/support/clone-scene.ts'
+import type { GitHost } from '../../../../test/support/git-host.ts'
+import { temporaryDirectory } from '../../../../test/support/odd-repositories.ts'
+import { childrenOf } from '../../../../test/support/processes.ts'
+import { sendRaw } from '../../../../test/support/raw-http.ts'
+import { until } from '../../../../test/support/wait-until.ts'
+
+const TYPE = { 'content-type': 'application/x-git-upload-pack-request' }
+
+async function fill(host: GitHost): Promise<void> {
+  await host.repository('alice/open', { files: { a: '1' }, public: true })
+  await host.repository('bob/secret', { files: { a: 'the secret of bob' } })
+}
+
+/** More than all that lies between two processes takes: its git is under way until somebody reads. */
+async function fillLarge(host: GitHost): Promise<void> {
+  const files = { large: randomBytes(8 * 1024 * 1024).toString('hex') }
+  // To deflate them would take longer than all else here.
+  await host.repository('alice/large', { files, public: true, config: { 'core.compression': '0' } })
+}
+
+const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
+
+/** The gits of this process that serve somebody of that host. */
+const serving = ({ root }: GitHost) =>
+  childrenOf(process.pid).filter((pid) => {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+      return command.includes('upload-pack') && command.includes(root)
+    } catch {
+      return false
+    }
+  })
+
+test('requests that no git client sends are refused without starting git', async (t) => {
+  const { url, host, git, at } = await cloneScene(t, fill)
+  const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
+  const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
+    const path = `${url}/alice/open.git/git-upload-pack`
+    const answer = await fetch(path, { method: 'POST', headers: { ...TYPE, ...headers }, body })
+    return { status: answer.status, body: await answer.text() }
+  }
+  const gzip = { 'content-encoding': 'gzip' }
+
+  await t.test('wrong content types, encodings and bodies', async () => {
+    assert.equal((await post('0000', { 'content-type': 'text/plain' })).status, 415)
+    assert.equal((await post('0000', { 'content-encoding': 'br' })).status, 415)
+    assert.equal((await post('not gzip', gzip)).status, 400)
+    assert.equal((await post(gzipSync('0000').subarray(0, 20), gzip)).status, 400)
+    // What is no request of the protocol gets git's own answer.
+    for (const body of ['0000', '', 'zzzz', 'ffff', '\0'.repeat(100), line('want nothing\n')])
+      assert.ok([200, 503].includes((await post(body)).status), body)
+  })
+
+  await t.test('requests that are too large, plain or compressed', async () => {
+    const want = line(`want ${head}\n`)
+    const many = await post(`${want.repeat(200_000)}0000${line('done\n')}`)
+    assert.equal(many.status, 200)
+    assert.ok(many.body.includes('PACK'))
+    // Seventeen megabytes and a half.
+    const excess = Buffer.from(want.repeat(350_000))
+    const tooLarge = /^The request is too large: at most 16 MiB, uncompressed\.\n$/
+    for (const [body, headers] of [
+      [gzipSync(excess, { level: 1 }), gzip],
+      [gzipSync(Buffer.alloc(40 * 1024 * 1024), { level: 1 }), gzip],
+    ] as const) {
+      const answer = await post(body, headers)
+      assert.equal(answer.status, 413)
+      assert.match(answer.body, tooLarge)
+    }
+    // Whoever is still sending may find the connection closed before the answer is read.
+    await post(excess).then(
+      ({ status }) => assert.equal(status, 413),
+      (error: Error) => assert.match(String(error.cause), /EPIPE|ECONNRESET|closed/),
+    )
+  })
+
+  await t.test('path traversal', async () => {
+    const paths = [
+      ...[
+        '/alice/..%2fbob%2fsecret',
+        '/alice/..',
+        '/../bob/secret.git',
+        '/alice%2fopen/x',
+        '/./alice',
+      ],
+      ...['/alice/open.git.git', '/alice/%00', '/alice/open%00.git', '/alice/-c', '/--help/open'],
+      ...[
+        '/alice/open.git%2f..%2f..%2fbob%2fsecret.git',
+        `/alice/${'x'.repeat(400)}`,
+        '/al%69ce/.git',
+      ],
+    ]
+    for (const path of paths) {
+      const asked = `GET ${path}/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nconnection: close\r\n\r\n`
+      const { statuses, text } = await sendRaw(url, [asked], {})
+      assert.ok([401, 404].includes(statuses[0]!), `${path}: ${text}`)
+      assert.ok(!text.includes('refs/heads'), path)
+    }
+  })
+
+  await t.test('unknown protocol versions', async () => {
+    for (const version of [
+      'version=3',
+      'version=2 ',
+      'version=-1',
+      '$(id)',
+      'version=2:x=\u00e9',
+      '',
+    ]) {
+      const { code, said } = await git(
+        '-c',
+        'protocol.version=0',
+        '-c',
+        `http.extraHeader=Git-Protocol: ${version}`,
+        'ls-remote',
+        at('alice/open'),
+      )
+      if (!version.startsWith('version=2')) assert.equal(code, 0, `${version}: ${said}`)
+    }
+  })
+  assert.deepEqual(serving(host), [])
+})
+
+test('a request that arrives too slowly times out without starting git', async (t) => {
+  const { url, host } = await cloneScene(t, fill, { limits: { ...FEW, clientTimeoutMs: 300 } })
+  const head = 'POST /alice/open/git-upload-pack HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n'
+  const { statuses } = await sendRaw(
+    url,
+    [`${head}content-type: ${TYPE['content-type']}\r\n\r\n0032want`],
+    {},
+  )
+  assert.deepEqual(statuses, [408])
+  assert.deepEqual(serving(host), [])
+})
+
+const FEW = {
+  ...{ maxConnections: 100, maxRequests: 100, maxStreams: 100, maxStreamsPerAccount: 100 },
+  clientTimeoutMs: 60_000,
+}
+
+/** A client that has asked for all of a repository and reads none of it. */
+async function startReading(url: string, host: GitHost) {
+  const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/large') })
+  const asked = request(`${url}/alice/large/git-upload-pack`, { method: 'POST', headers: TYPE })
+  asked.on('error', () => {})
+  asked.on('response', (response) => response.pause())
+  asked.end(`${line(`want ${head} side-band-64k\n`)}0000${line('done\n')}`)
+  await until('git serves the client', () => serving(host).length === 1)
+  return asked
+}
+
+test('git is killed when the client disconnects or stops reading', async (t) => {
+  const scene = await cloneScene(t, fillLarge, { limits: { ...FEW, clientTimeoutMs: 3000 } })
+  const { url, host, log } = scene
+  const going = await startReading(url, host)
+  going.destroy()
+  await until('git is gone', () => serving(host).length === 0)
+  await until('the log tells it', () => log().includes('the client ended a clone'))
+  await startReading(url, host)
+  await until('git is gone, though the client is there', () => serving(host).length === 0)
+  await until('both are counted', async () =>
+    /clone_requests_total\{outcome="ended_by_client"\} 2/.test(
+      await (await fetch(`${url}/metrics`)).text(),
+    ),
+  )
+})
+
+test('clones above the limit get 503 with a message that git prints', async (t) => {
+  const scene = await cloneScene(t, fillLarge, { cloneSlots: { max: 1, waitMs: 50 } })
+  const { url, host, git, at } = scene
+  const first = await startReading(url, host)
+  const second = await git('ls-remote', at('alice/large'))
+  assert.match(
+    second.said,
+    /^remote: Too many clones are running at the moment\. Please try again later\./,
+  )
+  const answer = await fetch(`${url}/alice/large/info/refs?service=git-upload-pack`)
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '10'])
+  first.destroy()
+  await until('git is gone', () => serving(host).length === 0)
+  assert.equal((await git('ls-remote', at('alice/large'))).code, 0)
+})
+
+test('a repository that refers to an endless file is cloned without it or refused', async (t) => {
+  const { git, at, host } = await cloneScene(t, async (host) => {
+    const config = { 'core.attributesFile': '/dev/zero', 'mailmap.file': '/dev/zero' }
+    await host.repository('alice/settings', { files: { a: '1' }, public: true, config })
+    await host.repository('alice/linked', { files: { a: '1' }, public: true })
+    await host.repository('alice/included', { files: { a: '1' }, public: true })
+  })
+  const clone = (name: string) => git('clone', '--quiet', at(name), name.replace('/', '-'))
+  assert.equal((await clone('alice/settings')).code, 0)
+  const attributes = join(host.path('alice/linked'), 'info/attributes')
+  await rm(attributes, { force: true })
+  await mkdir(dirname(attributes), { recursive: true })
+  await symlink('/dev/zero', attributes)
+  assert.match(
+    (await clone('alice/linked')).said,
+    /remote: alice\/linked: info\/attributes is not a file of its own/,
+  )
+  await appendFile(
+    join(host.path('alice/included'), 'config'),
+    '[includeIf "gitdir:/"]\n\tpath = /dev/zero\n',
+  )
+  assert.match(
+    (await clone('alice/included')).said,
+    /remote: alice\/included: its config includes what is not a file/,
+  )
+})
+
+test('a clone runs no program that a repository configures and reads no other repository', async (t) => {
+  const base = temporaryDirectory(t)
+  const traps = boobyTraps(base)
+  const scene = await cloneScene(t, async (host) => {
+    await fill(host)
+    traps.plantIn(await host.repository('alice/trap', { files: { a: '1' }, public: true }))
+  })
+  const { git, at, host } = scene
+  for (const version of [0, 2]) {
+    const speaking = ['-c', `protocol.version=${version}`]
+    const { code, said } = await git(
+      ...speaking,
+      'clone',
+      '--quiet',
+      at('alice/trap'),
+      `trap-${version}`,
+    )
+    assert.equal(code, 0, said)
+  }
+  assert.deepEqual(traps.sprung(), [])
+
+  const [open, secret] = [host.path('alice/open'), host.path('bob/secret')]
+  const shown = async () => {
+    const { said } = await git('ls-remote', at('alice/open'))
+    const known = await host.git(['rev-parse', 'HEAD'], { dir: secret })
+    assert.ok(!said.includes(known), said)
+    return said
+  }
+  await appendFile(join(open, 'objects/info/alternates'), `${secret}/objects\n`).catch(() => {})
+  const foreign = join(open, 'refs/heads/foreign')
+  await symlink(join(secret, 'refs/heads/main'), foreign)
+  assert.match(
+    await shown(),
+    /remote: alice\/open: refs\/heads\/foreign is a symbolic link to a path outside refs/,
+  )
+  await unlink(foreign)
+  await writeFile(join(open, 'commondir'), secret)
+  assert.match(await shown(), /remote: alice\/open: it is a worktree of another repository/)
+  await unlink(join(open, 'commondir'))
+  assert.match(await shown(), /refs\/heads\/main/)
+  for (const part of ['refs', 'packed-refs', 'config']) {
+    await rename(join(open, part), join(open, 'kept')).catch(() => {})
+    await symlink(join(secret, part), join(open, part))
+    assert.match(
+      await shown(),
+      /remote: alice\/open: \S+ is not a (file|directory) of its own/,
+      part,
+    )
+    await unlink(join(open, part))
+    await rename(join(open, 'kept'), join(open, part)).catch(() => {})
+  }
+  await rename(open, `${open}.moved`)
+  await symlink(secret, open)
+  assert.match(await shown(), /remote: alice\/open: the repository no longer exists/)
+})

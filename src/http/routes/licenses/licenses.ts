@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify'
+import spdx from 'spdx-license-list'
+import { boolean } from '../../../wire/schema.ts'
+import { answerPageOf } from '../../answer-page.ts'
+import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../../description/parameters.ts'
+import { current, notFound, page } from '../../description/usual-answers.ts'
+import { answerIfChanged } from '../../middleware/json-answer.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
+
+const listLicenses = {
+  operationId: 'licenses/get-all-commonly-used',
+  tags: ['Repositories'],
+  summary: 'List the commonly used licences',
+  security: OPTIONAL_TOKEN,
+  parameters: [inQuery('featured', boolean, `Only those that are used most. ${LENIENT}`), ...PAGED],
+  responses: page('license', 'licenses'),
+} satisfies Operation
+
+const getLicense = {
+  operationId: 'licenses/get',
+  tags: ['Repositories'],
+  summary: 'Get a licence and its text',
+  description: 'Any licence of the SPDX list.',
+  security: OPTIONAL_TOKEN,
+  parameters: [parameter('license'), IF_NONE_MATCH],
+  responses: { ...current('The licence.', 'license-text'), 404: notFound },
+} satisfies Operation
+
+const config = { anonymous: true }
+
+/** The target of the `url` of every licence, with its text from the SPDX list. */
+export function licenses(
+  app: FastifyInstance,
+  { rendering }: Pick<ServerParts, 'rendering'>,
+): void {
+  const { addresses } = rendering
+  const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/licenses',
+    { config, schema: listLicenses },
+    async (request, reply) => {
+      const isFeatured = request.query.featured === 'true'
+      const all = Object.entries(COMMON_LICENSES).filter(
+        ([, { featured }]) => featured || !isFeatured,
+      )
+      return answerPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
+    },
+  )
+
+  app.get<{ Params: { license: string } }>(
+    '/licenses/:license',
+    { config, schema: getLicense },
+    async (request, reply) => {
+      const id = found(idOf.get(request.params.license.toLowerCase()))
+      return answerIfChanged(request, reply, licenseTextJson(id, await textOf(id), addresses))
+    },
+  )
+}
+
+/** Loads the text on demand: all texts together are several megabytes. */
+async function textOf(spdxId: string): Promise<string> {
+  const { default: license } = await import(`spdx-license-list/licenses/${spdxId}.json`, {
+    with: { type: 'json' },
+  })
+  return license.licenseText
+}

@@ -1,0 +1,274 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { copyArchive, SegmentDamaged } from '../../../archive/copy-archive.ts'
+import { type ArchivePlan, planArchive } from '../../../archive/plan-archive.ts'
+import type { BlobStore, ByteRange } from '../../../blobs/blob-store.ts'
+import type { Db } from '../../../db/database.ts'
+import { archiveName } from '../../../lib/archive-name.ts'
+import {
+  archiveSegments,
+  damagedIn,
+  type FoundArchive,
+  findArchive,
+} from '../../../migrations/archive-store.ts'
+import { NotFound } from '../../../migrations/errors.ts'
+import { noteDamaged, noteVerifiedReads } from '../../../migrations/segment-check-store.ts'
+import type { CheckedSegment } from '../../../migrations/segment-store.ts'
+import { string } from '../../../wire/schema.ts'
+import { type Operation, withHeaders } from '../../description/operation.ts'
+import { inHeader, inPath } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import type { Admission } from '../../middleware/admission.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import { archiveDamaged, invalidLink, unavailable } from '../../middleware/refusals.ts'
+import type { DownloadCounts } from '../../middleware/taking-client.ts'
+import { ClientGone, watchClient } from '../../middleware/taking-client.ts'
+
+export const ARCHIVE_TYPE = 'application/x-gzip'
+
+/** Signs and checks links to archives. */
+export interface ArchiveLinks {
+  /** The default lifetime of a link. */
+  seconds: number
+  /** Returns a link that anyone may follow until it expires: it is a credential. */
+  sign(guid: string, now: number, seconds?: number): string
+  isValid(guid: string, query: { expires?: unknown; sig?: unknown }, now: number): boolean
+}
+
+/** The signature is called `sig` because programs that keep credentials out of their logs know that name. */
+export function archiveLinks(baseUrl: string, key: Buffer, ttlMs: number): ArchiveLinks {
+  const defaultSeconds = Math.floor(ttlMs / 1000)
+  const signature = (guid: string, expires: string) =>
+    createHmac('sha256', key).update(`${guid}\n${expires}`).digest('hex')
+
+  return {
+    seconds: defaultSeconds,
+    sign(guid, now, seconds = defaultSeconds) {
+      const expires = String(Math.floor(now / 1000) + seconds)
+      const query = `expires=${expires}&sig=${signature(guid, expires)}`
+      return `${baseUrl}/archives/${guid}.tar.gz?${query}`
+    },
+
+    isValid(guid, { expires, sig }, now) {
+      if (typeof expires !== 'string' || typeof sig !== 'string') return false
+      const expected = Buffer.from(signature(guid, expires))
+      const sent = Buffer.from(sig)
+      return (
+        expected.length === sent.length &&
+        timingSafeEqual(expected, sent) &&
+        Number(expires) * 1000 > now
+      )
+    },
+  }
+}
+
+export interface DownloadParts {
+  db: Db
+  blobs: BlobStore
+  links: ArchiveLinks
+  admission: Admission
+  downloads: DownloadCounts
+  log: Logger
+  now: () => number
+}
+
+interface Download {
+  Params: { guid: string }
+  Querystring: Record<string, unknown>
+}
+
+const archiveHeaders = withHeaders('etag', 'accept-ranges', 'content-disposition')
+const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
+
+const downloadOperation = {
+  operationId: 'archives/download',
+  tags: ['Archives'],
+  summary: 'Download an archive',
+  description:
+    'The link comes from the archive of a migration. No token is needed. Interrupted downloads can be resumed with a range.',
+  security: [],
+  parameters: [
+    inPath(
+      'guid',
+      { ...string, format: 'uuid' },
+      '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
+      'The `guid` of the migration.',
+    ),
+    { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
+    { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
+    inHeader(
+      'range',
+      'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
+    ),
+    inHeader('if-range', 'The `etag` of the first part.'),
+  ],
+  responses: {
+    200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
+    206: {
+      description: 'The requested range.',
+      headers: { ...archiveHeaders.headers, ...withHeaders('content-range').headers },
+      content: archiveContent,
+    },
+    403: refusal('link-invalid'),
+    404: refusal('link-gone'),
+    410: refusal('archive-damaged'),
+    416: refusal('range-outside'),
+    429: refusal('too-many-requests'),
+    503: refusal('archive-unreadable'),
+  },
+} satisfies Operation
+
+/** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
+export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
+  const { db, links, admission, now } = parts
+
+  app.get<Download>(
+    '/archives/:guid.tar.gz',
+    { schema: downloadOperation },
+    async (request, reply) => {
+      const { guid } = request.params
+      if (!links.isValid(guid, request.query, now())) throw invalidLink()
+      const archive = found(await findArchive(db, guid, now()))
+      const segments = await archiveSegments(db, archive)
+      if (segments.length === 0) throw new NotFound()
+      if (segments.some(({ damagedAt }) => damagedAt !== null))
+        throw await damagedError(db, archive)
+      const plan = planArchive(segments)
+      const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
+
+      const { range: rangeHeader, 'if-range': ifRange } = request.headers
+      const range =
+        ifRange && ifRange !== plan.etag ? undefined : byteRange(rangeHeader, plan.length)
+      if (range === null) {
+        return setArchiveHeaders(reply, plan, name)
+          .code(416)
+          .header('content-range', `bytes */${plan.length}`)
+          .send()
+      }
+      // Without a stream, Fastify would replace the content-length by 0.
+      if (request.method === 'HEAD') {
+        return setRangeHeaders(reply, plan, name, range).send(Readable.from([]))
+      }
+      admission.stream(reply.raw, archive.ownerId)
+      const begin = () => setRangeHeaders(reply, plan, name, range)
+      await sendArchive(parts, request, reply, { archive, guid, segments, plan, range, begin })
+      return reply
+    },
+  )
+}
+
+const damagedError = async (db: Db, archive: FoundArchive) =>
+  archiveDamaged(await damagedIn(db, archive))
+
+interface ArchiveToSend {
+  archive: FoundArchive
+  guid: string
+  segments: readonly CheckedSegment[]
+  plan: ArchivePlan
+  range: ByteRange | undefined
+  /** Sets the headers of the response. */
+  begin: () => FastifyReply
+}
+
+/** An intact read of a segment is recorded as a check if its last check is older than this. */
+const RECHECK_AFTER_MS = 24 * 60 * 60 * 1000
+
+/** Sends the range and counts the outcome. Logs every outcome except a complete download. */
+async function sendArchive(
+  parts: DownloadParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: ArchiveToSend,
+): Promise<void> {
+  const { db, blobs, downloads, log, now } = parts
+  const client = watchClient(reply.raw)
+  const logFields = () => ({
+    id: request.id,
+    from: request.ip,
+    guid,
+    sent: client.sent(),
+    of: range.end - range.start,
+  })
+  const verified = new Set<string>()
+  try {
+    await copyArchive(plan, blobs, {
+      range,
+      begin: () => client.begin(begin()),
+      signal: client.signal,
+      onVerified: (key) => verified.add(key),
+    })
+    reply.raw.end()
+    downloads.add('whole')
+  } catch (err) {
+    const isGone = client.signal.aborted || err instanceof ClientGone
+    downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
+    if (isGone) log.info(logFields(), 'the client ended a download')
+    else log.error({ err, ...logFields() }, 'an archive cannot be read')
+    // Recorded before the connection breaks: a client that resumes the download must get an error, not the rest.
+    const isRecorded = err instanceof SegmentDamaged && (await recordDamage(parts, err))
+    if (!reply.sent) throw isRecorded ? await damagedError(db, archive) : unavailable()
+    // The headers are sent already: only a broken connection tells the client that the body is incomplete.
+    reply.raw.destroy()
+  }
+  const since = now() - RECHECK_AFTER_MS
+  const old = segments.filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
+  await noteVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
+    log.warn({ err }, 'could not record that stored data is intact'),
+  )
+}
+
+const keysOf = (segments: readonly CheckedSegment[]) => segments.map(({ key }) => key)
+
+/** Returns false if the damage could not be recorded or the archive has been deleted meanwhile. */
+async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
+  try {
+    const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], now()))
+    return noted.length > 0
+  } catch (err) {
+    log.error({ err, segment: key }, 'could not record that stored data is damaged')
+    return false
+  }
+}
+
+function setRangeHeaders(
+  reply: FastifyReply,
+  plan: ArchivePlan,
+  name: string,
+  range: ByteRange | undefined,
+): FastifyReply {
+  const { start, end } = range ?? { start: 0, end: plan.length }
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
+  return setArchiveHeaders(reply, plan, name).header('content-length', end - start)
+}
+
+function setArchiveHeaders(reply: FastifyReply, { etag }: ArchivePlan, name: string): FastifyReply {
+  return reply.headers({
+    'content-type': ARCHIVE_TYPE,
+    'content-disposition': `attachment; filename=${name}`,
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-store',
+    etag,
+  })
+}
+
+/**
+ * Returns the range that a `range` header requests. Returns undefined for no header, several ranges or another unit: the
+ * response is then the whole archive. Returns null if the range is outside of the archive.
+ */
+export function byteRange(
+  header: string | undefined,
+  length: number,
+): ByteRange | null | undefined {
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
+  if (first === '') {
+    const suffix = Math.min(Number(last), length)
+    return suffix === 0 ? null : { start: length - suffix, end: length }
+  }
+  const start = Number(first)
+  const end = last === '' ? length : Math.min(Number(last) + 1, length)
+  if (last !== '' && Number(last) < start) return undefined
+  return start < length ? { start, end } : null
+}

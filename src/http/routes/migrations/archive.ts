@@ -1,0 +1,140 @@
+import { isComposing } from '../../../blobs/blob-store.ts'
+import { archiveName } from '../../../lib/archive-name.ts'
+import { damagedIn, deleteArchive, noLongerReadable } from '../../../migrations/archive-store.ts'
+import { NotFound } from '../../../migrations/errors.ts'
+import type { Migration } from '../../../migrations/migration.ts'
+import { migrationOwner } from '../../../migrations/migration-store.ts'
+import { findSummary } from '../../../migrations/summaries.ts'
+import { STORED } from '../../../repositories/refresh-rights.ts'
+import { EXTENSION, uri } from '../../../wire/schema.ts'
+import { type Operation, withHeaders } from '../../description/operation.ts'
+import { parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { done, notFound, record } from '../../description/usual-answers.ts'
+import { audit } from '../../middleware/audit.ts'
+import { answer } from '../../middleware/json-answer.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import { accessLost, archiveDamaged } from '../../middleware/refusals.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { ARCHIVE_TYPE } from './archive-download.ts'
+import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
+import {
+  type AddMigrationRoutes,
+  type ById,
+  migrationIdOf,
+  migrationInPath,
+  scopeOf,
+} from './migration-paths.ts'
+
+type LinkParts = Pick<ServerParts, 'db' | 'blobs' | 'links' | 'rights' | 'now'>
+
+const MAX_NAMED = 3
+
+/**
+ * Returns a link to the archive that expires no later than the archive: to the blob store if it holds the archive as one
+ * object, otherwise to this server. Refuses if the owner may no longer read a repository of the archive, or if a segment
+ * is damaged.
+ */
+export async function archiveAddress(
+  { db, blobs, links, rights, now }: LinkParts,
+  migration: Migration,
+): Promise<ArchiveLink> {
+  const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
+  const at = now()
+  if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
+  // By the current login: after a rename, the forge may give the former login to somebody else.
+  await rights?.refresh((await migrationOwner(db, id))!, STORED)
+  const lost = await noLongerReadable(db, migration, MAX_NAMED)
+  if (lost.length > 0) throw accessLost(lost)
+  const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
+  const seconds = Math.min(links.seconds, secondsLeft)
+  const expiresAt = at + seconds * 1000
+  if (archiveKey === null || !isComposing(blobs)) {
+    const damaged = await damagedIn(db, migration)
+    if (damaged.length > 0) throw archiveDamaged(damaged)
+    return { url: links.sign(guid, at, seconds), expiresAt }
+  }
+  const url = await blobs.presign(archiveKey, {
+    filename: archiveName(id, owner.login, new Date(createdAt)),
+    contentType: ARCHIVE_TYPE,
+    expiresInSeconds: seconds,
+  })
+  return { url, expiresAt }
+}
+
+const getArchiveOperation = {
+  operationId: 'migrations/get-archive-for-authenticated-user',
+  tags: ['Archives'],
+  summary: 'Get a link to the archive of a migration',
+  parameters: [parameter('migration-id')],
+  responses: {
+    302: {
+      description:
+        'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
+      ...withHeaders('location'),
+      content: { 'text/plain': { schema: uri } },
+    },
+    404: notFound,
+    410: refusal('archive-damaged'),
+  },
+} satisfies Operation
+
+const deleteArchiveOperation = {
+  operationId: 'migrations/delete-archive-for-authenticated-user',
+  tags: ['Archives'],
+  summary: 'Delete the archive of a migration',
+  description: 'The migration itself is kept.',
+  parameters: [parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+/** The operations on an archive that GitHub has too. */
+export const addArchive: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+  const { db, log } = parts
+  app.get<ById>(
+    `${path}/:migration_id/archive`,
+    { config, schema: describe(getArchiveOperation) },
+    async (request, reply) => {
+      const { url } = await archiveAddress(parts, await migrationInPath(db, request))
+      // Some clients read the link from the body.
+      return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
+    },
+  )
+
+  app.delete<ById>(
+    `${path}/:migration_id/archive`,
+    { config, schema: describe(deleteArchiveOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      await deleteArchive(parts, scopeOf(request), migration.id, () =>
+        audit(log, request, 'migration.delete_archive', migration),
+      )
+      return reply.code(204).send()
+    },
+  )
+}
+
+const getArchiveLinkOperation = {
+  operationId: 'migrations/get-archive-link',
+  tags: ['Archives'],
+  summary: 'Get a link to the archive of a migration as JSON',
+  description: `The target of the redirect as JSON, because browsers hide it from scripts. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: record('A link that expires, after five minutes by default.', 'archive-link'),
+    404: notFound,
+    410: refusal('archive-damaged'),
+  },
+} satisfies Operation
+
+export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  app.get<ById>(
+    `${path}/:migration_id/archive/link`,
+    { schema: describe(getArchiveLinkOperation) },
+    async (request, reply) => {
+      const summary = found(await findSummary(parts.db, scopeOf(request), migrationIdOf(request)))
+      const link = await archiveAddress(parts, summary)
+      return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
+    },
+  )
+}

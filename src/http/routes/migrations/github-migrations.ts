@@ -1,0 +1,241 @@
+import type { FastifyRequest } from 'fastify'
+import { batchesOf } from '../../../lib/batches.ts'
+import { nextTurn } from '../../../lib/turns.ts'
+import { unlockRepository } from '../../../migrations/locks.ts'
+import type { Migration } from '../../../migrations/migration.ts'
+import { countMigrations, listMigrations } from '../../../migrations/migration-store.ts'
+import {
+  knownReferences,
+  type Page,
+  pageOfReferences,
+  type SnapshotPart,
+} from '../../../migrations/snapshot-store.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
+import { current, done, notFound, page } from '../../description/usual-answers.ts'
+import { audit } from '../../middleware/audit.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answerWithEtag, type Body, type Listed, type Piece } from '../../middleware/json-answer.ts'
+import { setLinkHeader } from '../../middleware/link-header.ts'
+import { pagingOf } from '../../middleware/paging.ts'
+import type { ApiParts } from '../../server-parts.ts'
+import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
+import type { RepositoryForm } from '../repositories/repository-json.ts'
+import { addArchive } from './archive.ts'
+import {
+  type AddMigrationRoutes,
+  type ById,
+  CALLER_PATH,
+  migrationInPath,
+  migrationInPathToRead,
+  scopeOf,
+} from './migration-paths.ts'
+import { addStart } from './start-migration.ts'
+
+/** The operations that GitHub has too. */
+export const githubMigrations: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  addList(app, parts, migrationsPath)
+  addStatus(app, parts, migrationsPath)
+  addRepositories(app, parts, migrationsPath)
+  addStart(app, parts, migrationsPath)
+  addArchive(app, parts, migrationsPath)
+  addUnlock(app, parts, migrationsPath)
+}
+
+const listOperation = {
+  operationId: 'migrations/list-for-authenticated-user',
+  tags: ['Migrations'],
+  summary: "List the caller's migrations",
+  description: 'Newest first.',
+  parameters: PAGED,
+  responses: page('migration', 'migrations'),
+} satisfies Operation
+
+const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBriefList }) => {
+  const { db, rendering, text } = parts
+  app.get<{ Querystring: Query }>(
+    path,
+    { config, schema: describe(listOperation) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const paging = pagingOf(request.query)
+      const migrations = await listMigrations(db, scope, paging)
+      const total = await countMigrations(db, scope)
+      const isBrief = hasBriefList && excludesRepositories(request.query)
+      const { addresses, edition } = rendering
+      setLinkHeader(request, reply, { addresses, paging, total })
+      const tokenOf = cloneTokensOf(parts, request)
+      const textOf = (migration: Migration): Body =>
+        text(
+          migration,
+          isBrief ? undefined : listedRepositories(parts, migration, { form: 'extended', tokenOf }),
+        )
+      const versions = migrations.flatMap(({ guid, version }) => [guid, version])
+      const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
+      return answerWithEtag(request, reply, {
+        etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+        large: parts.largeAnswers,
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        body: () => [
+          '[',
+          ...migrations.flatMap((each, at) => [at === 0 ? '' : ',', ...textOf(each)]),
+          ']',
+        ],
+      })
+    },
+  )
+}
+
+const statusOperation = {
+  operationId: 'migrations/get-status-for-authenticated-user',
+  tags: ['Migrations'],
+  summary: 'Get a migration and its state',
+  parameters: [parameter('migration-id'), parameter('exclude'), IF_NONE_MATCH],
+  responses: { ...current('The migration.', 'migration'), 404: notFound },
+} satisfies Operation
+
+const addStatus: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+  const { db, rendering, text } = parts
+  app.get<ById>(
+    `${path}/:migration_id`,
+    { config, schema: describe(statusOperation) },
+    async (request, reply) => {
+      const isBrief = excludesRepositories(request.query)
+      const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
+      const migration = known?.migration ?? (await migrationInPath(db, request))
+      const { guid, version, repositoryCount } = migration
+      return answerWithEtag(request, reply, {
+        // By guid, because ids are unique only within one database.
+        etagParts: [rendering.edition, 'migration', guid, version, isBrief],
+        large: parts.largeAnswers,
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        body: () => {
+          const tokenOf = cloneTokensOf(parts, request)
+          const list = { form: 'extended', tokenOf, known } as const
+          return text(migration, known && listedRepositories(parts, migration, list))
+        },
+      })
+    },
+  )
+}
+
+const repositoriesOperation = {
+  operationId: 'migrations/list-repos-for-authenticated-user',
+  tags: ['Migrations'],
+  summary: 'List the repositories of a migration',
+  description:
+    'The repositories at the time when the migration started, in the requested order. The pages never change.',
+  parameters: [parameter('migration-id'), ...PAGED],
+  responses: { ...page('repository', 'repositories'), 404: notFound },
+} satisfies Operation
+
+const repositoriesByFormerPathOperation = {
+  ...repositoriesOperation,
+  operationId: 'migrations/list-repos-by-former-path',
+  summary: 'List the repositories of a migration (old path)',
+  description: 'Used by old clients. The answer is the same.',
+  deprecated: true,
+} satisfies Operation
+
+const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  const { db, rendering } = parts
+  const { addresses, edition } = rendering
+  const { path, config, describe } = migrationsPath
+  const operations: Record<string, Operation> = {
+    [`${path}/:migration_id/repositories`]: describe(repositoriesOperation),
+    ...(migrationsPath === CALLER_PATH && {
+      '/user/:migration_id/repositories': repositoriesByFormerPathOperation,
+    }),
+  }
+  for (const [url, schema] of Object.entries(operations)) {
+    app.get<ById>(url, { config, schema }, async (request, reply) => {
+      const paging = pagingOf(request.query)
+      const known = await migrationInPathToRead(db, request, paging)
+      const { migration } = known
+      setLinkHeader(request, reply, { addresses, paging, total: migration.repositoryCount })
+      const tokenOf = cloneTokensOf(parts, request)
+      const list = { form: 'plain', tokenOf, page: paging, known } as const
+      return answerWithEtag(request, reply, {
+        // No version: the snapshot never changes, so neither does any page of it.
+        etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
+        large: parts.largeAnswers,
+        repositoryCount: paging.perPage,
+        body: () => ['[', listedRepositories(parts, migration, list), ']'],
+      })
+    })
+  }
+}
+
+const unlockOperation = {
+  operationId: 'migrations/unlock-repo-for-authenticated-user',
+  tags: ['Migrations'],
+  summary: 'Unlock a repository',
+  description:
+    'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
+  parameters: [parameter('migration-id'), parameter('repo-name')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+  app.delete<ById & { Params: { repo_name: string } }>(
+    `${path}/:migration_id/repos/:repo_name/lock`,
+    { config, schema: describe(unlockOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(parts.db, request)
+      const { repo_name: name } = request.params
+      await unlockRepository(parts, scopeOf(request), migration.id, name, () =>
+        audit(parts.log, request, 'migration.unlock_repository', migration),
+      )
+      return reply.code(204).send()
+    },
+  )
+}
+
+const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
+  cloneTokens.for(viewerOf(request))
+
+interface RepositoryList {
+  form: RepositoryForm
+  tokenOf: CloneTokenOf | undefined
+  /** All repositories by default. */
+  page?: Page
+  /** A part of the snapshot that has been read already. */
+  known?: SnapshotPart | undefined
+}
+
+function listedRepositories(
+  { db, rendered }: ApiParts,
+  migration: Migration,
+  { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
+): Listed {
+  async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Piece[]> {
+    for await (const references of pageOfReferences(db, migration, page, known)) {
+      for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
+        await nextTurn()
+        yield await read({ form, tokenOf }, batch)
+      }
+    }
+  }
+  return {
+    // A large response is not cached: it would evict what other clients poll.
+    inBatches: () => inBatches(rendered.readUncached),
+    async whole() {
+      const all = known && knownReferences(migration, page, known)
+      if (all && all.length <= RENDER_BATCH_SIZE) return rendered.read({ form, tokenOf }, all)
+      return (await Array.fromAsync(inBatches(rendered.read))).flat()
+    },
+  }
+}
+
+type Query = Record<string, unknown>
+
+/** Clients send `exclude` separated by commas, repeated, or as `exclude[]`. Unknown values are ignored. */
+function excludesRepositories(query: Query): boolean {
+  return hasRepositories(query.exclude) || hasRepositories(query['exclude[]'])
+}
+
+function hasRepositories(exclude: unknown): boolean {
+  if (typeof exclude === 'string') return exclude.split(',').includes('repositories')
+  return Array.isArray(exclude) && exclude.some(hasRepositories)
+}

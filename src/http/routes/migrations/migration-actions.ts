@@ -1,0 +1,230 @@
+import type { FastifyRequest } from 'fastify'
+import { damagedIn } from '../../../migrations/archive-store.ts'
+import { cancelMigration } from '../../../migrations/cancel-migration.ts'
+import { forecast } from '../../../migrations/preflight.ts'
+import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'
+import { forecastRetry, retryMigration } from '../../../migrations/retry-migration.ts'
+import { startRequestSchema } from '../../../wire/migration.ts'
+import { retryRequestSchema } from '../../../wire/progress.ts'
+import { EXTENSION, string } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
+import { json, type Operation, one } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inHeader, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { alsoAs, current, notFound, record } from '../../description/usual-answers.ts'
+import { audit } from '../../middleware/audit.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { EVENT_STREAM, openEventStream } from '../../middleware/event-stream.ts'
+import { answer, answerLong, answerLongIfChanged, isLarge } from '../../middleware/json-answer.ts'
+import { acceptedTypes } from '../../middleware/media-type.ts'
+import { migrationJson, startRequestOf } from './migration-json.ts'
+import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
+import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
+import { endId } from './progress-stream.ts'
+import { answerStarted } from './start-migration.ts'
+
+/** Operations that GitHub does not have, so no preview is required. */
+export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  addProgress(app, parts, migrationsPath)
+  addReport(app, parts, migrationsPath)
+  addCancel(app, parts, migrationsPath)
+  addRetry(app, parts, migrationsPath)
+  addPreflight(app, parts, migrationsPath)
+}
+
+const eventsSchema = {
+  ...string,
+  description: 'Server-sent events. The data of each is JSON.',
+  contentMediaType: 'text/event-stream',
+  contentSchema: {
+    anyOf: [one('repository-progress'), one('progress-update'), one('progress-end')],
+  },
+}
+
+const progressOperation = {
+  operationId: 'migrations/get-progress',
+  tags: ['Migrations'],
+  summary: 'Follow the progress of a migration',
+  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are under way (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+  parameters: [
+    parameter('migration-id'),
+    IF_NONE_MATCH,
+    inHeader(
+      'last-event-id',
+      'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
+    ),
+  ],
+  responses: {
+    ...alsoAs('text/event-stream', current('The progress.', 'progress'), eventsSchema),
+    204: { description: 'All events have been sent already.' },
+    404: notFound,
+  },
+} satisfies Operation
+
+const addProgress: AddMigrationRoutes = (
+  app,
+  { db, now, streams, admission, largeAnswers },
+  { path, describe },
+) => {
+  app.get<ById>(
+    `${path}/:migration_id/progress`,
+    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(progressOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      if (accepts(request, EVENT_STREAM)) {
+        const lastEventId = Number(request.headers['last-event-id']) || 0
+        // An EventSource stops reconnecting when it gets 204.
+        if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
+        if (request.method === 'HEAD') return openEventStream(reply).end()
+        const viewer = viewerOf(request)
+        admission.stream(reply.raw, viewer.account.id)
+        return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
+      }
+      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
+      const body = progressJson(await progressOf(db, migration), now())
+      return answerLongIfChanged(request, reply, body)
+    },
+  )
+}
+
+const TEXT = 'text/plain'
+
+const reportOperation = {
+  operationId: 'migrations/get-report',
+  tags: ['Migrations'],
+  summary: 'Get the report of a migration',
+  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
+  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  responses: { ...alsoAs('text/plain', current('The report.', 'report')), 404: notFound },
+} satisfies Operation
+
+const addReport: AddMigrationRoutes = (app, { db, now, largeAnswers }, { path, describe }) => {
+  app.get<ById>(
+    `${path}/:migration_id/report`,
+    { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
+      const damaged = migration.archiveExpiresAt === null ? [] : await damagedIn(db, migration)
+      const report = reportOf(migration, await progressOf(db, migration), damaged, now())
+      return accepts(request, TEXT)
+        ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
+        : answerLongIfChanged(request, reply, reportJson(report, now()))
+    },
+  )
+}
+
+const accepts = (request: FastifyRequest, type: string): boolean =>
+  acceptedTypes(request.headers.accept).includes(type)
+
+const cancelOperation = {
+  operationId: 'migrations/cancel',
+  tags: ['Migrations'],
+  summary: 'Cancel a migration',
+  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  const { db, log, rendering } = parts
+  app.post<ById>(
+    `${path}/:migration_id/cancel`,
+    { schema: describe(cancelOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      const cancelled = await cancelMigration(parts, migration, () =>
+        audit(log, request, 'migration.cancel', migration),
+      )
+      return answer(reply, migrationJson(cancelled, [], rendering))
+    },
+  )
+}
+
+const retryForecastOperation = {
+  operationId: 'migrations/get-retry-forecast',
+  tags: ['Migrations'],
+  summary: 'Get what a retry of a migration has to expect',
+  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  responses: { 200: record('What a retry has to expect.', 'retry-forecast'), 404: notFound },
+} satisfies Operation
+
+const retryOperation = {
+  operationId: 'migrations/retry',
+  tags: ['Migrations'],
+  summary: 'Retry a migration',
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
+  parameters: [parameter('migration-id')],
+  body: retryRequestSchema,
+  responses: {
+    201: json('Created.', {
+      schema: one('migration'),
+      example: 'started',
+      headers: ['location'],
+    }),
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  const { db, log, starts } = parts
+  app.get<ById>(
+    `${path}/:migration_id/retry`,
+    { schema: describe(retryForecastOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      const signal = await starts.begin(request, reply)
+      const expected = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
+      return answer(reply, retryForecastJson(expected))
+    },
+  )
+
+  app.post<ById & { Body: wire.RetryRequest }>(
+    `${path}/:migration_id/retry`,
+    { schema: describe(retryOperation) },
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      const signal = await starts.begin(request, reply)
+      const retried = await retryMigration(
+        { ...parts, signal },
+        scopeOf(request),
+        migration,
+        { allowPartial: request.body.allow_partial ?? false },
+        (started) => audit(log, request, 'migration.retry', started),
+      )
+      return answerStarted(parts, request, reply, retried)
+    },
+  )
+}
+
+const preflightOperation = {
+  operationId: 'migrations/preflight',
+  tags: ['Migrations'],
+  summary: 'Get an estimate of a migration',
+  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
+  body: startRequestSchema,
+  responses: {
+    200: record('The estimate.', 'forecast'),
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const addPreflight: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  app.post<{ Body: wire.StartRequest }>(
+    `${path}/preflight`,
+    { schema: describe(preflightOperation) },
+    async (request, reply) => {
+      const signal = await parts.starts.begin(request, reply)
+      const start = startRequestOf(request.body)
+      const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
+      return answerLong(reply, forecastJson(estimate))
+    },
+  )
+}

@@ -1,0 +1,168 @@
+import type { components } from '@octokit/openapi-types'
+import type { Account } from '../../../accounts/account.ts'
+import { archiveName } from '../../../lib/archive-name.ts'
+import { memoize } from '../../../lib/memoize.ts'
+import type { HeldLock } from '../../../migrations/lock-store.ts'
+import {
+  type Migration,
+  type MigrationOptions,
+  ORDINARY,
+  shownState,
+} from '../../../migrations/migration.ts'
+import type { StartRequest } from '../../../migrations/start-migration.ts'
+import type { Summary } from '../../../migrations/summaries.ts'
+import type { Addresses } from '../../../repositories/addresses.ts'
+import type { RepositoryFacts } from '../../../repositories/facts.ts'
+import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
+import type * as wire from '../../../wire/types.ts'
+import type { Body, Listed } from '../../middleware/json-answer.ts'
+import { nodeId } from '../../middleware/node-id.ts'
+import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import type { Rendering } from '../../rendering.ts'
+import { extendedRepositoryJson } from '../repositories/repository-json.ts'
+import { userJson } from '../users/user-json.ts'
+
+/** The URL of an account's migrations. */
+export const migrationsAddress = ({ type, login }: Account, { api }: Addresses): string =>
+  type === 'Organization' ? `${api}/orgs/${login}/migrations` : `${api}/user/migrations`
+
+export function migrationJson(
+  migration: Migration,
+  repositories: readonly RepositoryFacts[],
+  { addresses, migrationTime }: Rendering,
+) {
+  const { options } = migration
+  const url = `${migrationsAddress(migration.owner, addresses)}/${migration.id}`
+  return {
+    id: migration.id,
+    node_id: nodeId('Migration', migration.id),
+    owner: userJson(migration.owner, addresses),
+    guid: migration.guid,
+    state: migration.state,
+    lock_repositories: options.lockRepositories,
+    exclude_metadata: options.excludeMetadata,
+    exclude_git_data: options.excludeGitData,
+    exclude_attachments: options.excludeAttachments,
+    exclude_releases: options.excludeReleases,
+    exclude_owner_projects: options.excludeOwnerProjects,
+    org_metadata_only: options.orgMetadataOnly,
+    repositories: repositories.map((facts) => extendedRepositoryJson(facts, addresses)),
+    url,
+    created_at: migrationTime(migration.createdAt),
+    updated_at: migrationTime(migration.updatedAt),
+    ...(migration.archiveExpiresAt !== null && { archive_url: `${url}/archive` }),
+  } satisfies components['schemas']['migration'] & wire.Migration
+}
+
+/** Renders a migration as JSON text around its repositories, or with an empty list without them. */
+export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
+
+const MAX_CACHED_MIGRATIONS = 5000
+const EMPTY_LIST = '"repositories":[]'
+
+/**
+ * Caches the text of each migration. The store returns the same object for a migration until it changes, so clients that
+ * poll it get the cached text.
+ */
+export function migrationText(rendering: Rendering): MigrationText {
+  const textAround = memoize(MAX_CACHED_MIGRATIONS, (migration: Migration) => {
+    const text = JSON.stringify(migrationJson(migration, [], rendering))
+    // Inside of a string the quotes would be escaped, so the first match is the member itself.
+    const listEnd = text.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
+    return { before: text.slice(0, listEnd), after: text.slice(listEnd), brief: [text] }
+  })
+  return (migration, repositories) => {
+    const { before, after, brief } = textAround(migration)
+    return repositories ? [before, repositories, after] : brief
+  }
+}
+
+/** A migration without its repositories and without GitHub's addresses: small enough for a page that shows many. */
+export function summaryJson(summary: Summary): wire.Summary {
+  const { options, archive } = summary
+  return {
+    id: summary.id,
+    guid: summary.guid,
+    state: shownState(summary.state, summary.reason),
+    reason: summary.reason,
+    lock_repositories: options.lockRepositories,
+    exclude_metadata: options.excludeMetadata,
+    exclude_git_data: options.excludeGitData,
+    org_metadata_only: options.orgMetadataOnly,
+    allow_partial: options.allowPartial,
+    created_at: utcTimestamp(summary.createdAt),
+    started_at: timeOrNull(summary.startedAt),
+    ended_at: timeOrNull(summary.endedAt),
+    repositories: repositoryCountsJson(summary),
+    bytes_done: summary.bytesDone,
+    archive: archive && {
+      bytes: archive.bytes,
+      expires_at: utcTimestamp(archive.expiresAt),
+      damaged: archive.isDamaged,
+    },
+    held_locks: summary.heldLocks,
+    names: summary.names,
+  }
+}
+
+export function repositoryCountsJson({ repositories }: Summary): wire.Summary['repositories'] {
+  const { total, exported, reused, skipped, failed, remaining } = repositories
+  return { total, exported, reused, skipped, failed, remaining }
+}
+
+export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.Lock {
+  return {
+    full_name: `${owner}/${name}`,
+    locked_at: utcTimestamp(lockedAt),
+    expires_at: utcTimestamp(expiresAt),
+  }
+}
+
+/** A lock with the migration that holds it. */
+export function heldLockJson(lock: HeldLock): wire.HeldLock {
+  return { ...lockJson(lock), migration_id: lock.migrationId, login: lock.holder }
+}
+
+export interface ArchiveLink {
+  url: string
+  expiresAt: number
+}
+
+export function archiveLinkJson(
+  { id, owner, createdAt, archive }: Summary,
+  { url, expiresAt }: ArchiveLink,
+): wire.ArchiveLink {
+  return {
+    url,
+    name: archiveName(id, owner.login, new Date(createdAt)),
+    bytes: archive?.bytes ?? 0,
+    expires_at: utcTimestamp(expiresAt),
+  }
+}
+
+const OPTION_OF_FLAG = {
+  lock_repositories: 'lockRepositories',
+  exclude_metadata: 'excludeMetadata',
+  exclude_git_data: 'excludeGitData',
+  exclude_attachments: 'excludeAttachments',
+  exclude_releases: 'excludeReleases',
+  exclude_owner_projects: 'excludeOwnerProjects',
+  org_metadata_only: 'orgMetadataOnly',
+  allow_partial: 'allowPartial',
+} as const satisfies Record<StartFlag, keyof MigrationOptions>
+
+/** Converts the body of a start request, which was validated by its schema. */
+export function startRequestOf(body: wire.StartRequest): StartRequest {
+  return { repositories: body.repositories, options: { ...ORDINARY, ...optionsOf(body) } }
+}
+
+/** Returns the options that the body sets. */
+export function optionsOf(body: StartFlags): Partial<MigrationOptions> {
+  const sent = startFlags.filter((flag) => body[flag] !== undefined)
+  return Object.fromEntries(sent.map((flag) => [OPTION_OF_FLAG[flag], body[flag]]))
+}
+
+export function startFlagsOf(options: MigrationOptions): Required<StartFlags> {
+  const flags = startFlags.map((flag) => [flag, options[OPTION_OF_FLAG[flag]]])
+  return Object.fromEntries(flags) as Required<StartFlags>
+}

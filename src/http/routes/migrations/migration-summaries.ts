@@ -1,0 +1,147 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Scope } from '../../../accounts/scope.ts'
+import type { Db } from '../../../db/database.ts'
+import { isFullName } from '../../../lib/names.ts'
+import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
+import { countMigrations } from '../../../migrations/migration-store.ts'
+import {
+  findSummary,
+  listSummaries,
+  NEWEST_LOOKED_AT,
+  type Summary,
+  summariesCovering,
+} from '../../../migrations/summaries.ts'
+import { findByName } from '../../../repositories/repository-store.ts'
+import { EXTENSION, string } from '../../../wire/schema.ts'
+import { answerPage } from '../../answer-page.ts'
+import { json, type Operation, several } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../../description/parameters.ts'
+import { current, notFound, notModified, page } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answerIfChanged, isLarge } from '../../middleware/json-answer.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import { pagingOf } from '../../middleware/paging.ts'
+import { addArchiveLink } from './archive.ts'
+import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
+import { type AddMigrationRoutes, type ById, migrationIdOf, scopeOf } from './migration-paths.ts'
+
+const listSummariesOperation = {
+  operationId: 'migrations/list-summaries',
+  tags: ['Migrations'],
+  summary: "List summaries of the caller's migrations",
+  description: `Newest first, without their repositories. ${EXTENSION}`,
+  parameters: [
+    inQuery(
+      'repository',
+      string,
+      `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
+    ),
+    ...PAGED,
+  ],
+  responses: page('summary', 'summaries', 'x-total-count'),
+} satisfies Operation
+
+const getSummaryOperation = {
+  operationId: 'migrations/get-summary',
+  tags: ['Migrations'],
+  summary: 'Get the summary of a migration',
+  description: EXTENSION,
+  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  responses: { ...current('The summary.', 'summary'), 404: notFound },
+} satisfies Operation
+
+const listLocksOperation = {
+  operationId: 'migrations/list-locks',
+  tags: ['Migrations'],
+  summary: 'List the repositories that a migration locks',
+  description: EXTENSION,
+  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  responses: {
+    200: json('The locked repositories.', {
+      schema: several('lock'),
+      example: 'locks',
+      headers: ['etag'],
+    }),
+    304: notModified,
+    404: notFound,
+  },
+} satisfies Operation
+
+/** The operations that a page about migrations needs. GitHub has none of them, so no preview is required. */
+export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  const { db, rendering, largeAnswers } = parts
+  const { path, describe } = migrationsPath
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    `${path}/summaries`,
+    { schema: describe(listSummariesOperation) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const paging = pagingOf(request.query)
+      const { repository } = request.query
+      const covering =
+        typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
+      const summaries = covering
+        ? covering.slice(paging.offset, paging.offset + paging.limit)
+        : await listSummaries(db, scope, paging)
+      const total = covering?.length ?? (await countMigrations(db, scope))
+      const body = summaries.map(summaryJson)
+      return answerPage(request, reply, rendering.addresses, { total, body })
+    },
+  )
+
+  app.get<ById>(
+    `${path}/:migration_id/summary`,
+    { schema: describe(getSummaryOperation) },
+    async (request, reply) =>
+      answerIfChanged(request, reply, summaryJson(await summaryInPath(db, request))),
+  )
+
+  app.get<ById>(
+    `${path}/:migration_id/locks`,
+    { schema: describe(listLocksOperation) },
+    async (request, reply) => {
+      const { id, heldLocks: count } = await summaryInPath(db, request)
+      if (isLarge(count)) await largeAnswers.begin(request, reply)
+      return answerIfChanged(request, reply, (await heldLocks(db, id)).map(lockJson))
+    },
+  )
+
+  addArchiveLink(app, parts, migrationsPath)
+}
+
+/** Returns none if there is no such repository. */
+async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summary[]> {
+  if (!isFullName(fullName)) return []
+  const [owner = '', name = ''] = fullName.split('/')
+  const [entry] = await findByName(db, [{ owner, name }])
+  return entry ? summariesCovering(db, scope, entry.id) : []
+}
+
+async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
+  return found(await findSummary(db, scopeOf(request), migrationIdOf(request)))
+}
+
+const listOwnLocksOperation = {
+  operationId: 'migrations/list-own-locks',
+  tags: ['Migrations'],
+  summary: "List the locks on the caller's repositories",
+  description: `Locks on repositories that the caller owns or administers, with the migration that holds each of them and whose it is. Newest first. ${EXTENSION}`,
+  parameters: [IF_NONE_MATCH],
+  responses: {
+    200: json('The locked repositories.', {
+      schema: several('held-lock'),
+      example: 'own-locks',
+      headers: ['etag'],
+    }),
+    304: notModified,
+  },
+} satisfies Operation
+
+/** Shows the caller why pushes to their repositories are refused, also by migrations of other accounts. */
+export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
+  app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
+    const body = (await locksOnOwn(db, viewerOf(request))).map(heldLockJson)
+    return answerIfChanged(request, reply, body)
+  })
+}

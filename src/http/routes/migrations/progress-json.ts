@@ -1,0 +1,108 @@
+import type { Forecast } from '../../../migrations/preflight.ts'
+import { type Progress, type RepositoryProgress, totalsOf } from '../../../migrations/progress.ts'
+import type * as wire from '../../../wire/types.ts'
+import { timeOrNull } from '../../middleware/timestamps.ts'
+
+export function repositoryProgressJson(repository: RepositoryProgress): wire.RepositoryProgress {
+  return {
+    full_name: repository.fullName,
+    state: repository.state,
+    bytes_done: repository.bytesDone,
+    bytes_expected: repository.bytesExpected,
+    reused: repository.reused,
+    reason: repository.reason,
+    warning: repository.warning,
+    started_at: timeOrNull(repository.startedAt),
+    finished_at: timeOrNull(repository.finishedAt),
+    records: recordsJson(repository.records),
+  }
+}
+
+function recordsJson(records: RepositoryProgress['records']): wire.RepositoryProgress['records'] {
+  if (!records) return null
+  return {
+    done: records.done,
+    expected: records.expected,
+    as_of: timeOrNull(records.asOf),
+    waiting_until: timeOrNull(records.waitingUntil),
+    waiting_for: records.waitingFor,
+    notes: [...records.notes],
+  }
+}
+
+export function totalsJson(progress: Progress, now: number): wire.Progress['totals'] {
+  const totals = totalsOf(progress, now)
+  return {
+    repositories: totals.repositories,
+    exported: totals.exported,
+    reused: totals.reused,
+    skipped: totals.skipped,
+    failed: totals.failed,
+    remaining: totals.remaining,
+    bytes_done: totals.bytesDone,
+    bytes_expected: totals.bytesExpected,
+    bytes_per_second: totals.bytesPerSecond,
+    seconds_left: totals.secondsLeft,
+    records_done: totals.recordsDone,
+    records_expected: totals.recordsExpected,
+    waiting_until: timeOrNull(totals.waitingUntil),
+  }
+}
+
+export function progressJson(progress: Progress, now: number): wire.Progress {
+  return {
+    state: progress.state,
+    reason: progress.reason,
+    started_at: timeOrNull(progress.startedAt),
+    ended_at: timeOrNull(progress.endedAt),
+    totals: totalsJson(progress, now),
+    repositories: progress.repositories.map(repositoryProgressJson),
+  }
+}
+
+export function reportJson(report: wire.Report, now: number): wire.Report {
+  const { migration, progress, seconds, warnings } = report
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    seconds,
+    warnings,
+    ...progressJson(progress, now),
+  }
+}
+
+export function retryForecastJson({ broken, isUnchanged }: wire.RetryForecast): wire.RetryForecast {
+  return {
+    broken: broken.map(({ fullName, reason, isGone, isChanged }) => ({
+      full_name: fullName,
+      reason,
+      gone: isGone,
+      changed: isChanged,
+    })),
+    unchanged: isUnchanged,
+  }
+}
+
+export function forecastJson({
+  repositories,
+  bytesToWrite,
+  freeBytes,
+  seconds,
+  warnings,
+}: Forecast): wire.Forecast {
+  return {
+    repositories: repositories.map((repository) => ({
+      full_name: repository.fullName,
+      bytes: repository.bytes,
+      lfs_bytes: repository.lfsBytes,
+      reused: repository.reused,
+      reason: repository.reason,
+      warning: repository.warning,
+    })),
+    bytes_to_write: bytesToWrite,
+    free_bytes: freeBytes,
+    estimated_seconds: seconds,
+    warnings,
+  }
+}

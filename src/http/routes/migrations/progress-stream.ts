@@ -1,0 +1,227 @@
+import type { ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import type { Viewer } from '../../../accounts/account.ts'
+import type { Db } from '../../../db/database.ts'
+import { type Repeated, repeatedly } from '../../../lib/repeatedly.ts'
+import { nextTurn } from '../../../lib/turns.ts'
+import type { Migration, unfinishedStates } from '../../../migrations/migration.ts'
+import { type Progress, progressOf, type RepositoryProgress } from '../../../migrations/progress.ts'
+import { type Following, permittedFollowings } from '../../../migrations/stream-permission.ts'
+import type * as wire from '../../../wire/types.ts'
+import { timeOrNull } from '../../middleware/timestamps.ts'
+import { repositoryProgressJson, totalsJson } from './progress-json.ts'
+
+interface Intervals {
+  readMs: number
+  heartbeatMs: number
+  /** How often permissions are checked: a client that loses its permission is disconnected within five seconds. */
+  permissionCheckMs: number
+}
+
+const DEFAULT_INTERVALS: Intervals = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
+
+interface Listener extends Following {
+  response: ServerResponse
+  /** The id of the last event sent to it: the number of the last repository. */
+  lastEventId: number
+  /** The last progress event sent to it, as JSON. */
+  lastUpdate: string
+  /** Whether events are being written to it. It gets later events at the next read. */
+  isBusy: boolean
+}
+
+/** The events of a migration at one moment, the same for all of its listeners. */
+interface Events {
+  /** The repositories that have ended, in the order in which they ended. */
+  ended: RepositoryProgress[]
+  /** The data of the progress event as JSON. */
+  update: string
+  /** The end event, or undefined while the migration is running. */
+  end: string | undefined
+}
+
+interface StreamParts {
+  db: Db
+  now: () => number
+  log: Logger
+}
+
+/**
+ * Sends the progress of migrations as server-sent events. A migration is read once for all of its listeners. A listener
+ * that reads slowly is skipped until its buffer is empty, and then gets what it has missed. A stream ends soon after the
+ * token that it was opened with expires or the permission is lost, which is checked for all streams with one query.
+ */
+export class ProgressStreams {
+  readonly #parts: StreamParts
+  readonly #listeners = new Map<number, Set<Listener>>()
+  /** The migrations that are being read now. A second read could overtake the first and send older totals last. */
+  readonly #reading = new Set<number>()
+  readonly #timers: Repeated[]
+
+  constructor(parts: StreamParts, intervals = DEFAULT_INTERVALS) {
+    this.#parts = parts
+    const { log } = parts
+    this.#timers = [
+      repeatedly(
+        () => this.#sendAll(),
+        intervals.readMs,
+        (err) => log.warn({ err }, 'could not send the progress'),
+      ),
+      repeatedly(
+        async () => this.#sendHeartbeats(),
+        intervals.heartbeatMs,
+        (err) => log.warn({ err }, 'could not send a heartbeat'),
+      ),
+      repeatedly(
+        () => this.#endForbidden(),
+        intervals.permissionCheckMs,
+        (err) => log.warn({ err }, 'could not check who may read the progress'),
+      ),
+    ]
+  }
+
+  /** Sends all events after `lastEventId` to the response, until the migration ends. */
+  listen(
+    { id }: Migration,
+    { tokenId }: Viewer,
+    response: ServerResponse,
+    lastEventId: number,
+  ): void {
+    const state = { lastEventId, lastUpdate: '', isBusy: false }
+    const listener: Listener = { tokenId, migrationId: id, response, ...state }
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners.add(listener))
+    response.on('close', () => this.#remove(listener))
+    // Without a handler, an error of one stream would end the process.
+    response.on('error', (err) =>
+      this.#parts.log.warn({ err, migration: id }, 'could not send the progress'),
+    )
+    void this.#send(id)
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) void timer.stop()
+    for (const { response } of this.#all()) response.end()
+  }
+
+  #all(): Listener[] {
+    return [...this.#listeners.values()].flatMap((each) => [...each])
+  }
+
+  async #sendAll(): Promise<void> {
+    for (const id of this.#listeners.keys()) await this.#send(id)
+  }
+
+  async #send(id: number): Promise<void> {
+    if (this.#reading.has(id)) return
+    this.#reading.add(id)
+    const { db, now, log } = this.#parts
+    try {
+      const events = eventsOf(await progressOf(db, { id }), now())
+      for (const listener of this.#listeners.get(id) ?? []) {
+        sendEvents(listener, events).catch((err: unknown) =>
+          log.warn({ err, migration: id }, 'could not send the progress'),
+        )
+      }
+    } catch (err) {
+      log.warn({ err, migration: id }, 'could not read the progress')
+    } finally {
+      this.#reading.delete(id)
+    }
+  }
+
+  async #endForbidden(): Promise<void> {
+    const { db, now } = this.#parts
+    const listeners = this.#all()
+    if (listeners.length === 0) return
+    const permitted = await permittedFollowings(db, listeners, now())
+    for (const listener of listeners) if (!permitted.has(listener)) listener.response.end()
+  }
+
+  #sendHeartbeats(): void {
+    for (const { response } of this.#all()) if (isWritable(response)) response.write(':\n\n')
+  }
+
+  #remove(listener: Listener): void {
+    const { migrationId } = listener
+    const listeners = this.#listeners.get(migrationId)
+    listeners?.delete(listener)
+    if (listeners?.size === 0) this.#listeners.delete(migrationId)
+  }
+}
+
+/** Returns false also for an ended stream that a slow client has not read yet. */
+const isWritable = (response: ServerResponse): boolean =>
+  !response.writableEnded && !response.writableNeedDrain
+
+function eventsOf(progress: Progress, now: number): Events {
+  const { state, reason, repositories } = progress
+  const end: wire.ProgressEnd = { state, reason }
+  return {
+    ended: repositories.filter(({ order }) => order !== null).sort((a, b) => a.order! - b.order!),
+    update: JSON.stringify(progressUpdate(progress, now)),
+    end: unfinishedStates.includes(state)
+      ? undefined
+      : event('end', JSON.stringify(end), endId(repositories.length)),
+  }
+}
+
+const MAX_WRITE_LENGTH = 16 * 1024
+
+/** Events of repositories and the end have an id, with which a client that reconnects says what it has received. */
+async function sendEvents(listener: Listener, { ended, update, end }: Events): Promise<void> {
+  const { response } = listener
+  if (listener.isBusy || !isWritable(response)) return
+  listener.isBusy = true
+  try {
+    let text = ''
+    for (const repository of ended) {
+      if (repository.order! <= listener.lastEventId) continue
+      listener.lastEventId = repository.order!
+      const data = JSON.stringify(repositoryProgressJson(repository))
+      text += event('repository', data, listener.lastEventId)
+      if (text.length < MAX_WRITE_LENGTH) continue
+      response.write(text)
+      text = ''
+      await nextTurn()
+      await drained(response)
+      if (response.writableEnded || response.destroyed) return
+    }
+    if (update !== listener.lastUpdate) text += event('progress', update)
+    listener.lastUpdate = update
+    if (end !== undefined) response.end(text + end)
+    else if (text !== '') response.write(text)
+  } finally {
+    listener.isBusy = false
+  }
+}
+
+/** Resolves when the client has read what was written, or has disconnected. */
+async function drained(response: ServerResponse): Promise<void> {
+  if (!response.writableNeedDrain) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const name of ['drain', 'close']) response.on(name, resolve)
+  await promise
+  for (const name of ['drain', 'close']) response.off(name, resolve)
+}
+
+/** Renders the totals and the repositories that are being exported. */
+function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
+  const { state, startedAt, repositories } = progress
+  return {
+    ...totalsJson(progress, now),
+    state,
+    started_at: timeOrNull(startedAt),
+    under_way: repositories
+      .filter((repository) => repository.state === 'exporting')
+      .map(repositoryProgressJson),
+  }
+}
+
+/** The id of the end event: one more than the highest number of a repository. */
+export const endId = (repositoryCount: number): number => repositoryCount + 1
+
+function event(name: string, json: string, id?: number): string {
+  const idLine = id === undefined ? '' : `id: ${id}\n`
+  return `event: ${name}\n${idLine}data: ${json}\n\n`
+}

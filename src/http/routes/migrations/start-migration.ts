@@ -1,0 +1,80 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { batchesOf } from '../../../lib/batches.ts'
+import { nextTurn } from '../../../lib/turns.ts'
+import type { StartedMigration } from '../../../migrations/migration.ts'
+import { startMigration } from '../../../migrations/start-migration.ts'
+import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
+import { json, type Operation, one } from '../../description/operation.ts'
+import { refusal } from '../../description/refusals.ts'
+import { audit } from '../../middleware/audit.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answerText } from '../../middleware/json-answer.ts'
+import type { ApiParts } from '../../server-parts.ts'
+import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
+import { migrationsAddress, startRequestOf } from './migration-json.ts'
+import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
+
+const startOperation = {
+  operationId: 'migrations/start-for-authenticated-user',
+  tags: ['Migrations'],
+  summary: 'Start a migration',
+  description:
+    'Starts an export of the repositories. The caller must own or administer all of them.',
+  body: startRequestSchema,
+  responses: {
+    201: json('Created.', {
+      schema: one('migration'),
+      example: 'started',
+      headers: ['location'],
+    }),
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+export const addStart: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  app.post<{ Body: StartRequest }>(
+    path,
+    { schema: describe(startOperation) },
+    async (request, reply) => {
+      const signal = await parts.starts.begin(request, reply)
+      const started = await startMigration(
+        { ...parts, signal },
+        scopeOf(request),
+        startRequestOf(request.body),
+        (migration) => audit(parts.log, request, 'migration.start', migration),
+      )
+      const isBrief = request.body.exclude?.includes('repositories') ?? false
+      return answerStarted(parts, request, reply, started, { isBrief })
+    },
+  )
+}
+
+/** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
+export function answerStarted(
+  { rendering, rendered, text, largeAnswers, cloneTokens }: ApiParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  started: StartedMigration,
+  { isBrief = false } = {},
+): Promise<FastifyReply> {
+  const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
+  reply.code(201).header('location', url)
+  const { repositories, references } = started
+  const tokenOf = cloneTokens.for(viewerOf(request))
+  const all = references.map((reference, at) => [reference, repositories[at]!] as const)
+  async function* inBatches() {
+    for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {
+      await nextTurn()
+      yield batch.flatMap(([reference, facts]) =>
+        rendered.render({ form: 'extended', tokenOf }, reference, facts),
+      )
+    }
+  }
+  const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
+  return answerText(reply, {
+    large: largeAnswers,
+    repositoryCount: isBrief ? 0 : all.length,
+    body: () => text(started, isBrief ? undefined : listed),
+  })
+}

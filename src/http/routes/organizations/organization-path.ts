@@ -1,0 +1,44 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  findVisibleOrganization,
+  type VisibleOrganization,
+} from '../../../accounts/visible-organization.ts'
+import type { Db } from '../../../db/database.ts'
+import { isName } from '../../../lib/names.ts'
+import type { Operation } from '../../description/operation.ts'
+import { parameter } from '../../description/parameters.ts'
+import { notFound } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { found, idIn } from '../../middleware/named-in-path.ts'
+
+interface OrganizationParams {
+  org?: string
+  organization_id?: string
+}
+
+/** Returns the organization that the path names; throws 404 if the caller may not know of it. */
+export async function organizationInPath(
+  db: Db,
+  request: FastifyRequest,
+): Promise<VisibleOrganization> {
+  const key = found(organizationKey(request.params as OrganizationParams))
+  return found(await findVisibleOrganization(db, viewerOf(request), key))
+}
+
+function organizationKey({ org, organization_id }: OrganizationParams) {
+  if (org !== undefined) return isName(org) ? { login: org } : undefined
+  return { id: idIn(organization_id) }
+}
+
+const WHO =
+  'Only for owners of the organization and for site admins; for all others it does not exist.'
+
+/** Adapts the description of an operation on the caller's own resources to those of an organization. */
+export const describedForOrganization = (operation: Operation, operationId: string): Operation => ({
+  ...operation,
+  operationId,
+  summary: `${operation.summary} (organization)`,
+  description: [operation.description, WHO].filter((text) => text !== undefined).join(' '),
+  parameters: [parameter('org'), ...(operation.parameters ?? [])],
+  responses: { 404: notFound, ...operation.responses },
+})

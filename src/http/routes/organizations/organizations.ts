@@ -1,0 +1,208 @@
+import type { FastifyInstance } from 'fastify'
+import type { MembershipRole } from '../../../accounts/membership.ts'
+import { membersOf, organizationsOf } from '../../../accounts/membership-store.ts'
+import { InvalidRequest } from '../../../migrations/errors.ts'
+import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
+import { countPublic } from '../../../repositories/repository-store.ts'
+import { enumOf } from '../../../wire/schema.ts'
+import { answerPageOf } from '../../answer-page.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../../description/parameters.ts'
+import { current, notFound, page } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answerIfChanged } from '../../middleware/json-answer.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { answerRepositoryList } from '../repositories/answer-repositories.ts'
+import { repositoryQueryOf } from '../repositories/repository-query.ts'
+import { listUserRepositories } from '../repositories/user-repositories.ts'
+import { userJson } from '../users/user-json.ts'
+import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
+import { organizationInPath } from './organization-path.ts'
+
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
+type WithQuery = { Querystring: Record<string, unknown> }
+
+const WHO =
+  'Only for members of the organization and for site admins; for all others it does not exist.'
+
+/** Organizations as their members see them, and the caller's memberships. */
+export function organizations(app: FastifyInstance, parts: Parts): void {
+  addOrganization(app, parts)
+  addRepositories(app, parts)
+  addMembers(app, parts)
+  addCallerOrganizations(app, parts)
+}
+
+const getOperation = {
+  operationId: 'orgs/get',
+  tags: ['Organizations'],
+  summary: 'Get an organization',
+  description: WHO,
+  parameters: [parameter('org'), IF_NONE_MATCH],
+  responses: { ...current('The organization.', 'full-organization'), 404: notFound },
+} satisfies Operation
+
+const getByIdOperation = {
+  ...getOperation,
+  operationId: 'orgs/get-by-id',
+  summary: 'Get an organization by ID',
+  parameters: [parameter('organization-id'), IF_NONE_MATCH],
+} satisfies Operation
+
+function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
+  for (const [path, schema] of [
+    ['/orgs/:org', getOperation],
+    ['/organizations/:organization_id', getByIdOperation],
+  ] as const) {
+    app.get(path, { schema }, async (request, reply) => {
+      const { account } = await organizationInPath(db, request)
+      const publicCount = await countPublic(db, account)
+      const body = fullOrganizationJson(account, publicCount, rendering.addresses)
+      return answerIfChanged(request, reply, body)
+    })
+  }
+}
+
+/** Parameters of the list of own repositories that this list does not have, or has with other values. */
+const REPLACED_PARAMETERS = ['affiliation', 'visibility', 'type', 'sort']
+
+const repositoriesOperation = {
+  ...listUserRepositories,
+  operationId: 'repos/list-for-org',
+  tags: ['Organizations'],
+  summary: 'List the repositories of an organization',
+  description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
+  parameters: [
+    parameter('org'),
+    inQuery('type', enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
+    inQuery('sort', enumOf(['created', 'updated', 'pushed', 'full_name'], 'created')),
+    ...listUserRepositories.parameters.filter(
+      (each) => !('name' in each && REPLACED_PARAMETERS.includes(each.name)),
+    ),
+  ],
+  responses: { ...listUserRepositories.responses, 404: notFound },
+} satisfies Operation
+
+const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
+  ['all', {}],
+  ['member', {}],
+  ['public', { isPrivate: false }],
+  ['private', { isPrivate: true }],
+  ['forks', { isFork: true }],
+  ['sources', { isFork: false }],
+])
+
+function filterOfType(type: unknown): Partial<RepositoryFilter> {
+  const filter = FILTER_OF_TYPE.get(type)
+  if (!filter)
+    throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+  return filter
+}
+
+function addRepositories(app: FastifyInstance, parts: Parts): void {
+  app.get<WithQuery>(
+    '/orgs/:org/repos',
+    { schema: repositoriesOperation },
+    async (request, reply) => {
+      const { account, mayMigrate } = await organizationInPath(parts.db, request)
+      const viewer = viewerOf(request)
+      const { type = 'all', ...query } = request.query
+      const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
+      return answerRepositoryList(parts, request, reply, {
+        of: { account },
+        seenBy: mayMigrate ? { account } : viewer,
+        filter: {
+          ...filter,
+          ...filterOfType(type),
+          affiliations: ['owner'],
+          readableBy: mayMigrate ? undefined : viewer.account.id,
+        },
+        order,
+      })
+    },
+  )
+}
+
+const membersOperation = {
+  operationId: 'orgs/list-members',
+  tags: ['Organizations'],
+  summary: 'List the members of an organization',
+  description: WHO,
+  parameters: [
+    parameter('org'),
+    inQuery(
+      'role',
+      enumOf(['all', 'admin', 'member'], 'all'),
+      'Only members with this role; `admin` for owners. Other values are ignored.',
+    ),
+    ...PAGED,
+  ],
+  responses: { ...page('user', 'users'), 404: notFound },
+} satisfies Operation
+
+const ROLES = new Map<unknown, MembershipRole>([
+  ['admin', 'owner'],
+  ['member', 'member'],
+])
+
+function addMembers(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
+  app.get<WithQuery>('/orgs/:org/members', { schema: membersOperation }, async (request, reply) => {
+    const { account } = await organizationInPath(db, request)
+    const all = (await membersOf(db, [account])).get(account.id) ?? []
+    const role = ROLES.get(request.query.role)
+    const members = role ? all.filter((each) => each.role === role) : all
+    return answerPageOf(request, reply, addresses, members, (each) =>
+      userJson(each.account, addresses),
+    )
+  })
+}
+
+const ownOrganizationsOperation = {
+  operationId: 'orgs/list-for-authenticated-user',
+  tags: ['Organizations'],
+  summary: 'List the organizations of the caller',
+  parameters: PAGED,
+  responses: page('organization', 'organizations'),
+} satisfies Operation
+
+const ownMembershipsOperation = {
+  operationId: 'orgs/list-memberships-for-authenticated-user',
+  tags: ['Organizations'],
+  summary: 'List the memberships of the caller',
+  parameters: [
+    inQuery(
+      'state',
+      enumOf(['active', 'pending']),
+      'Every membership is `active`. Other values are ignored.',
+    ),
+    ...PAGED,
+  ],
+  responses: page('organization-membership', 'organization-memberships'),
+} satisfies Operation
+
+function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
+  app.get<WithQuery>(
+    '/user/orgs',
+    { schema: ownOrganizationsOperation },
+    async (request, reply) => {
+      const all = await organizationsOf(db, viewerOf(request).account)
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        organizationJson(each.account, addresses),
+      )
+    },
+  )
+
+  app.get<WithQuery>(
+    '/user/memberships/orgs',
+    { schema: ownMembershipsOperation },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        membershipJson(each, account, addresses),
+      )
+    },
+  )
+}

@@ -1,0 +1,327 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Db } from '../../../db/database.ts'
+import { isName } from '../../../lib/names.ts'
+import { NotFound } from '../../../migrations/errors.ts'
+import {
+  collaboratorsOf,
+  isAtLeast,
+  type ListedCollaborator,
+} from '../../../repositories/collaborators.ts'
+import { permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
+import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../../repositories/visible-repository.ts'
+import type { AskedRefs, Permission, Source } from '../../../sources/source.ts'
+import { boolean, enumOf } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
+import { answerPage, answerPageOf } from '../../answer-page.ts'
+import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../../description/parameters.ts'
+import { current, notFound, notModified, page, record } from '../../description/usual-answers.ts'
+import { answerIfChanged } from '../../middleware/json-answer.ts'
+import { setLinkHeader } from '../../middleware/link-header.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import { pagingOf } from '../../middleware/paging.ts'
+import { pushAccessMissing } from '../../middleware/refusals.ts'
+import type { Rendering } from '../../rendering.ts'
+import type { CloneTokens } from '../clones/clone-tokens.ts'
+import { answerRepositories } from './answer-repositories.ts'
+import {
+  branchJson,
+  collaboratorJson,
+  type ForkOrigins,
+  fullRepositoryJson,
+  isProtected,
+  licenseContentJson,
+  tagJson,
+} from './repository-json.ts'
+import { createSourceReader, type SourceReader } from './source-reader.ts'
+
+interface Parts {
+  db: Db
+  rendering: Rendering
+  source: Source | undefined
+  log: Logger
+  cloneTokens: CloneTokens
+}
+
+interface InPath {
+  Params: { owner: string; repo: string }
+  Querystring: Record<string, unknown>
+}
+
+const path = '/repos/:owner/:repo'
+/** Public repositories need no token, as for a clone. */
+const config = { anonymous: true }
+
+const READ_ACCESS =
+  'Public repositories need no token. A repository that the caller may not read does not exist.'
+const NEEDS_SOURCE = 'Also 404 where the server has no access to the repositories themselves.'
+const PATH_PARAMETERS = [parameter('owner'), parameter('repo')]
+
+/** One repository: its current facts from the database, its refs and files from the source. */
+export function oneRepository(app: FastifyInstance, parts: Parts): void {
+  const reader = createSourceReader(parts)
+  addRepository(app, parts)
+  addBranches(app, parts, reader)
+  addTags(app, parts, reader)
+  addTopics(app, parts)
+  addFiles(app, parts, reader)
+  addCollaborators(app, parts)
+}
+
+/** Returns the repository that the path names; throws 404 if the caller may not read it. */
+async function repositoryInPath(
+  db: Db,
+  { params, viewer }: FastifyRequest<InPath>,
+): Promise<VisibleRepository> {
+  const { owner, repo } = params
+  if (!isName(owner) || !isName(repo)) throw new NotFound()
+  return found(await findVisibleRepository(db, viewer, { owner, name: repo }))
+}
+
+const getOperation = {
+  operationId: 'repos/get',
+  tags: ['Repositories'],
+  summary: 'Get a repository',
+  description: READ_ACCESS,
+  security: OPTIONAL_TOKEN,
+  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
+  responses: {
+    ...current('The repository in its current state.', 'full-repository'),
+    404: notFound,
+  },
+} satisfies Operation
+
+function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
+  app.get<InPath>(path, { config, schema: getOperation }, async (request, reply) => {
+    const { viewer } = request
+    const visible = await repositoryInPath(db, request)
+    const facts = await factsOf(db, visible)
+    const origins = await forkOriginsOf(db, request, visible)
+    const { parent, source } = origins
+    return answerRepositories(request, reply, {
+      body: fullRepositoryJson(facts, origins, rendering.addresses),
+      repositories: [facts, parent, source].filter((each) => each !== undefined),
+      tokenOf: viewer ? cloneTokens.for(viewer) : undefined,
+    })
+  })
+}
+
+async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryFacts> {
+  const [facts] = await factsForViewer(db, as, [entry])
+  return facts!
+}
+
+/** Forks may refer to each other in a cycle, so only so many are followed. */
+const MAX_FORK_DEPTH = 10
+
+/** Follows the forks up to the first repository that the viewer may not read. */
+async function forkOriginsOf(
+  db: Db,
+  { viewer }: FastifyRequest,
+  { entry }: VisibleRepository,
+): Promise<ForkOrigins> {
+  const origins: VisibleRepository[] = []
+  let { forkOf } = entry.facts
+  while (forkOf !== null && origins.length < MAX_FORK_DEPTH) {
+    const [owner = '', name = ''] = forkOf.split('/')
+    const origin = await findVisibleRepository(db, viewer, { owner, name })
+    if (!origin || origin.entry.id === entry.id) break
+    origins.push(origin)
+    forkOf = origin.entry.facts.forkOf
+  }
+  const [parent] = origins
+  const source = origins.at(-1)
+  if (!parent || !source) return {}
+  return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
+}
+
+const branchesOperation = {
+  operationId: 'repos/list-branches',
+  tags: ['Repositories'],
+  summary: 'List the branches of a repository',
+  description: `By name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  security: OPTIONAL_TOKEN,
+  parameters: [
+    ...PATH_PARAMETERS,
+    inQuery('protected', boolean, `Only protected branches, or only others. ${LENIENT}`),
+    ...PAGED,
+  ],
+  responses: { ...page('branch', 'branches', 'x-total-count'), 404: notFound },
+} satisfies Operation
+
+function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
+  const { addresses } = rendering
+  app.get<InPath>(
+    `${path}/branches`,
+    { config, schema: branchesOperation },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { defaultBranch } = entry.facts
+      const { protected: wanted } = request.query
+      // Only the default branch can be protected.
+      const isDefaultProtected = isProtected(entry, defaultBranch)
+      if (wanted === 'true' && !isDefaultProtected)
+        return answerPage(request, reply, addresses, { total: 0, body: [] })
+      const { total, refs } = await reader.refs(entry, {
+        kind: 'branches',
+        ...windowOf(request),
+        ...(wanted === 'true' && { only: defaultBranch }),
+        ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
+      })
+      const body = refs.map((ref) => branchJson(entry, ref, addresses))
+      return answerPage(request, reply, addresses, { total, body })
+    },
+  )
+}
+
+function windowOf({ query }: FastifyRequest<InPath>): Pick<AskedRefs, 'offset' | 'limit'> {
+  const { offset, limit } = pagingOf(query)
+  return { offset, limit }
+}
+
+const tagsOperation = {
+  operationId: 'repos/list-tags',
+  tags: ['Repositories'],
+  summary: 'List the tags of a repository',
+  description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  security: OPTIONAL_TOKEN,
+  parameters: [...PATH_PARAMETERS, ...PAGED],
+  responses: { ...page('tag', 'tags', 'x-total-count'), 404: notFound },
+} satisfies Operation
+
+function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
+  const { addresses } = rendering
+  app.get<InPath>(`${path}/tags`, { config, schema: tagsOperation }, async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const { total, refs } = await reader.refs(entry, { kind: 'tags', ...windowOf(request) })
+    const body = refs.map((ref) => tagJson(entry, ref, addresses))
+    return answerPage(request, reply, addresses, { total, body })
+  })
+}
+
+const topicsOperation = {
+  operationId: 'repos/get-all-topics',
+  tags: ['Repositories'],
+  summary: 'List the topics of a repository',
+  description: READ_ACCESS,
+  security: OPTIONAL_TOKEN,
+  parameters: [...PATH_PARAMETERS, ...PAGED],
+  responses: {
+    200: record('One page of the topics.', 'topics', 'etag', 'link'),
+    304: notModified,
+    404: notFound,
+  },
+} satisfies Operation
+
+function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
+  app.get<InPath>(`${path}/topics`, { config, schema: topicsOperation }, async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const { topics } = entry.facts
+    const paging = pagingOf(request.query)
+    setLinkHeader(request, reply, { addresses, paging, total: topics.length })
+    const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
+    return answerIfChanged(request, reply, body, { alsoMadeFrom: [topics.length] })
+  })
+}
+
+const languagesOperation = {
+  operationId: 'repos/list-languages',
+  tags: ['Repositories'],
+  summary: 'List the languages of a repository',
+  description: `Counted by the names of files of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  security: OPTIONAL_TOKEN,
+  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
+  responses: { ...current('Bytes by language.', 'languages'), 404: notFound },
+} satisfies Operation
+
+const licenseOperation = {
+  operationId: 'licenses/get-for-repo',
+  tags: ['Repositories'],
+  summary: 'Get the licence file of a repository',
+  description: `404 if the default branch has none. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  security: OPTIONAL_TOKEN,
+  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
+  responses: { ...current('The file.', 'license-content'), 404: notFound },
+} satisfies Operation
+
+function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
+  app.get<InPath>(
+    `${path}/languages`,
+    { config, schema: languagesOperation },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      return answerIfChanged(request, reply, await reader.languages(entry))
+    },
+  )
+
+  app.get<InPath>(
+    `${path}/license`,
+    { config, schema: licenseOperation },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const file = found(await reader.licenseFile(entry))
+      return answerIfChanged(request, reply, licenseContentJson(entry, file, rendering.addresses))
+    },
+  )
+}
+
+const collaboratorsOperation = {
+  operationId: 'repos/list-collaborators',
+  tags: ['Repositories'],
+  summary: 'List the collaborators of a repository',
+  description:
+    'The owner, the owners of the organization, and those whom its config or the forge names, if they have an account here. 403 for those who may not push.',
+  parameters: [
+    ...PATH_PARAMETERS,
+    inQuery(
+      'affiliation',
+      enumOf(['outside', 'direct', 'all'], 'all'),
+      `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${LENIENT}`,
+    ),
+    inQuery(
+      'permission',
+      enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
+      `Only those who have this permission. ${LENIENT}`,
+    ),
+    ...PAGED,
+  ],
+  responses: { ...page('collaborator', 'collaborators'), 404: notFound },
+} satisfies Operation
+
+function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
+  app.get<InPath>(
+    `${path}/collaborators`,
+    { schema: collaboratorsOperation },
+    async (request, reply) => {
+      const { entry, role } = await repositoryInPath(db, request)
+      if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
+      const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        collaboratorJson(each, addresses),
+      )
+    },
+  )
+}
+
+const PERMISSIONS = new Map<unknown, Permission>([
+  ['pull', 'read'],
+  ['triage', 'triage'],
+  ['push', 'write'],
+  ['maintain', 'maintain'],
+  ['admin', 'admin'],
+])
+
+function collaboratorFilter({ affiliation, permission }: Record<string, unknown>) {
+  const minimum = PERMISSIONS.get(permission) ?? 'read'
+  return (each: ListedCollaborator): boolean =>
+    isAtLeast(each.permission, minimum) &&
+    (affiliation !== 'outside' || !each.isInside) &&
+    (affiliation !== 'direct' || each.isDirect)
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openDatabase } from '../../../../test/support/databases.ts'
+import { addresses } from '../../../../test/support/describing-server.ts'
+import { repositoryFacts } from '../../../../test/support/facts.ts'
+import { keepFacts } from '../../../repositories/facts-store.ts'
+import { createTextCache, renderedRepositories } from './rendered-repositories.ts'
+
+test('a text is cached from its second request on, and uncached reads use the cache but add nothing', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  const [id] = await db.transaction().execute((tx) => keepFacts(tx, [repositoryFacts()], 0))
+  const rendered = renderedRepositories(db, addresses)
+  async function descriptionWhen(description: string, read: typeof rendered.read) {
+    // Real facts never change. Changing them here shows which text comes from the cache.
+    const facts = JSON.stringify(repositoryFacts({ description }))
+    await db.updateTable('facts').set({ facts }).execute()
+    const pieces = await read({ form: 'plain', tokenOf: undefined }, [id!])
+    return JSON.parse(String(pieces[0]).slice(1)).description
+  }
+  const { read, readUncached } = rendered
+  assert.equal(await descriptionWhen('first', readUncached), 'first')
+  assert.equal(await descriptionWhen('second', readUncached), 'second')
+  assert.equal(await descriptionWhen('third', read), 'third')
+  assert.equal(await descriptionWhen('fourth', read), 'fourth')
+  assert.equal(await descriptionWhen('fifth', read), 'fourth')
+  assert.equal(await descriptionWhen('sixth', readUncached), 'fourth')
+})
+
+const LENGTH = 10
+const textOf = (key: number) => ({ bytes: Buffer.from(String(key).padStart(LENGTH)) })
+
+test('a text that is read again stays in the cache, and the cache does not exceed its size', () => {
+  const cache = createTextCache(20 * LENGTH)
+  for (let key = 0; key < 1000; key++) {
+    cache.set(key, textOf(key))
+    assert.deepEqual(cache.get(0), textOf(0), `after ${key}`)
+  }
+  assert.deepEqual(cache.get(999), textOf(999))
+  const held = Array.from({ length: 1000 }, (_, key) => cache.get(key)).filter(Boolean)
+  assert.ok(held.length >= 10 && held.length <= 20, `${held.length} are held`)
+})
+
+test('a text of more than half of the cache is not cached', () => {
+  const cache = createTextCache(LENGTH)
+  cache.set(1, textOf(1))
+  assert.equal(cache.get(1), undefined)
+})
+
+test('a repeated request is recognised unless very many others came in between', () => {
+  const cache = createTextCache(LENGTH)
+  assert.deepEqual([1, 2, 1, 2, 2].map(cache.recordRequest), [false, false, true, true, true])
+  for (let key = 10; key < 100_000; key++) cache.recordRequest(key)
+  assert.equal(cache.recordRequest(1), false)
+})

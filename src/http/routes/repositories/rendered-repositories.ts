@@ -1,0 +1,164 @@
+import type { Db } from '../../../db/database.ts'
+import type { Addresses } from '../../../repositories/addresses.ts'
+import type { RepositoryFacts } from '../../../repositories/facts.ts'
+import { someFactsById } from '../../../repositories/facts-store.ts'
+import type { Piece } from '../../middleware/json-answer.ts'
+import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import {
+  findTokenPlaceholders,
+  needsTokens,
+  pushWithTokens,
+  type TokenPlaceholder,
+} from './clone-token-placeholders.ts'
+import { type RepositoryForm, repositoryJson } from './repository-json.ts'
+
+const MAX_CACHE_BYTES = 32 * 1024 * 1024
+/** Loops over repositories call `nextTurn` after so many. */
+export const RENDER_BATCH_SIZE = 50
+
+/**
+ * Renders repositories as pieces of JSON text, with a comma before each repository. The facts of a repository never
+ * change, so the text is cached for all migrations that refer to them; clone tokens are inserted for each request.
+ *
+ * The cache is for clients that poll the status of a migration. With 10 repositories, a status takes 0.27 ms of CPU time from
+ * the cache. Without it, reading the facts and rendering them (0.28 ms of that) takes about three times as long.
+ */
+export interface RenderedRepositories {
+  /** Renders in the order of the references. A text is cached from its second request on. */
+  read: ReadRendered
+  /** Like `read`, but adds nothing to the cache. */
+  readUncached: ReadRendered
+  /** Renders one repository from its facts and caches the text. */
+  render(options: RenderOptions, reference: number, facts: RepositoryFacts): Piece[]
+}
+
+export interface RenderOptions {
+  form: RepositoryForm
+  /** Returns the caller's clone token; undefined if clones are not served. */
+  tokenOf: CloneTokenOf | undefined
+}
+
+export type ReadRendered = (
+  options: RenderOptions,
+  references: readonly number[],
+) => Promise<Piece[]>
+
+/** The JSON of a repository as bytes, with a comma before it. */
+interface RenderedText {
+  bytes: Buffer
+  placeholders: readonly TokenPlaceholder[]
+}
+
+export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepositories {
+  const cache = createTextCache<RenderedText>(MAX_CACHE_BYTES)
+  const keyOf = (form: RepositoryForm, reference: number) =>
+    2 * reference + (form === 'plain' ? 1 : 0)
+
+  const renderString = (form: RepositoryForm, facts: RepositoryFacts): string =>
+    `,${JSON.stringify(repositoryJson(form, facts, addresses))}`
+
+  function renderText(form: RepositoryForm, facts: RepositoryFacts): RenderedText {
+    const bytes = Buffer.from(renderString(form, facts))
+    return { bytes, placeholders: findTokenPlaceholders(bytes, form, [facts]) }
+  }
+
+  const readWith =
+    (isWorthCaching: (key: number) => boolean): ReadRendered =>
+    async ({ form, tokenOf }, references) => {
+      const keys = references.map((reference) => keyOf(form, reference))
+      const cached = keys.map((key) => cache.get(key))
+      const missing = references.filter((_, at) => cached[at] === undefined)
+      if (missing.length === 0) return piecesOf(cached as RenderedText[], tokenOf)
+      const factsOf = await someFactsById(db, missing)
+      const texts = references.map((reference, at) => {
+        if (cached[at]) return cached[at]
+        const facts = factsOf.get(reference)!
+        const isCached = isWorthCaching(keys[at]!)
+        // Strings are sent together in one piece, which takes 5 % less CPU time for a status of ten.
+        if (!isCached && !needsTokens(facts)) return renderString(form, facts)
+        const text = renderText(form, facts)
+        if (isCached) cache.set(keys[at]!, text)
+        return text
+      })
+      return piecesOf(texts, tokenOf)
+    }
+
+  return {
+    read: readWith(cache.recordRequest),
+    readUncached: readWith(() => false),
+    render({ form, tokenOf }, reference, facts) {
+      const key = keyOf(form, reference)
+      const cached = cache.get(key)
+      const text = cached ?? renderText(form, facts)
+      if (!cached) cache.set(key, text)
+      return piecesOf([text], tokenOf)
+    },
+  }
+}
+
+function piecesOf(
+  texts: readonly (string | RenderedText)[],
+  tokenOf: CloneTokenOf | undefined,
+): Piece[] {
+  const pieces: Piece[] = []
+  for (const text of texts) {
+    if (typeof text === 'string') pieces.push(text)
+    else if (tokenOf) pushWithTokens(pieces, text.bytes, text.placeholders, tokenOf)
+    else pieces.push(text.bytes)
+  }
+  return pieces
+}
+
+interface TextCache<Text> {
+  get(key: number): Text | undefined
+  /**
+   * Records a request and returns whether there was an earlier one. Texts that are requested only once are not worth
+   * caching: they would evict those that clients poll.
+   */
+  recordRequest(key: number): boolean
+  set(key: number, text: Text): void
+}
+
+const MAX_RECORDED_REQUESTS = 50_000
+
+/**
+ * A cache of about `maxBytes` in two generations. A text that is read moves to the young generation. When that has half of
+ * the bytes, the old generation is dropped with all texts that have not been read since.
+ */
+export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number): TextCache<Text> {
+  let young = new Map<number, Text>()
+  let old = new Map<number, Text>()
+  let youngBytes = 0
+  let requested = new Set<number>()
+
+  function set(key: number, text: Text): void {
+    const { length } = text.bytes
+    if (length > maxBytes / 2) return
+    if (youngBytes + length > maxBytes / 2) {
+      old = young
+      young = new Map()
+      youngBytes = 0
+    }
+    young.set(key, text)
+    youngBytes += length
+  }
+
+  return {
+    get(key) {
+      const found = young.get(key)
+      if (found) return found
+      const older = old.get(key)
+      if (older) set(key, older)
+      return older
+    },
+
+    recordRequest(key) {
+      if (requested.has(key)) return true
+      if (requested.size >= MAX_RECORDED_REQUESTS) requested = new Set()
+      requested.add(key)
+      return false
+    },
+
+    set,
+  }
+}

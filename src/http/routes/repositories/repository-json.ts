@@ -1,0 +1,268 @@
+import type { components } from '@octokit/openapi-types'
+import type { Addresses } from '../../../repositories/addresses.ts'
+import { isAtLeast, type ListedCollaborator } from '../../../repositories/collaborators.ts'
+import { fullNameOf, type RepositoryFacts } from '../../../repositories/facts.ts'
+import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
+import type { LicenseFile, ListedRef } from '../../../sources/source.ts'
+import type * as wire from '../../../wire/types.ts'
+import { nodeId } from '../../middleware/node-id.ts'
+import { utcTimestamp } from '../../middleware/timestamps.ts'
+import { licenseJson } from '../licenses/license-json.ts'
+import { userJson } from '../users/user-json.ts'
+
+type Schemas = components['schemas']
+
+/** `plain`: in the list of the repositories of a migration. `extended`: in a migration and in lists of repositories. */
+export type RepositoryForm = 'plain' | 'extended'
+
+export const repositoryJson = (
+  form: RepositoryForm,
+  facts: RepositoryFacts,
+  addresses: Addresses,
+) =>
+  form === 'plain'
+    ? plainRepositoryJson(facts, addresses)
+    : extendedRepositoryJson(facts, addresses)
+
+/** The plain form. Its template is in the extended form. */
+export function plainRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {
+  return {
+    ...commonJson(facts, addresses),
+    template_repository: templateJson(facts, addresses),
+  } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
+}
+
+export function extendedRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {
+  return {
+    ...extendedJson(facts, addresses),
+    template_repository: templateJson(facts, addresses),
+  } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
+}
+
+/** GitHub sends this member, but its latest OpenAPI description lacks it. */
+interface WithTemplate {
+  template_repository: Schemas['repository'] | null
+}
+
+function templateJson({ template }: RepositoryFacts, addresses: Addresses) {
+  return template && { ...extendedJson(template, addresses), template_repository: null }
+}
+
+function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
+  return {
+    ...commonJson(facts, addresses),
+    allow_rebase_merge: facts.allowRebaseMerge,
+    // A credential: inserted into the response for its caller (clone-token-placeholders.ts), never cached.
+    temp_clone_token: '',
+    allow_squash_merge: facts.allowSquashMerge,
+    allow_merge_commit: facts.allowMergeCommit,
+    delete_branch_on_merge: facts.deleteBranchOnMerge,
+    subscribers_count: 0,
+    network_count: facts.forksCount,
+    license: facts.license === null ? null : licenseJson(facts.license, addresses),
+    forks: facts.forksCount,
+    open_issues: 0,
+    watchers: 0,
+  }
+}
+
+function commonJson(facts: RepositoryFacts, addresses: Addresses) {
+  return {
+    id: facts.id,
+    node_id: nodeId('Repository', facts.id),
+    name: facts.name,
+    full_name: fullNameOf(facts),
+    owner: userJson(facts.owner, addresses),
+    private: facts.private,
+    description: facts.description,
+    fork: facts.fork,
+    ...urlsJson(facts, addresses),
+    homepage: facts.homepage,
+    language: facts.language,
+    forks_count: facts.forksCount,
+    // The database has no stars, watchers or issues, also if the forge has them.
+    stargazers_count: 0,
+    watchers_count: 0,
+    size: facts.sizeKib,
+    default_branch: facts.defaultBranch,
+    open_issues_count: 0,
+    is_template: facts.isTemplate,
+    topics: facts.topics,
+    has_issues: facts.hasIssues,
+    has_projects: facts.hasProjects,
+    has_wiki: facts.hasWiki,
+    has_pages: facts.hasPages,
+    has_downloads: facts.hasDownloads,
+    archived: facts.archived,
+    disabled: facts.disabled,
+    visibility: facts.private ? ('private' as const) : ('public' as const),
+    pushed_at: utcTimestamp(facts.pushedAt),
+    created_at: utcTimestamp(facts.createdAt),
+    updated_at: utcTimestamp(facts.updatedAt),
+    permissions: facts.permissions,
+  }
+}
+
+/** The URLs of a repository. Those with braces are URI templates. */
+function urlsJson(facts: RepositoryFacts, addresses: Addresses) {
+  const { api, html, clone, ssh, git } = addresses.repository(facts.owner.login, facts.name)
+  return {
+    html_url: html,
+    url: api,
+    archive_url: `${api}/{archive_format}{/ref}`,
+    assignees_url: `${api}/assignees{/user}`,
+    blobs_url: `${api}/git/blobs{/sha}`,
+    branches_url: `${api}/branches{/branch}`,
+    collaborators_url: `${api}/collaborators{/collaborator}`,
+    comments_url: `${api}/comments{/number}`,
+    commits_url: `${api}/commits{/sha}`,
+    compare_url: `${api}/compare/{base}...{head}`,
+    contents_url: `${api}/contents/{+path}`,
+    contributors_url: `${api}/contributors`,
+    deployments_url: `${api}/deployments`,
+    downloads_url: `${api}/downloads`,
+    events_url: `${api}/events`,
+    forks_url: `${api}/forks`,
+    git_commits_url: `${api}/git/commits{/sha}`,
+    git_refs_url: `${api}/git/refs{/sha}`,
+    git_tags_url: `${api}/git/tags{/sha}`,
+    git_url: git,
+    issue_comment_url: `${api}/issues/comments{/number}`,
+    issue_events_url: `${api}/issues/events{/number}`,
+    issues_url: `${api}/issues{/number}`,
+    keys_url: `${api}/keys{/key_id}`,
+    labels_url: `${api}/labels{/name}`,
+    languages_url: `${api}/languages`,
+    merges_url: `${api}/merges`,
+    milestones_url: `${api}/milestones{/number}`,
+    notifications_url: `${api}/notifications{?since,all,participating}`,
+    pulls_url: `${api}/pulls{/number}`,
+    releases_url: `${api}/releases{/id}`,
+    ssh_url: ssh,
+    stargazers_url: `${api}/stargazers`,
+    statuses_url: `${api}/statuses/{sha}`,
+    subscribers_url: `${api}/subscribers`,
+    subscription_url: `${api}/subscription`,
+    tags_url: `${api}/tags`,
+    teams_url: `${api}/teams`,
+    trees_url: `${api}/git/trees{/sha}`,
+    clone_url: clone,
+    // Never null: the origin of a mirror, otherwise the URL from which this repository can be mirrored.
+    mirror_url: facts.mirrorOf ?? git,
+    hooks_url: `${api}/hooks`,
+    svn_url: html,
+  }
+}
+
+type Named = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
+
+/** The origin of a fork and the root of its network, if the viewer may read them. */
+export interface ForkOrigins {
+  parent?: RepositoryFacts | undefined
+  source?: RepositoryFacts | undefined
+}
+
+export function fullRepositoryJson(
+  facts: RepositoryFacts,
+  { parent, source }: ForkOrigins,
+  addresses: Addresses,
+) {
+  const { owner } = facts
+  return {
+    ...extendedRepositoryJson(facts, addresses),
+    has_discussions: false,
+    ...(owner.type === 'Organization' && { organization: userJson(owner, addresses) }),
+    ...(parent && { parent: extendedRepositoryJson(parent, addresses) }),
+    ...(source && { source: extendedRepositoryJson(source, addresses) }),
+  } satisfies Schemas['full-repository'] & wire.FullRepository
+}
+
+/** As in an archive: git denies for all branches, but only the default branch is reported as protected. */
+export const isProtected = ({ facts }: Pick<CatalogueEntry, 'facts'>, branch: string): boolean =>
+  (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
+
+export function branchJson(
+  entry: Named & Pick<CatalogueEntry, 'facts'>,
+  { name, commit }: ListedRef,
+  addresses: Addresses,
+) {
+  return {
+    name,
+    commit: commitJson(entry, commit, addresses),
+    protected: isProtected(entry, name),
+  } satisfies Schemas['short-branch'] & wire.Branch
+}
+
+export function tagJson(entry: Named, { name, commit }: ListedRef, addresses: Addresses) {
+  const { api } = addressesOf(entry, addresses)
+  const ref = `refs/tags/${escaped(name)}`
+  return {
+    name,
+    zipball_url: `${api}/zipball/${ref}`,
+    tarball_url: `${api}/tarball/${ref}`,
+    commit: commitJson(entry, commit, addresses),
+    node_id: nodeId('Ref', `${entry.id}:refs/tags/${name}`),
+  } satisfies Schemas['tag'] & wire.Tag
+}
+
+export function collaboratorJson(
+  { account, permission }: ListedCollaborator,
+  addresses: Addresses,
+) {
+  const may = (required: typeof permission) => isAtLeast(permission, required)
+  return {
+    ...userJson(account, addresses),
+    permissions: {
+      admin: may('admin'),
+      maintain: may('maintain'),
+      push: may('write'),
+      triage: may('triage'),
+      pull: true,
+    },
+    role_name: permission,
+  } satisfies Schemas['collaborator'] & wire.Collaborator
+}
+
+const LINE_LENGTH = 60
+
+export function licenseContentJson(
+  entry: Named & Pick<CatalogueEntry, 'facts'>,
+  { path, oid, bytes, license: detected }: LicenseFile,
+  addresses: Addresses,
+) {
+  const { api, html } = addressesOf(entry, addresses)
+  const branch = escaped(entry.facts.defaultBranch)
+  const url = `${api}/contents/${escaped(path)}?ref=${branch}`
+  const gitUrl = `${api}/git/blobs/${oid}`
+  const htmlUrl = `${html}/blob/${branch}/${escaped(path)}`
+  // The operator's setting has precedence over the license that was detected in the text.
+  const license = entry.facts.license ?? detected
+  return {
+    name: path,
+    path,
+    sha: oid,
+    size: bytes.length,
+    url,
+    html_url: htmlUrl,
+    git_url: gitUrl,
+    download_url: null,
+    type: 'file',
+    content: inLines(bytes.toString('base64')),
+    encoding: 'base64' as const,
+    _links: { self: url, git: gitUrl, html: htmlUrl },
+    license: license === null ? null : licenseJson(license, addresses),
+  } satisfies Schemas['license-content'] & wire.LicenseContent
+}
+
+const addressesOf = ({ owner, name }: Named, addresses: Addresses) =>
+  addresses.repository(owner.login, name)
+
+const commitJson = (entry: Named, sha: string, addresses: Addresses) => ({
+  sha,
+  url: `${addressesOf(entry, addresses).api}/commits/${sha}`,
+})
+
+const escaped = (name: string): string => name.split('/').map(encodeURIComponent).join('/')
+
+const inLines = (text: string): string =>
+  text.replaceAll(new RegExp(`.{1,${LINE_LENGTH}}`, 'g'), '$&\n')

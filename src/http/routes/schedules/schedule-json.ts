@@ -1,0 +1,60 @@
+import type { Addresses } from '../../../repositories/addresses.ts'
+import type { ProtectedArchive, Schedule, ScheduleRun } from '../../../schedules/schedule.ts'
+import type * as wire from '../../../wire/types.ts'
+import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'
+
+export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>
+  `${migrationsAddress(owner, addresses)}/schedules/${id}`
+
+export interface ScheduleHistory {
+  lastRun?: ScheduleRun | undefined
+  protectedArchives?: readonly ProtectedArchive[] | undefined
+}
+
+export function scheduleJson(
+  schedule: Schedule,
+  { lastRun, protectedArchives = [] }: ScheduleHistory,
+  addresses: Addresses,
+): wire.Schedule {
+  return {
+    id: schedule.id,
+    url: scheduleAddress(schedule, addresses),
+    owner: schedule.owner.login,
+    created_by: schedule.maker.login,
+    repositories: schedule.repositories,
+    ...startFlagsOf(schedule.options),
+    every: schedule.every,
+    weekday: schedule.weekday,
+    at: schedule.at,
+    time_zone: schedule.timeZone,
+    keep: schedule.keep,
+    paused: schedule.isPaused,
+    paused_reason: schedule.pausedReason,
+    next_run_at: schedule.isPaused ? null : utcTimestamp(schedule.nextRunAt),
+    last_run: lastRun ? scheduleRunJson(lastRun) : null,
+    protected_archives: protectedArchives.map(({ migrationId, createdAt, repositories }) => ({
+      migration_id: migrationId,
+      created_at: utcTimestamp(createdAt),
+      repositories,
+    })),
+    created_at: utcTimestamp(schedule.createdAt),
+    updated_at: utcTimestamp(schedule.updatedAt),
+  }
+}
+
+export function scheduleRunJson(run: ScheduleRun): wire.ScheduleRun {
+  return {
+    id: run.id,
+    due_at: timeOrNull(run.dueAt),
+    created_at: utcTimestamp(run.notedAt),
+    migration_id: run.migrationId,
+    state: run.state,
+    reason: run.reason,
+    skipped_repositories: run.skipped.map(({ fullName, reason }) => ({
+      full_name: fullName,
+      reason,
+    })),
+    has_archive: run.hasArchive,
+  }
+}

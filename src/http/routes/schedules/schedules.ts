@@ -1,0 +1,298 @@
+import type { FastifyRequest } from 'fastify'
+import { NotFound } from '../../../migrations/errors.ts'
+import { ORDINARY } from '../../../migrations/migration.ts'
+import {
+  type AskedSchedule,
+  changeSchedule,
+  makeSchedule,
+} from '../../../schedules/change-schedule.ts'
+import { protectedArchivesOf, releaseArchive } from '../../../schedules/keep-archives.ts'
+import { runNow } from '../../../schedules/run-schedule.ts'
+import { countRuns, lastRuns, listRuns } from '../../../schedules/run-store.ts'
+import type { Schedule } from '../../../schedules/schedule.ts'
+import {
+  countSchedules,
+  deleteSchedule,
+  findSchedule,
+  listSchedules,
+} from '../../../schedules/schedule-store.ts'
+import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
+import { EXTENSION } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
+import { answerPage } from '../../answer-page.ts'
+import type { Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { current, done, notFound, page, record } from '../../description/usual-answers.ts'
+import { audit, auditAction } from '../../middleware/audit.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
+import { found, idIn } from '../../middleware/named-in-path.ts'
+import { pagingOf } from '../../middleware/paging.ts'
+import type { ApiParts } from '../../server-parts.ts'
+import { optionsOf } from '../migrations/migration-json.ts'
+import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
+import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
+
+interface ById {
+  Params: { schedule_id: string }
+  Querystring: Record<string, unknown>
+}
+
+const config = { resource: 'Schedule' } as const
+
+/** Migrations that start every day or every week. GitHub has no such operations, so no preview is required. */
+export const schedules: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  addReads(app, parts, migrationsPath)
+  addChanges(app, parts, migrationsPath)
+  addRuns(app, parts, migrationsPath)
+}
+
+const listOperation = {
+  operationId: 'schedules/list',
+  tags: ['Schedules'],
+  summary: "List the caller's schedules",
+  description: `Oldest first. ${EXTENSION}`,
+  parameters: PAGED,
+  responses: page('schedule', 'schedules', 'x-total-count'),
+} satisfies Operation
+
+const getOperation = {
+  operationId: 'schedules/get',
+  tags: ['Schedules'],
+  summary: 'Get a schedule, its next run and its last',
+  description: EXTENSION,
+  parameters: [parameter('schedule-id'), IF_NONE_MATCH],
+  responses: { ...current('The schedule.', 'schedule'), 404: notFound },
+} satisfies Operation
+
+const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    `${path}/schedules`,
+    { config, schema: describe(listOperation) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const all = await listSchedules(db, scope, pagingOf(request.query))
+      const total = await countSchedules(db, scope)
+      const body = await schedulesJson(parts, all)
+      return answerPage(request, reply, addresses, { total, body })
+    },
+  )
+
+  app.get<ById>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(getOperation) },
+    async (request, reply) => {
+      const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
+      return answerIfChanged(request, reply, body)
+    },
+  )
+}
+
+const createOperation = {
+  operationId: 'schedules/create',
+  tags: ['Schedules'],
+  summary: 'Create a schedule',
+  description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
+  body: scheduleRequestSchema,
+  responses: {
+    201: record('Created.', 'schedule', 'location'),
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const updateOperation = {
+  operationId: 'schedules/update',
+  tags: ['Schedules'],
+  summary: 'Change, pause or resume a schedule',
+  description: `Fields that are not sent stay as they are. What was due while it was paused is not made up for. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  body: scheduleChangeSchema,
+  responses: {
+    200: record('The schedule as it is now.', 'schedule'),
+    404: notFound,
+    413: refusal('too-large'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const deleteOperation = {
+  operationId: 'schedules/delete',
+  tags: ['Schedules'],
+  summary: 'Delete a schedule',
+  description: `Its migrations stay, and their archives expire like any others, also protected ones. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  const { db, log, rendering } = parts
+
+  app.post<{ Body: wire.ScheduleRequest }>(
+    `${path}/schedules`,
+    { config, schema: describe(createOperation) },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const settings = newScheduleOf(request.body)
+      const signal = await parts.starts.begin(request, reply)
+      const made = await makeSchedule({ ...parts, signal }, scopeOf(request), account, settings)
+      auditAction(log, request, 'schedule.create', auditFields(made))
+      reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
+      return answer(reply, scheduleJson(made, {}, rendering.addresses))
+    },
+  )
+
+  app.patch<ById & { Body: wire.ScheduleChange }>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(updateOperation) },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const signal = await parts.starts.begin(request, reply)
+      const changed = await changeSchedule(
+        { ...parts, signal },
+        scopeOf(request),
+        account,
+        idOf(request),
+        scheduleChangeOf(request.body),
+      )
+      const fields = Object.keys(request.body)
+      auditAction(log, request, 'schedule.update', { ...auditFields(changed), fields })
+      return answer(reply, await fullScheduleJson(parts, changed))
+    },
+  )
+
+  app.delete<ById>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(deleteOperation) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const id = idOf(request)
+      if (!(await deleteSchedule(db, scope, id))) throw new NotFound()
+      auditAction(log, request, 'schedule.delete', { schedule: id, owner: scope.owner.login })
+      return reply.code(204).send()
+    },
+  )
+}
+
+const listRunsOperation = {
+  operationId: 'schedules/list-runs',
+  tags: ['Schedules'],
+  summary: 'List the runs of a schedule',
+  description: `Newest first, with those that were skipped or could not start a migration. Old runs without an archive are forgotten. ${EXTENSION}`,
+  parameters: [parameter('schedule-id'), ...PAGED],
+  responses: { ...page('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
+} satisfies Operation
+
+const releaseArchiveOperation = {
+  operationId: 'schedules/release-archive',
+  tags: ['Schedules'],
+  summary: 'Release a protected archive',
+  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer one holds some of its repositories. Answers 404 for any other archive. ${EXTENSION}`,
+  parameters: [parameter('schedule-id'), parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
+const runOperation = {
+  operationId: 'schedules/run',
+  tags: ['Schedules'],
+  summary: 'Run a schedule now',
+  description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
+  parameters: [parameter('schedule-id')],
+  responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
+} satisfies Operation
+
+const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
+  const { db, log, rendering } = parts
+  const { addresses } = rendering
+
+  app.get<ById>(
+    `${path}/schedules/:schedule_id/runs`,
+    { config, schema: describe(listRunsOperation) },
+    async (request, reply) => {
+      const schedule = await scheduleInPath(parts, request)
+      const runs = await listRuns(db, schedule, pagingOf(request.query))
+      const total = await countRuns(db, schedule)
+      return answerPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
+    },
+  )
+
+  app.delete<ById & { Params: { migration_id: string } }>(
+    `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
+    { config, schema: describe(releaseArchiveOperation) },
+    async (request, reply) => {
+      const schedule = await scheduleInPath(parts, request)
+      const migration = idIn(request.params.migration_id)
+      await releaseArchive(parts, schedule, migration, () => {
+        auditAction(log, request, 'schedule.release', { ...auditFields(schedule), migration })
+      })
+      return reply.code(204).send()
+    },
+  )
+
+  app.post<ById>(
+    `${path}/schedules/:schedule_id/runs`,
+    { config, schema: describe(runOperation) },
+    async (request, reply) => {
+      const schedule = await scheduleInPath(parts, request)
+      await parts.starts.begin(request, reply)
+      const run = await runNow(parts, schedule, {
+        by: viewerOf(request).account,
+        onCommitted(migration) {
+          auditAction(log, request, 'schedule.run', auditFields(schedule))
+          audit(log, request, 'migration.start', migration)
+        },
+      })
+      return answer(reply.code(201), scheduleRunJson(run))
+    },
+  )
+}
+
+type ReadParts = Pick<ApiParts, 'db' | 'rendering'>
+
+const auditFields = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
+
+async function schedulesJson(
+  { db, rendering }: ReadParts,
+  schedules: readonly Schedule[],
+): Promise<wire.Schedule[]> {
+  const ids = schedules.map(({ id }) => id)
+  const runs = await lastRuns(db, ids)
+  const archives = await protectedArchivesOf(db, ids)
+  return schedules.map((each) => {
+    const history = { lastRun: runs.get(each.id), protectedArchives: archives.get(each.id) }
+    return scheduleJson(each, history, rendering.addresses)
+  })
+}
+
+const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<wire.Schedule> =>
+  (await schedulesJson(parts, [schedule]))[0]!
+
+async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>): Promise<Schedule> {
+  return found(await findSchedule(db, scopeOf(request), idOf(request)))
+}
+
+const idOf = ({ params }: FastifyRequest<ById>): number => idIn(params.schedule_id)
+
+/** Converts the body of a change, which was validated by its schema. */
+function scheduleChangeOf(body: wire.ScheduleChange): AskedSchedule {
+  const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
+  return {
+    ...(repositories && { repositories }),
+    ...(every && { every }),
+    ...(weekday !== undefined && { weekday }),
+    ...(at !== undefined && { at }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(keep !== undefined && { keep }),
+    ...(isPaused !== undefined && { isPaused }),
+    options: optionsOf(body),
+  }
+}
+
+function newScheduleOf(body: wire.ScheduleRequest) {
+  const settings = scheduleChangeOf(body)
+  return { ...settings, options: { ...ORDINARY, ...settings.options } }
+}

@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify'
+import { isName } from '../../../lib/names.ts'
+import { countPublic } from '../../../repositories/repository-store.ts'
+import { findVisibleAccount } from '../../../repositories/visible-repository.ts'
+import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
+import { IF_NONE_MATCH, parameter } from '../../description/parameters.ts'
+import { current, notFound } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answerIfChanged } from '../../middleware/json-answer.ts'
+import { found } from '../../middleware/named-in-path.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { currentUserJson } from './user-json.ts'
+
+type Parts = Pick<ServerParts, 'db' | 'rendering'>
+
+const getUser = {
+  operationId: 'users/get-by-username',
+  tags: ['Repositories'],
+  summary: 'Get a person or an organization',
+  description:
+    'Without a token: only owners of public repositories. An organization is also 404 for those who are no members and may read none of its repositories.',
+  security: OPTIONAL_TOKEN,
+  parameters: [parameter('username'), IF_NONE_MATCH],
+  responses: { ...current('The account.', 'current-user'), 404: notFound },
+} satisfies Operation
+
+/** The target of the `url` of every owner, a person or an organization. */
+export function users(app: FastifyInstance, { db, rendering }: Parts): void {
+  app.get<{ Params: { username: string } }>(
+    '/users/:username',
+    { config: { anonymous: true }, schema: getUser },
+    async (request, reply) => {
+      const { username } = request.params
+      const account = found(
+        isName(username) ? await findVisibleAccount(db, request.viewer, username) : undefined,
+      )
+      const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
+      return answerIfChanged(request, reply, body)
+    },
+  )
+}
+
+const getCurrentUser = {
+  operationId: 'users/get-authenticated',
+  tags: ['Caller'],
+  summary: 'Get the current account',
+  parameters: [IF_NONE_MATCH],
+  responses: current('The account of the token.', 'current-user'),
+} satisfies Operation
+
+export function currentUser(app: FastifyInstance, { db, rendering }: Parts): void {
+  app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
+    const { account } = viewerOf(request)
+    const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
+    return answerIfChanged(request, reply, body)
+  })
+}

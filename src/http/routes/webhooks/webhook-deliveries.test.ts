@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { addresses, describingServer, USUAL } from '../../../../test/support/describing-server.ts'
+import { createAuthenticator } from '../../../accounts/authenticator.ts'
+import { addToken } from '../../../accounts/token-store.ts'
+import { insertDelivery } from '../../../webhooks/delivery-store.ts'
+import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../../webhooks/manage-webhooks.ts'
+import { webhookScene } from '../../../webhooks/webhook-test-scene.ts'
+
+test('the link to the next page has the base URL, also if a proxy sends an absolute URL', async (t) => {
+  const { db, clock, account, add, recordEnd } = await webhookScene(t, 'sqlite')
+  const now = () => clock.now
+  const alice = await account('alice')
+  const webhook = await add(alice, 'https://receiver.test/')
+  await recordEnd(alice)
+  const { id: eventId } = await db
+    .selectFrom('webhook_events')
+    .select('id')
+    .executeTakeFirstOrThrow()
+  const sent = { deliveredAt: now(), isRedelivery: false, durationMs: 1, url: webhook.url }
+  const answered = { status: 'OK', statusCode: 200, requestHeaders: {}, response: null }
+  for (let n = 0; n < 2; n++)
+    await insertDelivery(db, { eventId, webhookId: webhook.id, ...sent, ...answered })
+  const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
+  const authenticator = createAuthenticator({ db, now })
+  const app = describingServer(t, USUAL, { db, now, authenticator })
+
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  async function linkAt(path: string): Promise<string | string[] | undefined> {
+    const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
+    const asked = request({ host: '127.0.0.1', port, path, headers }).end()
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    answer.resume()
+    return answer.headers.link
+  }
+
+  const path = `/user/hooks/${webhook.id}/deliveries`
+  for (const before of ['', '/api/v3', 'http://proxied.test', 'HTTPS://proxied.test/api/v3']) {
+    const link = await linkAt(`${before}${path}?per_page=1`)
+    const api = before.endsWith('/api/v3') ? `${addresses.api}/api/v3` : addresses.api
+    assert.match(`${link}`, new RegExp(`^<${RegExp.escape(api + path)}\\?per_page=1&cursor=`))
+  }
+})
+
+test('a ping above the limit is refused as an invalid request', async (t) => {
+  const { db, clock, account, add, parts } = await webhookScene(t, 'sqlite')
+  const now = () => clock.now
+  const alice = await account('alice')
+  const webhook = await add(alice, 'https://receiver.test/')
+  for (let n = 1; n < MAX_PINGS_PER_HOUR; n++) await pingWebhook(parts, webhook, { sender: alice })
+  const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
+  const authenticator = createAuthenticator({ db, now })
+  const app = describingServer(t, USUAL, { db, now, authenticator, queue: parts.queue })
+  const ping = () =>
+    app.inject({
+      ...{ method: 'POST', url: `/user/hooks/${webhook.id}/pings` },
+      headers: { 'user-agent': 'test', authorization: `bearer ${token}` },
+    })
+  assert.equal((await ping()).statusCode, 204)
+  const refused = await ping()
+  assert.equal(refused.statusCode, 422)
+  const { documentation_url, ...body } = refused.json()
+  const message = 'This webhook was sent 60 pings in the last hour. Try again later.'
+  assert.deepEqual(body, {
+    ...{ message: 'Validation Failed', status: '422' },
+    errors: [{ resource: 'Hook', code: 'custom', message }],
+  })
+})

@@ -1,0 +1,111 @@
+import type { components } from '@octokit/openapi-types'
+import type { Account } from '../../../accounts/account.ts'
+import type { EndedMigration } from '../../../migrations/end-migration.ts'
+import type { Addresses } from '../../../repositories/addresses.ts'
+import type { Delivery, FullDelivery } from '../../../webhooks/delivery-store.ts'
+import type { WebhookEvent } from '../../../webhooks/event-store.ts'
+import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
+import type { Webhook } from '../../../webhooks/webhook.ts'
+import type * as wire from '../../../wire/types.ts'
+import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import type { Rendering } from '../../rendering.ts'
+import { migrationJson, summaryJson } from '../migrations/migration-json.ts'
+import { organizationJson } from '../organizations/organization-json.ts'
+import { userJson } from '../users/user-json.ts'
+
+type Schemas = components['schemas']
+
+/** Shown instead of a secret. */
+export const HIDDEN = '********'
+
+const webhooksAddress = ({ type, login }: Account, { api }: Addresses): string =>
+  type === 'Organization' ? `${api}/orgs/${login}/hooks` : `${api}/user/hooks`
+
+export function webhookJson(webhook: Webhook, addresses: Addresses) {
+  const url = `${webhooksAddress(webhook.owner, addresses)}/${webhook.id}`
+  return {
+    type: webhook.owner.type,
+    id: webhook.id,
+    name: 'web' as const,
+    active: webhook.isActive,
+    events: [...webhook.events],
+    config: webhookConfigJson(webhook),
+    created_at: utcTimestamp(webhook.createdAt),
+    updated_at: utcTimestamp(webhook.updatedAt),
+    url,
+    ping_url: `${url}/pings`,
+    deliveries_url: `${url}/deliveries`,
+    last_response: lastResponseJson(webhook),
+    disabled_reason: webhook.disabledReason,
+  } satisfies Schemas['org-hook'] & wire.Webhook
+}
+
+export function webhookConfigJson({ url, contentType, secret }: Webhook) {
+  return {
+    url,
+    content_type: contentType,
+    insecure_ssl: '0' as const,
+    ...(secret !== null && { secret: HIDDEN }),
+  } satisfies Schemas['webhook-config'] & wire.WebhookConfig
+}
+
+function lastResponseJson({ lastDelivery, failingSince }: Webhook): wire.Webhook['last_response'] {
+  if (!lastDelivery) return { code: null, status: 'unused', message: null }
+  const { statusCode: code, status: message } = lastDelivery
+  return { code, status: failingSince === null ? 'active' : 'failing', message }
+}
+
+export function deliveryJson(delivery: Delivery) {
+  return {
+    id: delivery.id,
+    guid: delivery.guid,
+    delivered_at: utcTimestamp(delivery.deliveredAt),
+    redelivery: delivery.isRedelivery,
+    duration: delivery.durationMs / 1000,
+    status: delivery.status,
+    status_code: delivery.statusCode,
+    event: delivery.event,
+    action: delivery.action,
+    installation_id: null,
+    repository_id: null,
+    throttled_at: null,
+    state: delivery.state === 'given up' ? ('given_up' as const) : delivery.state,
+    next_attempt_at: timeOrNull(delivery.nextAt),
+  } satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
+}
+
+export function fullDeliveryJson(delivery: FullDelivery) {
+  const { url, requestHeaders, payload, response } = delivery
+  return {
+    ...deliveryJson(delivery),
+    url,
+    request: { headers: requestHeaders, payload: JSON.parse(payload) as Record<string, unknown> },
+    response: { headers: response?.headers ?? null, payload: response?.body ?? null },
+  } satisfies Schemas['hook-delivery'] & wire.FullWebhookDelivery
+}
+
+const ZEN = 'Nothing dropped.'
+
+/** Returns a function that renders the payload of an event: GitHub's objects, and the account that caused it. */
+export function webhookPayload(rendering: Rendering) {
+  const { addresses } = rendering
+  const accountsJson = (sender: Account, owner: Account) => ({
+    sender: userJson(sender, addresses),
+    ...(owner.type === 'Organization' && { organization: organizationJson(owner, addresses) }),
+  })
+  return ({ event, action, facts }: WebhookEvent, webhook: Webhook): Record<string, unknown> => {
+    const { owner } = webhook
+    if (event === 'ping') {
+      const { sender } = facts as PingFacts
+      const hook = webhookJson(webhook, addresses)
+      return { zen: ZEN, hook_id: webhook.id, hook, ...accountsJson(sender, owner) }
+    }
+    const { summary, startedBy } = facts as EndedMigration
+    return {
+      action: action as wire.WebhookEvent['action'],
+      migration: migrationJson(summary, [], rendering),
+      summary: summaryJson(summary),
+      ...accountsJson(startedBy, owner),
+    } satisfies wire.WebhookEvent
+  }
+}

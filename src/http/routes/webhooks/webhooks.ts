@@ -1,0 +1,302 @@
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { type Fault, InvalidRequest } from '../../../migrations/errors.ts'
+import type { IsAllowed } from '../../../webhooks/allowed-addresses.ts'
+import {
+  addWebhook,
+  editWebhook,
+  MAX_WEBHOOKS,
+  type PingFacts,
+  pingWebhook,
+  removeWebhook,
+} from '../../../webhooks/manage-webhooks.ts'
+import {
+  type Subscription,
+  subscriptions,
+  type Webhook,
+  type WebhookSettings,
+} from '../../../webhooks/webhook.ts'
+import { listWebhooks } from '../../../webhooks/webhook-store.ts'
+import type * as wire from '../../../wire/types.ts'
+import {
+  webhookChangeSchema,
+  webhookConfigChangeSchema,
+  webhookRequestSchema,
+} from '../../../wire/webhook.ts'
+import { answerPageOf } from '../../answer-page.ts'
+import { type Operation, one } from '../../description/operation.ts'
+import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
+import { refusal } from '../../description/refusals.ts'
+import { current, notFound, page, record } from '../../description/usual-answers.ts'
+import { viewerOf } from '../../middleware/authenticate.ts'
+import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
+import { scopeOf } from '../migrations/migration-paths.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
+import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
+import {
+  type AddWebhookRoutes,
+  auditWebhook,
+  type ByHook,
+  HOOK_CONFIG as config,
+  type WebhookParts,
+  webhookInPath,
+} from './webhook-paths.ts'
+
+export const webhooks: AddWebhookRoutes = (app, parts, webhooksPath) => {
+  addListAndCreate(app, parts, webhooksPath)
+  addReadAndChange(app, parts, webhooksPath)
+  addConfig(app, parts, webhooksPath)
+  webhookDeliveries(app, parts, webhooksPath)
+}
+
+const listOperation = {
+  operationId: 'users/list-webhooks',
+  tags: ['Webhooks'],
+  summary: 'List webhooks',
+  parameters: PAGED,
+  responses: page('webhook', 'webhooks'),
+} satisfies Operation
+
+const createOperation = {
+  operationId: 'users/create-webhook',
+  tags: ['Webhooks'],
+  summary: 'Create a webhook',
+  description:
+    'The address is told when migrations end, as GitHub tells of its events: with the headers that it has for them, the event `migration`, the way it ended as `action`, and signatures of the body if there is a secret. A `ping` is sent first. At most 20 webhooks.',
+  body: webhookRequestSchema,
+  responses: { 201: record('Created.', 'webhook', 'location'), 422: refusal('invalid') },
+} satisfies Operation
+
+const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+  app.get<{ Querystring: Record<string, unknown> }>(
+    path,
+    { schema: describe(listOperation) },
+    async (request, reply) => {
+      const all = await listWebhooks(db, scopeOf(request))
+      return answerPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
+    },
+  )
+
+  app.post<{ Body: wire.WebhookRequest }>(
+    path,
+    { config, schema: describe(createOperation) },
+    async (request, reply) => {
+      const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
+      const added = await addWebhook(parts, scopeOf(request), settings, pingOf(request))
+      if (!added) throw tooManyWebhooks()
+      auditWebhook(parts, request, 'webhook.create', added)
+      const body = webhookJson(added, addresses)
+      return answer(reply.code(201).header('location', body.url), body)
+    },
+  )
+}
+
+const getOperation = {
+  operationId: 'users/get-webhook',
+  tags: ['Webhooks'],
+  summary: 'Get a webhook',
+  parameters: [parameter('hook-id'), IF_NONE_MATCH],
+  responses: { ...current('The webhook.', 'webhook'), 404: notFound },
+} satisfies Operation
+
+const updateOperation = {
+  operationId: 'users/update-webhook',
+  tags: ['Webhooks'],
+  summary: 'Change a webhook',
+  description: 'What is not sent stays as it is, including the secret.',
+  parameters: [parameter('hook-id')],
+  body: webhookChangeSchema,
+  responses: { 200: record('Changed.', 'webhook'), 404: notFound, 422: refusal('invalid') },
+} satisfies Operation
+
+const deleteOperation = {
+  operationId: 'users/delete-webhook',
+  tags: ['Webhooks'],
+  summary: 'Delete a webhook',
+  description: 'With its deliveries, and with all that was still to be sent.',
+  parameters: [parameter('hook-id')],
+  responses: { 204: { description: 'Deleted.' }, 404: notFound },
+} satisfies Operation
+
+const pingOperation = {
+  operationId: 'users/ping-webhook',
+  tags: ['Webhooks'],
+  summary: 'Send a ping to a webhook',
+  description:
+    'It is sent soon, and once. A webhook gets at most 60 pings an hour, and has at most 500 events that wait to be delivered.',
+  parameters: [parameter('hook-id')],
+  responses: {
+    204: { description: 'It will be sent.' },
+    404: notFound,
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const addReadAndChange: AddWebhookRoutes = (app, parts, { path, describe }) => {
+  const { addresses } = parts.rendering
+  app.get<ByHook>(
+    `${path}/:hook_id`,
+    { schema: describe(getOperation) },
+    async (request, reply) => {
+      const webhook = await webhookInPath(parts, request)
+      return answerIfChanged(request, reply, webhookJson(webhook, addresses))
+    },
+  )
+
+  app.patch<ByHook & { Body: wire.WebhookChange }>(
+    `${path}/:hook_id`,
+    { config, schema: describe(updateOperation) },
+    async (request, reply) => {
+      const changed = await changeWebhook(parts, request, request.body)
+      return answer(reply, webhookJson(changed, addresses))
+    },
+  )
+
+  app.delete<ByHook>(
+    `${path}/:hook_id`,
+    { schema: describe(deleteOperation) },
+    async (request, reply) => {
+      const webhook = await webhookInPath(parts, request)
+      await removeWebhook(parts, webhook)
+      auditWebhook(parts, request, 'webhook.delete', webhook)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post<ByHook>(
+    `${path}/:hook_id/pings`,
+    { config, schema: describe(pingOperation) },
+    async (request, reply) => {
+      const webhook = await webhookInPath(parts, request)
+      await pingWebhook(parts, webhook, pingOf(request))
+      auditWebhook(parts, request, 'webhook.ping', webhook)
+      return reply.code(204).send()
+    },
+  )
+}
+
+const getConfigOperation = {
+  operationId: 'users/get-webhook-config',
+  tags: ['Webhooks'],
+  summary: 'Get the configuration of a webhook',
+  parameters: [parameter('hook-id'), IF_NONE_MATCH],
+  responses: { ...current('The configuration.', 'webhook-config'), 404: notFound },
+} satisfies Operation
+
+const updateConfigOperation = {
+  operationId: 'users/update-webhook-config',
+  tags: ['Webhooks'],
+  summary: 'Change the configuration of a webhook',
+  parameters: [parameter('hook-id')],
+  body: webhookConfigChangeSchema,
+  responses: { 200: record('Changed.', 'webhook-config'), 404: notFound, 422: refusal('invalid') },
+} satisfies Operation
+
+const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
+  app.get<ByHook>(
+    `${path}/:hook_id/config`,
+    { schema: describe(getConfigOperation) },
+    async (request, reply) =>
+      answerIfChanged(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
+  )
+
+  app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
+    `${path}/:hook_id/config`,
+    { config, schema: describe(updateConfigOperation) },
+    async (request, reply) => {
+      const changed = await changeWebhook(parts, request, { config: request.body })
+      return answer(reply, webhookConfigJson(changed))
+    },
+  )
+}
+
+async function changeWebhook(
+  parts: WebhookParts,
+  request: FastifyRequest,
+  body: wire.WebhookChange,
+): Promise<Webhook> {
+  const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
+  const settings: WebhookSettings = settingsFrom(body, webhook, parts.isWebhookAllowed)
+  const changed = await editWebhook(parts, webhook, settings)
+  auditWebhook(parts, request, 'webhook.update', changed)
+  return changed
+}
+
+const pingOf = (request: FastifyRequest): PingFacts => ({ sender: viewerOf(request).account })
+
+const tooManyWebhooks = () =>
+  new InvalidRequest([
+    { resource: 'Hook', code: 'custom', message: `There are ${MAX_WEBHOOKS} webhooks already.` },
+  ])
+
+const MAX_URL_LENGTH = 2048
+
+/** Applies a request to the current settings of a webhook. Throws InvalidRequest with all invalid fields. */
+function settingsFrom(
+  { name, config = {}, events, active }: wire.WebhookChange,
+  known: WebhookSettings | undefined,
+  isAllowed: IsAllowed,
+): WebhookSettings {
+  const { url = known?.url ?? '', content_type, secret, insecure_ssl = '0' } = config
+  const contentType = content_type ?? known?.contentType ?? 'form'
+  const subscribed = events ?? known?.events ?? ['migration']
+  const faults = [
+    ...fault(name !== undefined && name !== 'web', 'name', 'The name of a webhook is always web.'),
+    ...fault(true, 'url', urlError(url, isAllowed)),
+    ...fault(String(insecure_ssl) !== '0', 'insecure_ssl', 'Certificates are always verified.'),
+    ...fault(/\0/.test(secret ?? ''), 'secret', 'A secret cannot have a NUL in it.'),
+    ...fault(subscribed.length === 0, 'events', 'At least one event is needed.'),
+    ...subscribed.flatMap((each) =>
+      fault(!subscriptions.includes(each as never), 'events', `There is no event "${each}".`),
+    ),
+  ]
+  if (faults.length > 0) throw new InvalidRequest(faults)
+  return {
+    url,
+    contentType,
+    secret: secretFrom(secret, known),
+    events: [...new Set(subscribed)] as Subscription[],
+    isActive: active ?? known?.isActive ?? true,
+  }
+}
+
+function secretFrom(secret: string | undefined, known: WebhookSettings | undefined) {
+  if (secret === undefined || secret === HIDDEN) return known?.secret ?? null
+  return secret === '' ? null : secret
+}
+
+const fault = (isWrong: boolean, field: string, message: string | undefined): Fault[] =>
+  isWrong && message !== undefined ? [{ resource: 'Hook', field, code: 'custom', message }] : []
+
+/** Checks IP addresses here. Host names are resolved and checked when an event is sent. */
+function urlError(text: string, isAllowed: IsAllowed): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) return 'An http or https address is needed.'
+  if (text.length > MAX_URL_LENGTH) return `An address has at most ${MAX_URL_LENGTH} characters.`
+  if (url.username !== '' || url.password !== '')
+    return 'An address cannot have a user name or password in it.'
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) && !isAllowed(host))
+    return 'This address is on a network that is not allowed; the operator can allow it with --webhook-networks.'
+  return undefined
+}
+
+/** The request that webhooks receive, for the `webhooks` section of the OpenAPI description. */
+export const migrationEvent = {
+  operationId: 'webhooks/migration',
+  tags: ['Webhooks'],
+  summary: 'A migration has ended',
+  description:
+    'Sent to webhooks, as JSON or as a form, with the headers that GitHub has for its events. Any 2xx answer means that it was received.',
+  security: [],
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: one('webhook-event') } },
+  },
+  responses: {
+    204: { description: 'Received.' },
+    '4XX': { description: 'Not received: it is sent again later, as after any other answer.' },
+  },
+}

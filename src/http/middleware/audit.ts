@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Migration } from '../../migrations/migration.ts'
 import { viewerOf } from './authenticate.ts'
 
-/** Who changed what of whose, and by which token. */
+/** Logs a change to a migration: who made it, with which token. */
 export function audit(
   log: Logger,
   request: FastifyRequest,
@@ -13,14 +13,14 @@ export function audit(
   auditAction(log, request, action, { migration: id, guid, owner: owner.login })
 }
 
-/** The same of what is no migration. */
+/** Logs a change to anything else. */
 export function auditAction(
   log: Logger,
   request: FastifyRequest,
   action: string,
-  what: Record<string, unknown>,
+  details: Record<string, unknown>,
 ): void {
   const { account, tokenId } = viewerOf(request)
   const by = { login: account.login, tokenId, from: request.ip }
-  log.info({ audit: action, id: request.id, ...by, ...what }, action)
+  log.info({ audit: action, id: request.id, ...by, ...details }, action)
 }

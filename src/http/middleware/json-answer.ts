@@ -6,53 +6,55 @@ import { nextTurn } from '../../lib/turns.ts'
 import type { HeavyRequests } from './heavy-requests.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** With more repositories than this an answer counts as large. A migration is then sent while it is rendered, and never held. */
-const MAX_REPOSITORIES_HELD = 1000
+/** Responses with more repositories than this are large: a migration is then sent while it is rendered, never held in memory. */
+const MAX_REPOSITORIES_IN_MEMORY = 1000
 
-export const isLarge = (repositoryCount: number): boolean => repositoryCount > MAX_REPOSITORIES_HELD
+export const isLarge = (repositoryCount: number): boolean =>
+  repositoryCount > MAX_REPOSITORIES_IN_MEMORY
 
+/** Sends a body as JSON. */
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
   return sendJson(reply, JSON.stringify(body))
 }
 
-interface Validated {
-  /** What the headers tell beside the body. */
+interface EtagOptions {
+  /** Values of headers that the ETag must cover in addition to the body. */
   alsoMadeFrom?: EtagParts
-  /** Puts something into the body that its validator must not know of: a credential, which is another one every minute. */
+  /** Adds to the body what the ETag must not cover: a credential that changes every minute. */
   complete?: (json: Buffer) => Buffer
 }
 
-/** With a validator made from the body; nothing else where the client has it already. */
+/** Sends a body as JSON with an ETag of the body, or 304 if the client has it already. */
 export function answerIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
-  { alsoMadeFrom = [], complete }: Validated = {},
+  { alsoMadeFrom = [], complete }: EtagOptions = {},
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
   return sendJson(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
-/** The same for an object with a long list of repositories, which is rendered with turns for others in between. */
+/** Like `answerIfChanged`, for a body with a long list of repositories: other requests run while it is rendered. */
 export async function answerLongIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  const pieces = await piecesOfLong(body)
+  const pieces = await renderLong(body)
   const digest = createHash('sha256')
   for (const piece of pieces) digest.update(piece)
   if (answerNotModified(request, reply, [digest.digest('base64url')])) return reply
   return sendPieces(reply, pieces)
 }
 
-/** The same without a validator. */
+/** Like `answer`, for a body with a long list of repositories: other requests run while it is rendered. */
 export async function answerLong(
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  return sendPieces(reply, await piecesOfLong(body))
+  return sendPieces(reply, await renderLong(body))
 }
 
 interface WithRepositories {
@@ -62,9 +64,9 @@ interface WithRepositories {
 const PIECE_LENGTH = 64 * 1024
 const EMPTY_LIST = '"repositories":[]'
 
-async function piecesOfLong(body: WithRepositories): Promise<string[]> {
+async function renderLong(body: WithRepositories): Promise<string[]> {
   const shell = JSON.stringify({ ...body, repositories: [] })
-  // Within a string its quotes would be escaped.
+  // The text cannot occur within a string: its quotes would be escaped.
   const at = shell.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
   const pieces: string[] = []
   let piece = shell.slice(0, at)
@@ -87,30 +89,30 @@ const sendJson = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
 
 export type Piece = string | Buffer
 
-/** JSON of many, each with a comma before it: to be had as a whole, or some at a time. */
+/** The JSON of list items, each with a comma before it. */
 export interface Listed {
   whole(): Promise<readonly Piece[]>
   inBatches(): AsyncIterable<readonly Piece[]>
 }
 
-/** What follows each other in a body. */
+/** The parts of a body in their order. */
 export type Body = readonly (string | Listed)[]
 
-/** What a body is made from, and how. */
+/** A body that is rendered on demand. */
 interface Rendered {
   repositoryCount: number
   body: () => Body
-  /** Limits large answers. */
+  /** Limits how many large responses are rendered at a time. */
   large: HeavyRequests
 }
 
-/** Large bodies are streamed; the others are put together and sent at once. */
+/** Sends rendered JSON: a large body as a stream, any other body at once. */
 export async function answerText(
   reply: FastifyReply,
   { repositoryCount, body, large }: Rendered,
 ): Promise<FastifyReply> {
-  if (!isLarge(repositoryCount)) return sendPieces(reply, await piecesOf(body()))
-  // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
+  if (!isLarge(repositoryCount)) return sendPieces(reply, await renderPieces(body()))
+  // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
   if (!isHead) await large.begin(reply.request, reply)
   reply.header('content-type', JSON_TYPE)
@@ -118,11 +120,11 @@ export async function answerText(
 }
 
 interface EtagAnswer extends Rendered {
-  /** All that the body depends on beside the address: the same again means the same bytes again. */
+  /** Everything that the body depends on, apart from the address. */
   etagParts: EtagParts
 }
 
-/** Answers with an ETag, and without a body where the client has it already. */
+/** Like `answerText`, with an ETag; sends 304 if the client has the body already. */
 export async function answerWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -135,8 +137,7 @@ export async function answerWithEtag(
 export type EtagParts = readonly (string | number | boolean)[]
 
 /**
- * Gives the answer a validator made from what it will be rendered from; where the client has it already, that is the answer.
- * Asked before anything expensive is read.
+ * Sets the ETag. If the client has the body already, sends 304 and returns true. Call it before anything expensive is read.
  */
 export function answerNotModified(
   request: FastifyRequest,
@@ -146,20 +147,20 @@ export function answerNotModified(
   const etag = etagOf(etagParts)
   reply.header('etag', etag)
   const isKnown = matches(request.headers['if-none-match'], etag)
-  // Sent nothing at all, fastify would announce a length of 0 to who asks for the head alone.
+  // For HEAD, Fastify would set a content-length of 0 if nothing were sent.
   if (isKnown) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
   return isKnown
 }
 
-/** Weak: the bytes may differ in what a client does not care about. */
+/** Weak, because a credential in the body may differ. */
 function etagOf(etagParts: EtagParts): string {
   const plain = etagParts.join('.')
-  const isTag = plain.length <= LONGEST_TAG && PLAIN_TAG.test(plain)
+  const isTag = plain.length <= MAX_PLAIN_LENGTH && PLAIN_TAG.test(plain)
   return `W/"${isTag ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`
 }
 
-const LONGEST_TAG = 128
-/** Numbers, words and digests: what has nothing else in it means one thing only when it is joined. */
+const MAX_PLAIN_LENGTH = 128
+/** Numbers, words and digests, which are unambiguous when joined by dots. Anything else is hashed. */
 const PLAIN_TAG = /^[\w.-]+$/
 
 function matches(header: string | undefined, etag: string): boolean {
@@ -171,8 +172,8 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-/** In their order; texts that follow each other are one piece. */
-async function piecesOf(body: Body): Promise<Piece[]> {
+/** Renders a body; adjacent strings become one piece. */
+async function renderPieces(body: Body): Promise<Piece[]> {
   const pieces: Piece[] = []
   let text = ''
   function add(piece: Piece): void {
@@ -190,7 +191,7 @@ async function piecesOf(body: Body): Promise<Piece[]> {
       continue
     }
     const listed = await part.whole()
-    // By number: a copy without the first comma would cost more than all the rest here.
+    // A loop by index: a copy of the list without the first comma would cost more than everything else here.
     for (let at = 0; at < listed.length; at++)
       add(at === 0 ? withoutComma(listed[at]!) : listed[at]!)
   }
@@ -199,8 +200,8 @@ async function piecesOf(body: Body): Promise<Piece[]> {
 }
 
 /**
- * In one write, and without a copy of what is kept: a copy costs more than to name each piece. Fastify takes one buffer only,
- * so its headers are written here.
+ * Sends all pieces in one write, without copying them into one buffer. Fastify sends only a single buffer, so the headers are
+ * written here.
  */
 function sendAtOnce(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply {
   const [first = ''] = pieces

@@ -8,14 +8,14 @@ export interface MediaTypeOptions {
 
 interface Operation {
   previewed?: boolean
-  /** Types beside JSON that it can answer in. */
+  /** Types other than JSON that the operation can respond with. */
   alsoAccepts?: readonly string[]
 }
 
 export interface MediaTypes {
   /**
-   * What is spoken on this request, as `x-<vendor>-media-type` puts it. Refuses an `accept` that leaves out JSON, and
-   * on a previewed operation, where the preview is required, one that leaves out the preview.
+   * Returns the value of `x-<vendor>-media-type` for a request. Throws 415 if `accept` excludes JSON, or lacks the preview type that
+   * the operation requires.
    */
   choose(accept: string | undefined, operation: Operation): string
 }
@@ -26,8 +26,8 @@ export const previewTypeOf = (vendor: string) =>
 export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
   const ours = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
-  /** `+json` may be left out of a type that names no other format. */
-  const shortOnes = new Map(
+  /** `+json` may be omitted from these types. */
+  const withJson = new Map(
     [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
   )
   const isJson = (type: string) =>
@@ -36,34 +36,34 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
 
   return {
     choose(accept, { previewed = false, alsoAccepts = [] }) {
-      const accepted = acceptedTypes(accept).map((type) => shortOnes.get(type) ?? type)
+      const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
       }
       const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
       if (best === undefined) throw unacceptable(accept ?? '')
-      const spoken =
+      const version =
         best === previewType || (previewed && preview === 'required') ? 'wyandotte-preview' : 'v3'
-      return `${vendor}.${spoken}; format=json`
+      return `${vendor}.${version}; format=json`
     },
   }
 }
 
-/** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. None sent means any. */
+/** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
 export function acceptedTypes(accept: string | undefined): readonly string[] {
   return accept?.trim() ? typesOf(accept) : ['*/*']
 }
 
-/** Whether one of these comes before JSON. Browsers name HTML before all else; programs name JSON, or anything. */
+/** Whether the client prefers one of these types to JSON. Browsers put HTML first; programs put JSON first, or accept anything. */
 export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {
   const first = acceptedTypes(accept).find((type) => types.includes(type) || type.endsWith('json'))
   return first !== undefined && types.includes(first)
 }
 
-const MAX_READ = 1000
+const MAX_CACHED_HEADERS = 1000
 
-/** Clients send the same one again and again. */
-const typesOf = memoize(MAX_READ, (accept: string): readonly string[] =>
+/** Cached, because clients send the same header with every request. */
+const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] =>
   accept
     .split(',')
     .map((range) => {

@@ -1,9 +1,9 @@
 import type { Account } from '../../accounts/account.ts'
 import { inShort } from '../../migrations/damaged-archives.ts'
 
-/** A request that the wire itself refuses, before anything of the domain was asked. */
+/** An error response with this status and message, thrown before the domain is involved. */
 export class HttpError extends Error {
-  override name = 'Refused'
+  override name = 'HttpError'
   readonly status: number
 
   constructor(status: number, message: string) {
@@ -35,7 +35,7 @@ export const accessLost = (names: readonly string[]) =>
     403,
     `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
   )
-/** For good: the bytes do not come back by themselves. */
+/** 410, because the damage is permanent. */
 export const archiveDamaged = (names: readonly string[]) =>
   new HttpError(
     410,

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 
-/** A request that has been answered, as it is logged and counted. */
+/** An answered request, as the log and the metrics see it. */
 export interface Answered {
   id: string
   method: string
   url: string
-  /** Its pattern, never its path; undefined where no route is. */
+  /** The pattern of the route, such as `/user/migrations/:migration_id`; undefined if no route matched. */
   route: string | undefined
   status: number
   ms: number
@@ -13,25 +13,23 @@ export interface Answered {
   ip: string
 }
 
-export type NoteAnswered = (answered: Answered) => void
+export type OnAnswered = (answered: Answered) => void
 
-/** Ours, those to clone with, and those of a Gitea or Forgejo. */
-const STRAY_TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
-const SHORTEST_FORGE_TOKEN = 40
+/** Access tokens, clone tokens, and tokens of Gitea and Forgejo. */
+const TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
+const MIN_FORGE_TOKEN_LENGTH = 40
 
-/**
- * One line a request. The query is left out, a signed link's credential is in it; so is a token that strayed into a path.
- */
-export function requestLog(log: Logger): NoteAnswered {
+/** Logs one line for each request, without its query (it has the credential of a signed link) and without tokens in its path. */
+export function requestLog(log: Logger): OnAnswered {
   return ({ id, method, url, status, ms, login, ip }) => {
-    const path = withoutSecrets(url)
+    const path = pathWithoutSecrets(url)
     log.info({ id, method, path, status, ms: Math.round(ms), login, from: ip }, 'request')
   }
 }
 
-function withoutSecrets(url: string): string {
+function pathWithoutSecrets(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  const isSuspect = path.length > SHORTEST_FORGE_TOKEN || /gw[tc]_/i.test(path)
-  return isSuspect ? path.replaceAll(STRAY_TOKEN, '[hidden]') : path
+  const mayHaveToken = path.length > MIN_FORGE_TOKEN_LENGTH || /gw[tc]_/i.test(path)
+  return mayHaveToken ? path.replaceAll(TOKEN, '[hidden]') : path
 }

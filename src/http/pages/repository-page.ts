@@ -5,28 +5,31 @@ import { prefersOver } from '../middleware/media-type.ts'
 import { getRepositoryPage } from '../service/service-operations.ts'
 
 interface PageParts {
-  greet(request: FastifyRequest, reply: FastifyReply): void
-  /** What the paths of the API begin with. */
+  setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
+  /** The first path segments of the API, which cannot be owners. */
   firstSegments: ReadonlySet<string>
 }
 
 /**
- * Where a repository's `html_url` leads unless the operator has pages elsewhere. The page itself stands behind the `#` of the
- * dashboard, beside all others, and asks for what may be seen there.
+ * Redirects the `html_url` of a repository to its page in the dashboard, unless the operator has set another `--web-url`. The
+ * dashboard then reads what the viewer may see.
  */
-export function repositoryPage(app: FastifyInstance, { greet, firstSegments }: PageParts): void {
+export function repositoryPage(
+  app: FastifyInstance,
+  { setApiHeaders, firstSegments }: PageParts,
+): void {
   app.get<{ Params: { owner: string; repo: string } }>(
     '/:owner/:repo',
     { schema: getRepositoryPage },
     async (request, reply) => {
       const { owner, repo } = request.params
-      const isForPeople = prefersOver(request.headers.accept, ['text/html', '*/*'])
+      const isBrowser = prefersOver(request.headers.accept, ['text/html', '*/*'])
       const isNamed = isName(owner) && isName(repo) && !firstSegments.has(owner)
-      if (!(isForPeople && isNamed)) {
-        greet(request, reply)
+      if (!(isBrowser && isNamed)) {
+        setApiHeaders(request, reply)
         throw new NotFound()
       }
-      // Relative, so that it leads to this server by whichever address it was asked.
+      // Relative, so that it keeps the address by which the client reached this server.
       return reply
         .headers({ 'cache-control': 'no-cache', vary: 'accept' })
         .redirect(`../#/repositories/${owner}/${repo}`, 302)
@@ -34,7 +37,7 @@ export function repositoryPage(app: FastifyInstance, { greet, firstSegments }: P
   )
 }
 
-/** Called before any route is added, to see them all. */
+/** Collects the first segment of every route that is added from now on. */
 export function collectFirstSegments(app: FastifyInstance): ReadonlySet<string> {
   const segments = new Set<string>()
   app.addHook('onRoute', ({ url }) => {

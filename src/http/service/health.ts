@@ -9,7 +9,7 @@ import { getHealth, getReadiness } from './service-operations.ts'
 export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
   app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
   app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
-    const answers = await Promise.all(dependencies.map(({ isThere }) => isThere()))
+    const answers = await Promise.all(dependencies.map(({ isAvailable: isThere }) => isThere()))
     const missing = dependencies.filter((_, at) => !answers[at])
     if (missing.length === 0) return { status: 'ok' }
     const waitingFor = missing.map(({ name }) => name)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressKey } from './address-key.ts'
+import { addressKey } from './caller-key.ts'
 import { failedLogins } from './failed-logins.ts'
 import { createRateLimit } from './rate-limit.ts'
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { createDatabase } from '../../../test/support/postgres.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
-import { isTemporary } from './temporary-errors.ts'
+import { isTemporary } from './github-errors.ts'
 
 const coded = (code: string, message = 'said') => Object.assign(new Error(message), { code })
 

@@ -10,11 +10,10 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Config } from '../settings/config.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
-import { dataPathsOf, openBlobs, openSource } from './data-paths.ts'
+import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
 import { requireRepositories } from './requirements.ts'
-import { SEGMENT_THREAD } from './segment-thread-address.ts'
 
 export interface LocalExport extends AsyncDisposable {
   db: Db

@@ -54,7 +54,7 @@ import {
   webhookSchema,
 } from '../../wire/webhook.ts'
 
-/** What operations refer to by name, so that each thing is said once. */
+/** The schemas that operations refer to by name. */
 export const schemas = {
   'start-request': startRequestSchema,
   migration: migrationSchema,

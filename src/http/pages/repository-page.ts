@@ -1,14 +1,30 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
+import { type Operation, withHeaders } from '../description/operation.ts'
+import { parameter } from '../description/parameters.ts'
+import { notFound } from '../description/usual-answers.ts'
 import { prefersOver } from '../middleware/media-type.ts'
-import { getRepositoryPage } from '../service/service-operations.ts'
 
 interface PageParts {
   setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
   /** The first path segments of the API, which cannot be owners. */
   firstSegments: ReadonlySet<string>
 }
+
+const getRepositoryPage = {
+  operationId: 'service/repository-page',
+  tags: ['Service'],
+  summary: 'See a repository in a browser',
+  description:
+    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Leads to the page of the dashboard, which shows it to those who may read it. Clients that prefer JSON get 404.',
+  security: [],
+  parameters: [parameter('owner'), parameter('repo')],
+  responses: {
+    302: { description: 'Where the page is.', ...withHeaders('location') },
+    404: notFound,
+  },
+} satisfies Operation
 
 /**
  * Redirects the `html_url` of a repository to its page in the dashboard, unless the operator has set another `--web-url`. The

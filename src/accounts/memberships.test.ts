@@ -30,7 +30,7 @@ async function people({ db }: Pick<Database, 'db'>) {
 }
 
 onEachEngine('memberships', (engine) => {
-  test('are stated by several; whoever calls somebody an owner is believed, and takes back only their own word', async (t) => {
+  test('have several origins: an owner by any origin is an owner, and each origin removes only its own', async (t) => {
     const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'member' }, 'manual')
     assert.equal((await seen(alice))?.mayMigrate, false)
@@ -71,7 +71,7 @@ onEachEngine('memberships', (engine) => {
     assert.deepEqual(await said(), ['bob member'])
   })
 
-  test('of an account that is no organization any more count for nothing', async (t) => {
+  test('of an account that is no longer an organization are ignored', async (t) => {
     const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
     assert.deepEqual(
@@ -95,7 +95,7 @@ onEachEngine('memberships', (engine) => {
     assert.deepEqual(refused, ['octo'])
   })
 
-  test('make an organization of an owner, but not of a person', async (t) => {
+  test('turn an unused account into an organization, but not a person', async (t) => {
     const { db, alice } = await people(await openDatabase(t, engine))
     await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
     assert.equal(await ensureOrganization(db, 'alice', 0), undefined)

@@ -35,7 +35,7 @@ test(
   },
 )
 
-test('SQLite, PostgreSQL, git and buckets that are full are told like a disk', (t) => {
+test('full SQLite, PostgreSQL, git and buckets are described like a full disk', (t) => {
   using db = new DatabaseSync(join(temporaryDirectory(t), 'small.sqlite'))
   db.exec('create table a (b); pragma max_page_count = 3')
   let full: unknown
@@ -54,7 +54,7 @@ test('SQLite, PostgreSQL, git and buckets that are full are told like a disk', (
   assert.match(describeDiskFailure(refused)!, /^no space left in the bucket: PutObject/)
 })
 
-test('quotas, read-only file systems and broken disks have words of their own', () => {
+test('quotas, read-only file systems and broken disks have their own messages', () => {
   const told = (code: string) => {
     const error = failed({ code, syscall: 'write', path: '/srv/x' })
     return [describeDiskFailure(error), publicReason(error)]
@@ -73,7 +73,7 @@ test('quotas, read-only file systems and broken disks have words of their own', 
   ])
 })
 
-test('whatever else fails is told to users without paths', () => {
+test('other errors are described to users without paths', () => {
   const gone = failed({ code: 'ENOENT', syscall: 'open' }, "ENOENT: no such file, open '/srv/x'")
   assert.equal(describeDiskFailure(gone), undefined)
   assert.equal(publicReason(gone), 'ENOENT: no such file')

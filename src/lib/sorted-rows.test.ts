@@ -10,7 +10,7 @@ async function rows(t: TestContext) {
   return made
 }
 
-test('rows come out by key and time, whatever order they came in', async (t) => {
+test('rows are sorted by key and time', async (t) => {
   const kept = await rows(t)
   kept.add('b', 1, 0, 'another shelf')
   kept.add('a', 10, 5, 'ten, later')
@@ -31,7 +31,7 @@ test('rows come out by key and time, whatever order they came in', async (t) => 
   assert.equal(kept.count('a'), 4)
 })
 
-test('a shelf or a key that nobody filled is empty', async (t) => {
+test('an unused shelf or key is empty', async (t) => {
   const kept = await rows(t)
   kept.add('a', 1, 0, { text: 'é\u2028' })
   assert.deepEqual(kept.of('a', 1), [{ text: 'é\u2028' }])

@@ -90,7 +90,7 @@ const misbehaving = (forge: StandInForge, misdeed: Misdeed) => {
 }
 
 onEachEngine('a token of the forge', (engine) => {
-  test('lets its owner in, who has an account from then on; tokens of ours go on working', async (t) => {
+  test('signs in its owner and creates the account; tokens of Godwit keep working', async (t) => {
     const { ask, db, now, questions } = await scene(t, engine)
     const { status, body } = await ask(ANN)
     assert.equal(status, 200)
@@ -109,7 +109,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('is asked about once a minute, however many requests and processes there are', async (t) => {
+  test('is checked once a minute, however many requests and processes there are', async (t) => {
     const { statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
     const many = () =>
       Promise.all(Array.from({ length: 100 }, (_, n) => statusOf(ANN, n % 2))).then((all) =>
@@ -125,7 +125,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(questions(), 2)
   })
 
-  test('that is revoked there is refused here when the minute is over, and asked about no more than once a minute', async (t) => {
+  test('that is revoked there is rejected within a minute, and checked at most once a minute', async (t) => {
     const { forge, ann, statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
     assert.equal(await statusOf(ANN), 200)
     forge.tokens.delete(ANN)
@@ -138,7 +138,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await statusOf(ANN), 200)
   })
 
-  test('is good for what was given out with it until the forge refuses it', async (t) => {
+  test('keeps its clone tokens valid until the forge rejects it', async (t) => {
     const { statusOf, forge, db, now, pass } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
@@ -150,7 +150,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await holder(), undefined)
   })
 
-  test('goes on for its minute while the forge is away, and is then unavailable, not bad', async (t) => {
+  test('stays valid for a minute while the forge is unavailable; then the answer is 503, not 401', async (t) => {
     const { forge, ask, statusOf, pass, lines } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     misbehaving(forge, { answer: { status: 502 } })
@@ -172,7 +172,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await statusOf(ANN), 200)
   })
 
-  test('is a digest in the database, and nowhere in the log', async (t) => {
+  test('is stored as a digest, and never logged', async (t) => {
     const { forge, statusOf, db, lines, pass } = await scene(t, engine)
     await statusOf(ANN)
     await statusOf(BOB)
@@ -190,7 +190,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(rows.length, 1 + 2 + 1)
   })
 
-  test('of somebody who was given another login there has the same account', async (t) => {
+  test('of a renamed person keeps the account', async (t) => {
     const { forge, ann, ask, statusOf, pass, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
@@ -213,7 +213,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('gives nobody what somebody has who was called so before, and whose new login was known', async (t) => {
+  test('of a person with a reused login does not get the data of its former owner', async (t) => {
     const { forge, ann, ask, pass, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
@@ -227,7 +227,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.notEqual(body.id, id)
   })
 
-  test('opens the session of a browser, which goes on as long as the token is good', async (t) => {
+  test('opens a browser session, which lasts as long as the token is valid', async (t) => {
     const { forge, signIn, browse, questions, pass, db } = await scene(t, engine)
     const { status, cookie } = await signIn(ANN)
     assert.equal(status, 201)
@@ -253,7 +253,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await signIn(ANN)).status, 401)
   })
 
-  test('is not asked about when its owner signs out, which needs no forge', async (t) => {
+  test('is not checked at sign-out, which works without the forge', async (t) => {
     const { forge, signIn, signOut, browse, lines, pass } = await scene(t, engine)
     const { cookie } = await signIn(ANN)
     misbehaving(forge, { answer: { status: 502 } })
@@ -272,7 +272,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('does not make its owner an organization, nor a site admin', async (t) => {
+  test('makes its owner neither an organization nor a site admin', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
     await setAccount(db, 'octo', { type: 'Organization' }, now())
     forge.tokens.set(BOB, forge.world.addUser('octo'))
@@ -282,7 +282,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await ask(root)).body.site_admin, false)
   })
 
-  test('does not make anybody the site admin of the same login, who never signed in by it', async (t) => {
+  test('does not sign in as a site admin of the same login who never used the forge', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
     await setAccount(db, 'bob', { siteAdmin: true }, now())
     forge.tokens.set(BOB, forge.world.addUser('Bob'))
@@ -326,13 +326,13 @@ describe('a forge that answers', () => {
   }
 })
 
-test('a token that may not read whose it is, is refused', async (t) => {
+test('a token without permission to read its owner is rejected', async (t) => {
   const { forge, statusOf } = await scene(t, 'sqlite')
   misbehaving(forge, { answer: { status: 403, body: { message: 'token does not have scope' } } })
   assert.equal(await statusOf(ANN), 401)
 })
 
-test('who tries many tokens does not ask the forge for each, and keeps nobody out who was in', async (t) => {
+test('guessed tokens are not all sent to the forge, and signed-in users are not affected', async (t) => {
   const { statusOf, questions, pass, now, db } = await scene(t, 'sqlite')
   assert.equal(await statusOf(ANN), 200)
   const guess = (n: number) => n.toString(16).padStart(40, '0')
@@ -349,7 +349,7 @@ test('who tries many tokens does not ask the forge for each, and keeps nobody ou
   assert.ok(kept[0]!.next_at > now())
 })
 
-test('what cannot be a token of a forge is not sent there', async (t) => {
+test('text that cannot be a forge token is not sent to the forge', async (t) => {
   const { forge, statusOf, db, now } = await scene(t, 'sqlite')
   const account = await ensureAccount(db, 'carl', now())
   const ours = await addToken(db, account, { name: '', expiresAt: null, now: now() })

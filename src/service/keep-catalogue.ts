@@ -16,71 +16,71 @@ import type { Log } from './log.ts'
 
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
-  /** Absent where there is no forge. */
+  /** Absent without a forge. */
   rights?: RightsRefresher | undefined
   log: Log['log']
   isOnlyProcess: boolean
 }
 
-const NAME = 'synchronizing the catalogue'
-const NEVER = 2 ** 31 - 1
-/** Processes that start together and synchronize only then share one turn. */
-const TOGETHER_MS = 60_000
-const WATCHED_EVERY_MS = 1000
-const AT_WORK_EVERY_MS = 2000
-/** Whoever has not said for so long that it is at work has died at it. */
-const SILENT_MS = 10_000
+const TASK = 'synchronizing the catalogue'
+const NEVER_MS = 2 ** 31 - 1
+/** Without an interval, processes that start within this time synchronize once together. */
+const SHARED_START_MS = 60_000
+const WATCH_INTERVAL_MS = 1000
+const AT_WORK_INTERVAL_MS = 2000
+/** A process that has not reported progress for this long has died. */
+const MAX_SILENCE_MS = 10_000
 
 /**
- * Synchronizes the catalogue at once, in the background, and again at every interval. Of several processes one does it, and
- * the others wait for its end.
+ * Synchronizes the catalogue in the background, now and at every interval. If there are several processes, one of them does it and
+ * the others wait until it has finished.
  */
 export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   const { db, source, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
-  const everyMs = intervalMs || TOGETHER_MS
+  const everyMs = intervalMs || SHARED_START_MS
   const startedAt = now()
   const since = startedAt - everyMs
   let isRead = false
-  const sync = syncing({ ...parts, source }, () => {
+  const sync = createSync({ ...parts, source }, () => {
     isRead = true
   })
 
-  /** With the first word that it is at work, so that nobody takes it for dead. */
-  const takeTurnAndSaySo = (): Promise<boolean> =>
+  /** Takes the turn and reports progress in one transaction, so that no process considers this one dead. */
+  const claimTurn = (): Promise<boolean> =>
     db.transaction().execute(async (tx) => {
-      const isTaken = await takeTurn(tx, { name: NAME, everyMs, now: now() })
-      if (isTaken) await noteTurnAtWork(tx, NAME, now())
+      const isTaken = await takeTurn(tx, { name: TASK, everyMs, now: now() })
+      if (isTaken) await noteTurnAtWork(tx, TASK, now())
       return isTaken
     })
 
   async function syncInTurn(): Promise<void> {
-    if (!(await takeTurnAndSaySo())) return
-    const word = repeat(() => noteTurnAtWork(db, NAME, now()), AT_WORK_EVERY_MS)
+    if (!(await claimTurn())) return
+    const reporting = repeat(() => noteTurnAtWork(db, TASK, now()), AT_WORK_INTERVAL_MS)
     try {
       await sync()
     } catch (error) {
-      await giveTurnBack(db, NAME)
+      await giveTurnBack(db, TASK)
       throw error
     } finally {
-      await word.stop()
+      await reporting.stop()
     }
-    await noteTurnEnd(db, NAME, now())
+    await noteTurnEnd(db, TASK, now())
   }
 
   async function watchOthers(): Promise<void> {
-    isRead ||= await hasTurnEnded(db, NAME, since)
-    const silentSince = now() - SILENT_MS
-    if (isRead || startedAt > silentSince || (await isTurnAtWork(db, NAME, silentSince))) return
-    await giveTurnBack(db, NAME)
+    isRead ||= await hasTurnEnded(db, TASK, since)
+    const silentSince = now() - MAX_SILENCE_MS
+    if (isRead || startedAt > silentSince || (await isTurnAtWork(db, TASK, silentSince))) return
+    await giveTurnBack(db, TASK)
     await syncInTurn()
   }
 
   const repeat = (task: () => Promise<void>, ms: number) =>
     repeatedly(task, ms, (err) => log.error({ err }, 'could not synchronize the catalogue'))
   const tasks = isOnlyProcess
-    ? [repeat(sync, intervalMs || NEVER)]
-    : [repeat(syncInTurn, intervalMs || NEVER), repeat(watchOthers, WATCHED_EVERY_MS)]
+    ? [repeat(sync, intervalMs || NEVER_MS)]
+    : [repeat(syncInTurn, intervalMs || NEVER_MS), repeat(watchOthers, WATCH_INTERVAL_MS)]
   return {
     isRead: () => isRead,
     async stop() {
@@ -89,32 +89,32 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   }
 }
 
-/** Synchronizes the catalogue each time that it is called, and tells what is to be told of it. */
-function syncing(
+/** Returns a function that synchronizes the catalogue and logs the result. */
+function createSync(
   { db, source, rights, now, log }: CatalogueParts & { source: Source },
   onRead: () => void,
 ): () => Promise<void> {
-  let told: ReadonlyMap<string, string> = new Map()
+  let reported: ReadonlyMap<string, string> = new Map()
 
-  /** What stays damaged is told once, not at every look. */
-  function tellNew(broken: SyncReport['broken']): void {
+  /** Logs a damaged repository once, not at every synchronization. */
+  function logNewlyBroken(broken: SyncReport['broken']): void {
     for (const { fullName, reason } of broken) {
-      if (told.get(fullName) === reason) continue
+      if (reported.get(fullName) === reason) continue
       log.warn({ repository: fullName, reason }, `${fullName} cannot be read: ${reason}`)
     }
-    told = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
+    reported = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
   }
 
   return async () => {
     const { broken, refused, warnings, ...counts } = await syncCatalogue({ db, source, now })
     if (rights) await refreshAllRights({ db, now }, rights)
     onRead()
-    tellNew(broken)
+    logNewlyBroken(broken)
     for (const entry of refused)
       log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
     for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')
-    // A repository that has come back may bring a lock with it that was let go of meanwhile.
+    // A repository that was missing may still have a lock that was released meanwhile.
     await settleReleasedLocks({ db, source, now }).catch((err: unknown) =>
       log.error({ err }, 'could not update locks'),
     )

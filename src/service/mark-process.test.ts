@@ -10,7 +10,7 @@ import { upgradeSchema } from '../db/upgrade.ts'
 import { noteWorker, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
 import { markProcess } from './mark-process.ts'
 
-test('processes that should share a data directory notice when they do not', async (t) => {
+test('processes that should share a data directory report when they do not', async (t) => {
   const databaseUrl = await createDatabase()
   const { data, listen } = await sound(t)
   const database = await connect({ dataDirectory: data, databaseUrl })
@@ -67,7 +67,7 @@ test('processes that should share a data directory notice when they do not', asy
   assert.deepEqual(readdirSync(join(data, 'processes')), ['here'])
 })
 
-test('a clock that jumps makes nobody a stranger, and sweeps no mark', async (t) => {
+test('a jump of the system clock neither reports a process nor removes a mark', async (t) => {
   const { db, parts, folder, log, pass } = await markedFolder(t)
   const [here, other] = ['here', 'other'].map((id) => markProcess(parts, id))
   await here!.leave()
@@ -85,7 +85,7 @@ test('a clock that jumps makes nobody a stranger, and sweeps no mark', async (t)
   assert.deepEqual(readdirSync(folder).sort(), ['here', 'other'])
 })
 
-test('a mark that was left behind is swept', async (t) => {
+test('the mark of a crashed process is removed', async (t) => {
   const { parts, folder, pass } = await markedFolder(t)
   const marking = markProcess(parts, 'x')
   for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')

@@ -45,7 +45,7 @@ function isAlive(pid: number): boolean {
 }
 
 onEachEngine('preflights', (engine) => {
-  test('end with their clients, and one account has two at a time', async (t) => {
+  test('stop when their client is gone, and one account runs two at a time', async (t) => {
     const { git, wait, waiting } = await waitingGit(t)
     const { token, call, log } = await cloneScene(
       t,

@@ -45,7 +45,7 @@ for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/j
     assert.equal(required.choose(accept, plain), 'github.v3; format=json'))
 }
 
-test('the dearest of several types is chosen', () => {
+test('the type with the highest weight is chosen', () => {
   assert.equal(
     optional.choose(`${V3};q=0.2, ${PREVIEW};q=0.8`, previewed),
     'github.wyandotte-preview; format=json',
@@ -53,19 +53,19 @@ test('the dearest of several types is chosen', () => {
   assert.equal(optional.choose(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
 })
 
-test('what names another format of the vendor, or none at all, is refused', () => {
+test('another format of the vendor, or no type at all, is rejected', () => {
   for (const accept of ['application/vnd.github.v3.raw', '__proto__'])
     assert.throws(() => optional.choose(accept, plain), { status: 415 }, accept)
 })
 
-test('what cannot take JSON is refused in words', () => {
+test('an accept header without JSON is rejected with a message', () => {
   assert.throws(() => optional.choose('application/xml', previewed), {
     status: 415,
     message: "Unsupported 'Accept' header: 'application/xml'. Must accept 'application/json'.",
   })
 })
 
-test('the vendor is the one configured', () => {
+test('the configured vendor is used', () => {
   const acme = mediaTypes({ vendor: 'acme', preview: 'required' })
   assert.equal(
     acme.choose('application/vnd.acme.wyandotte-preview+json', previewed),

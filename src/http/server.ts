@@ -19,7 +19,7 @@ import { type FailedLogins, failedLogins } from './middleware/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './middleware/forwarding.ts'
 import { errorHandler, malformedRequests } from './middleware/github-errors.ts'
 import { heavyRequests } from './middleware/heavy-requests.ts'
-import { mediaTypes } from './middleware/media-type.ts'
+import { mediaTypeChooser } from './middleware/media-type.ts'
 import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import {
@@ -257,7 +257,7 @@ function addApiHooks(
   { setApiHeaders, limit, forwarding, logins, cookies }: Guards,
 ): void {
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
-  const types = mediaTypes(mediaType)
+  const chooseMediaType = mediaTypeChooser(mediaType)
 
   async function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
@@ -276,7 +276,7 @@ function addApiHooks(
     if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
     if (!config.uncounted) await limit.count({ viewer, ip: request.ip }, reply)
-    reply.header(mediaTypeHeader, types.choose(request.headers.accept, config))
+    reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304) return done()

@@ -24,22 +24,11 @@ interface MarkingParts {
   elapsed?: () => number
 }
 
-export interface Marking {
-  /** Creates the mark of this process, or renews it. */
-  leave(): Promise<void>
-  /**
-   * Logs, once for each, the processes that do not share the data directory: those whose row changed while their mark was missing
-   * all the time.
-   */
-  lookForOthers(): Promise<void>
-  remove(): Promise<void>
-}
-
 /** Manages the mark of this process in the data directory. A single process, or one with a bucket, needs none. */
 export function markProcess(
   { db, places, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
   own: string,
-): Marking {
+) {
   const folder = markerFolder(places)
   const doNothing = async () => {}
   if (isOnlyProcess || folder === undefined)
@@ -48,11 +37,15 @@ export function markProcess(
   let unmarked = new Map<string, Observation>()
   let marks = new Map<string, Observation>()
   return {
-    // Without the mark the heartbeat still works.
+    /** Creates the mark of this process, or renews it. Without it the heartbeat still works. */
     leave: () =>
       leaveMarker(folder, own).catch((err) =>
         log.warn({ err }, 'could not mark the data directory as used by this process'),
       ),
+    /**
+     * Logs, once for each, the processes that do not share the data directory: those whose row changed while their mark was missing
+     * all the time.
+     */
     async lookForOthers() {
       const workers = await listWorkers(db)
       const here = new Set(await readdir(folder).catch(() => []))

@@ -19,19 +19,7 @@ export interface AdmissionOptions {
   clientTimeoutMs: number
 }
 
-export interface Admission {
-  /** Creates the server that Fastify listens with. */
-  server(listener: RequestListener): Server
-  /**
-   * Marks a request as one whose body is still being sent, until the result is disposed of. Meanwhile it does not count as a
-   * running request. Throws if the caller, or all callers together, send too many bodies.
-   */
-  receive(caller: string): Disposable
-  /** Marks a response as a stream, which may last as long as its client keeps reading. Throws if there are too many. */
-  stream(response: ServerResponse, accountId: number): void
-  /** Returns how many requests were answered 503. */
-  shed(): number
-}
+export type Admission = ReturnType<typeof createAdmission>
 
 const KEEP_ALIVE_MS = 72_000
 const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
@@ -40,7 +28,7 @@ const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
  * Rejects requests above the limit at once, rather than keeping them in memory. This runs before Fastify: a rejection takes a few
  * microseconds, and hooks would cost every request many times as much.
  */
-export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
+export function createAdmission(options: AdmissionOptions, documentation: string) {
   const { maxConnections, maxRequests, clientTimeoutMs } = options
   const { maxStreams, maxStreamsPerAccount } = options
   const streams = new CallerCounts()
@@ -84,7 +72,8 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   }
 
   return {
-    server(listener) {
+    /** Creates the server that Fastify listens with. */
+    server(listener: RequestListener): Server {
       const server = http.createServer(
         {
           headersTimeout: clientTimeoutMs,
@@ -100,7 +89,11 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       return server
     },
 
-    receive(caller) {
+    /**
+     * Marks a request as one whose body is still being sent, until the result is disposed of. Meanwhile it does not count as a
+     * running request. Throws if the caller, or all callers together, send too many bodies.
+     */
+    receive(caller: string): Disposable {
       if (bodies.of(caller) >= maxBodiesPerCaller) throw tooManyRequests()
       if (bodies.total() >= maxRequests) {
         shed++
@@ -116,7 +109,8 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       }
     },
 
-    stream(response, accountId) {
+    /** Marks a response as a stream, which may last as long as its client keeps reading. Throws if there are too many. */
+    stream(response: ServerResponse, accountId: number): void {
       const account = String(accountId)
       if (streams.of(account) >= maxStreamsPerAccount) throw tooManyStreams()
       if (streams.total() >= maxStreams) {
@@ -127,6 +121,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       response.once('close', () => streams.add(account, -1))
     },
 
+    /** Returns how many requests were answered 503. */
     shed: () => shed,
   }
 }

@@ -11,12 +11,7 @@ const DELAY_MS = 1000
 /** Delayed requests count as running requests: more of them would keep others out. */
 const MAX_DELAYED = 50
 
-export interface FailedLogins {
-  /** Returns the owner of a token. Throws if the token is not valid. */
-  viewerOf(token: string | undefined, ip: string): Promise<Viewer>
-  /** Counts a failed login of this address and throws. */
-  refuse(ip: string): Promise<never>
-}
+export type FailedLogins = ReturnType<typeof failedLogins>
 
 interface LoginParts {
   authenticator: Authenticator
@@ -27,12 +22,13 @@ interface LoginParts {
  * Rejects bad credentials. After too many of them from one address, each further rejection is delayed. A valid token always works,
  * because many people may share an address. Each process has its own counts.
  */
-export function failedLogins({ authenticator, now }: LoginParts): FailedLogins {
+export function failedLogins({ authenticator, now }: LoginParts) {
   const failures = countersInMemory(WINDOW_MS, now)
   const hasTooManyFailures = async (ip: string) =>
     (await failures.get(addressKey(ip))).times > MAX_FAILURES
   let delayed = 0
 
+  /** Counts a failed login of this address and throws. */
   async function refuse(ip: string): Promise<never> {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
@@ -47,7 +43,8 @@ export function failedLogins({ authenticator, now }: LoginParts): FailedLogins {
   }
 
   return {
-    async viewerOf(token, ip) {
+    /** Returns the owner of a token. Throws if the token is not valid. */
+    async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
       if (token === undefined) return refuse(ip)
       const mayAskForge = async () => !(await hasTooManyFailures(ip))
       return (await authenticator.viewerOf(token, mayAskForge)) ?? refuse(ip)

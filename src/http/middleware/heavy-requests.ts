@@ -11,16 +11,10 @@ const MAX_WAITING = 200
 /** Less than the minute after which proxies give up on a silent server. */
 const WAIT_MS = 45_000
 
-/** Limits requests of one kind that need much time or memory. */
-export interface HeavyRequests {
-  /**
-   * Waits until the caller may run another such request, which counts until its response has ended. Resolves to a signal that
-   * aborts when the client is gone, so that the work can stop. Rejects with 429 or 503 after waiting too long.
-   */
-  begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal>
-}
+export type HeavyRequests = ReturnType<typeof heavyRequests>
 
-export function heavyRequests(): HeavyRequests {
+/** Limits requests of one kind that need much time or memory. */
+export function heavyRequests() {
   const limit = concurrencyLimit({
     max: MAX_RUNNING,
     maxPerCaller: MAX_PER_CALLER,
@@ -29,7 +23,11 @@ export function heavyRequests(): HeavyRequests {
     refusal: (isCallerFull) => (isCallerFull ? tooManyRequests() : busy()),
   })
   return {
-    async begin(request, reply) {
+    /**
+     * Waits until the caller may run another such request, which counts until its response has ended. Resolves to a signal that
+     * aborts when the client is gone, so that the work can stop. Rejects with 429 or 503 after waiting too long.
+     */
+    async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
       const { signal } = watchClient(reply.raw)
       const end = await limit.take(callerKey(request), signal)
       finished(reply.raw, end)

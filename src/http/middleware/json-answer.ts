@@ -1,8 +1,7 @@
-import { createHash, hash } from 'node:crypto'
-import type { OutgoingHttpHeaders } from 'node:http'
+import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { nextTurn } from '../../lib/turns.ts'
+import { mapInTurns } from '../../lib/turns.ts'
 import type { HeavyRequests } from './heavy-requests.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -42,11 +41,9 @@ export async function answerLongIfChanged(
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  const pieces = await renderLong(body)
-  const digest = createHash('sha256')
-  for (const piece of pieces) digest.update(piece)
-  if (answerNotModified(request, reply, [digest.digest('base64url')])) return reply
-  return sendPieces(reply, pieces)
+  const json = await renderLong(body)
+  if (answerNotModified(request, reply, [hash('sha256', json, 'base64url')])) return reply
+  return sendJson(reply, json)
 }
 
 /** Like `answer`, for a body with a long list of repositories: other requests run while it is rendered. */
@@ -54,35 +51,22 @@ export async function answerLong(
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  return sendPieces(reply, await renderLong(body))
+  return sendJson(reply, await renderLong(body))
 }
 
 interface WithRepositories {
   repositories: readonly unknown[]
 }
 
-const PIECE_LENGTH = 64 * 1024
 const EMPTY_LIST = '"repositories":[]'
 
-async function renderLong(body: WithRepositories): Promise<string[]> {
-  const shell = JSON.stringify({ ...body, repositories: [] })
+async function renderLong(body: WithRepositories): Promise<string> {
+  const repositories = await mapInTurns(body.repositories, (each) => JSON.stringify(each))
+  const rest = JSON.stringify({ ...body, repositories: [] })
   // The text cannot occur within a string: its quotes would be escaped.
-  const at = shell.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
-  const pieces: string[] = []
-  let piece = shell.slice(0, at)
-  for (const [index, repository] of body.repositories.entries()) {
-    piece += `${index === 0 ? '' : ','}${JSON.stringify(repository)}`
-    if (piece.length < PIECE_LENGTH) continue
-    pieces.push(piece)
-    piece = ''
-    await nextTurn()
-  }
-  pieces.push(piece + shell.slice(at))
-  return pieces
+  const listEnd = rest.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
+  return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
 }
-
-const sendPieces = (reply: FastifyReply, pieces: readonly Piece[]): FastifyReply =>
-  sendAtOnce(reply.header('content-type', JSON_TYPE), pieces)
 
 const sendJson = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
@@ -91,7 +75,9 @@ export type Piece = string | Buffer
 
 /** The JSON of list items, each with a comma before it. */
 export interface Listed {
+  /** Renders all items at once. */
   whole(): Promise<readonly Piece[]>
+  /** Renders the items while they are sent. */
   inBatches(): AsyncIterable<readonly Piece[]>
 }
 
@@ -111,12 +97,12 @@ export async function answerText(
   reply: FastifyReply,
   { repositoryCount, body, large }: Rendered,
 ): Promise<FastifyReply> {
-  if (!isLarge(repositoryCount)) return sendPieces(reply, await renderPieces(body()))
+  if (!isLarge(repositoryCount)) return sendJson(reply, await renderWhole(body()))
   // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
   if (!isHead) await large.begin(reply.request, reply)
   reply.header('content-type', JSON_TYPE)
-  return reply.send(Readable.from(isHead ? [] : bytesOf(body()), { objectMode: false }))
+  return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
 }
 
 interface EtagAnswer extends Rendered {
@@ -172,76 +158,34 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-/** Renders a body; adjacent strings become one piece. */
-async function renderPieces(body: Body): Promise<Piece[]> {
+async function renderWhole(body: Body): Promise<Buffer> {
   const pieces: Piece[] = []
-  let text = ''
-  function add(piece: Piece): void {
-    if (typeof piece === 'string') {
-      text += piece
-      return
-    }
-    if (text !== '') pieces.push(text)
-    text = ''
-    pieces.push(piece)
-  }
   for (const part of body) {
-    if (typeof part === 'string') {
-      add(part)
-      continue
+    if (typeof part === 'string') pieces.push(part)
+    else {
+      const [first, ...others] = await part.whole()
+      if (first !== undefined) pieces.push(withoutComma(first), ...others)
     }
-    const listed = await part.whole()
-    // A loop by index: a copy of the list without the first comma would cost more than everything else here.
-    for (let at = 0; at < listed.length; at++)
-      add(at === 0 ? withoutComma(listed[at]!) : listed[at]!)
   }
-  if (text !== '') pieces.push(text)
-  return pieces
+  return Buffer.concat(pieces.map(toBuffer))
 }
 
-/**
- * Sends all pieces in one write, without copying them into one buffer. Fastify sends only a single buffer, so the headers are
- * written here.
- */
-function sendAtOnce(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply {
-  const [first = ''] = pieces
-  if (pieces.length <= 1 && typeof first === 'string') return reply.send(first)
-  let length = 0
-  for (const piece of pieces)
-    length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-  const headers = reply.header('content-length', length).getHeaders()
-  reply.hijack()
-  const { raw } = reply
-  raw.writeHead(reply.statusCode, headers as OutgoingHttpHeaders)
-  if (reply.request.method === 'HEAD') raw.end()
-  else {
-    raw.cork()
-    for (let at = 0; at < pieces.length - 1; at++) raw.write(pieces[at])
-    raw.end(pieces.at(-1))
-    raw.uncork()
-  }
-  return reply
-}
-
-async function* bytesOf(body: Body): AsyncGenerator<Buffer> {
+async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
   for (const part of body) {
     if (typeof part === 'string') yield Buffer.from(part)
-    else yield* bytesOfListed(part)
+    else {
+      let isFirst = true
+      for await (const pieces of part.inBatches()) {
+        if (pieces.length === 0) continue
+        const bytes = Buffer.concat(pieces.map(toBuffer))
+        yield isFirst ? bytes.subarray(1) : bytes
+        isFirst = false
+      }
+    }
   }
 }
 
-async function* bytesOfListed(listed: Listed): AsyncGenerator<Buffer> {
-  let isFirst = true
-  for await (const some of listed.inBatches()) {
-    if (some.length === 0) continue
-    const bytes = Buffer.concat(some.map(bytesOfPiece))
-    yield isFirst ? bytes.subarray(1) : bytes
-    isFirst = false
-  }
-}
-
-const bytesOfPiece = (piece: Piece): Buffer =>
-  typeof piece === 'string' ? Buffer.from(piece) : piece
+const toBuffer = (piece: Piece): Buffer => (typeof piece === 'string' ? Buffer.from(piece) : piece)
 
 const withoutComma = (piece: Piece): Piece =>
   typeof piece === 'string' ? piece.slice(1) : piece.subarray(1)

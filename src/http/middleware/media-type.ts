@@ -12,18 +12,14 @@ interface Operation {
   alsoAccepts?: readonly string[]
 }
 
-export interface MediaTypes {
-  /**
-   * Returns the value of `x-<vendor>-media-type` for a request. Throws 415 if `accept` excludes JSON, or lacks the preview type that
-   * the operation requires.
-   */
-  choose(accept: string | undefined, operation: Operation): string
-}
-
 export const previewTypeOf = (vendor: string) =>
   `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
 
-export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
+/**
+ * Returns a function that chooses the media type of a response, as in `x-<vendor>-media-type`. It throws 415 if `accept` excludes
+ * JSON, or lacks the preview type that the operation requires.
+ */
+export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
   const ours = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
   /** `+json` may be omitted from these types. */
@@ -34,18 +30,14 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
     ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
     (type.startsWith(`${ours}.`) && type.endsWith('+json'))
 
-  return {
-    choose(accept, { previewed = false, alsoAccepts = [] }) {
-      const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
-      if (previewed && preview === 'required' && !accepted.includes(previewType)) {
-        throw previewMissing()
-      }
-      const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
-      if (best === undefined) throw unacceptable(accept ?? '')
-      const version =
-        best === previewType || (previewed && preview === 'required') ? 'wyandotte-preview' : 'v3'
-      return `${vendor}.${version}; format=json`
-    },
+  return (accept: string | undefined, { previewed = false, alsoAccepts = [] }: Operation) => {
+    const needsPreview = previewed && preview === 'required'
+    const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
+    if (needsPreview && !accepted.includes(previewType)) throw previewMissing()
+    const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
+    if (best === undefined) throw unacceptable(accept ?? '')
+    const version = best === previewType || needsPreview ? 'wyandotte-preview' : 'v3'
+    return `${vendor}.${version}; format=json`
   }
 }
 

@@ -26,18 +26,9 @@ export interface Caller {
   ip: string
 }
 
-export interface RateLimit {
-  /** Counts a request and sets the `x-ratelimit-*` headers. Throws once the limit is exceeded. */
-  count(caller: Caller, reply: FastifyReply): Promise<void>
-  /** Counts an anonymous request of a git client by its address: the limit is an account's, separate from the API's. */
-  countAddress(ip: string, reply: FastifyReply): Promise<void>
-  /** Takes back the count of a request that was answered 304. */
-  giveBack(caller: Caller, reply: FastifyReply): Promise<void>
-  /** Returns the state of an account's limit, without counting. */
-  show(viewer: Viewer): Promise<wire.RateLimit>
-}
+export type RateLimit = ReturnType<typeof createRateLimit>
 
-export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => number): RateLimit {
+export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => number) {
   const accounts = pool ? countersInPostgres(HOUR_MS, now, pool) : countersInMemory(HOUR_MS, now)
   // In memory: a client may use any number of addresses, and a table of them would grow without limit.
   const addresses = countersInMemory(HOUR_MS, now)
@@ -61,7 +52,8 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     viewer ? accounts.add(accountKey(viewer), by) : addresses.add(addressKey(ip), by)
 
   return {
-    async count(caller, reply) {
+    /** Counts a request and sets the `x-ratelimit-*` headers. Throws once the limit is exceeded. */
+    async count(caller: Caller, reply: FastifyReply): Promise<void> {
       if (perHour === 0) return
       const { viewer, ip } = caller
       enforce(reply, limitOf(caller), await add(caller, 1), () =>
@@ -69,17 +61,20 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
       )
     },
 
-    async countAddress(ip, reply) {
+    /** Counts an anonymous request of a git client by its address: the limit is an account's, separate from the API's. */
+    async countAddress(ip: string, reply: FastifyReply): Promise<void> {
       if (perHour === 0) return
       const count = await gitAddresses.add(addressKey(ip), 1)
       enforce(reply, perHour, count, () => addressRateLimited(ip))
     },
 
-    async giveBack(caller, reply) {
+    /** Takes back the count of a request that was answered 304. */
+    async giveBack(caller: Caller, reply: FastifyReply): Promise<void> {
       if (perHour > 0) setRateLimitHeaders(reply, limitOf(caller), await add(caller, -1))
     },
 
-    async show(viewer) {
+    /** Returns the state of an account's limit, without counting. */
+    async show(viewer: Viewer): Promise<wire.RateLimit> {
       const core = rateLimitJson(perHour, await accounts.get(accountKey(viewer)))
       // This server has no search, but clients expect the field.
       const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' as const }

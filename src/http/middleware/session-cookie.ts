@@ -7,14 +7,9 @@ export const SESSION_HEADER = 'x-godwit-session'
 const cookieName = (isSecure: boolean): string =>
   isSecure ? '__Host-godwit_session' : 'godwit_session'
 
-export interface SessionCookies {
-  /** Returns the secret of the session, if the request was sent by a page of this server. */
-  read(request: FastifyRequest): string | undefined
-  set(reply: FastifyReply, request: FastifyRequest, secret: string): void
-  clear(reply: FastifyReply, request: FastifyRequest): void
-}
+export type SessionCookies = ReturnType<typeof sessionCookies>
 
-export function sessionCookies(baseUrl: string): SessionCookies {
+export function sessionCookies(baseUrl: string) {
   const isPublicSecure = new URL(baseUrl).protocol === 'https:'
   const isSecure = ({ protocol }: FastifyRequest) => isPublicSecure || protocol === 'https'
   const write = (reply: FastifyReply, request: FastifyRequest, value: string, rest = '') => {
@@ -26,7 +21,8 @@ export function sessionCookies(baseUrl: string): SessionCookies {
     )
   }
   return {
-    read(request) {
+    /** Returns the secret of the session, if the request was sent by a page of this server. */
+    read(request: FastifyRequest): string | undefined {
       if (!isOfOurPages(request)) return undefined
       const name = cookieName(isSecure(request))
       for (const pair of (request.headers.cookie ?? '').split(';')) {
@@ -35,8 +31,10 @@ export function sessionCookies(baseUrl: string): SessionCookies {
       }
       return undefined
     },
-    set: (reply, request, secret) => write(reply, request, secret),
-    clear: (reply, request) => write(reply, request, '', '; Max-Age=0'),
+    set: (reply: FastifyReply, request: FastifyRequest, secret: string) =>
+      write(reply, request, secret),
+    clear: (reply: FastifyReply, request: FastifyRequest) =>
+      write(reply, request, '', '; Max-Age=0'),
   }
 }
 

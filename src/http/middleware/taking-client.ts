@@ -7,17 +7,10 @@ export class ClientGone extends Error {
   override name = 'ClientGone'
 }
 
-/** A client that reads an archive or a clone. */
-export interface ClientReader {
-  /** Aborts when the client is gone. */
-  signal: AbortSignal
-  /** Sends the reply's status and headers, and returns the function that writes the body. */
-  begin(reply: FastifyReply): Write
-  /** Returns how many bytes of the body were written. */
-  sent(): number
-}
+export type ClientReader = ReturnType<typeof watchClient>
 
-export function watchClient(raw: ServerResponse): ClientReader {
+/** Watches the client that reads a response, such as an archive or a clone. */
+export function watchClient(raw: ServerResponse) {
   const goneController = new AbortController()
   // The write in progress. Node does not call its callback once the connection has closed.
   let pending: PromiseWithResolvers<void> | undefined
@@ -45,12 +38,15 @@ export function watchClient(raw: ServerResponse): ClientReader {
   }
 
   return {
+    /** Aborts when the client is gone. */
     signal: goneController.signal,
-    begin(reply) {
+    /** Sends the reply's status and headers, and returns the function that writes the body. */
+    begin(reply: FastifyReply): Write {
       reply.hijack()
       raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
       return write
     },
+    /** Returns how many bytes of the body were written. */
     sent: () => sent,
   }
 }

@@ -84,11 +84,11 @@ onEachEngine('memberships', (engine) => {
     assert.deepEqual(await said(), [])
     assert.equal(await seen(alice), undefined)
     assert.deepEqual(await organizationsOf(db, alice), [])
-    const nobody = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
+    const result = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
       origin: 'file',
       now: 0,
     })
-    assert.deepEqual(nobody, { refused: [] })
+    assert.deepEqual(result, { refused: [] })
     await setAccount(db, 'octo', { type: 'Organization' }, 0)
     const self = [{ login: 'octo', role: 'owner' }] as const
     const { refused } = await replaceMemberships(db, octo, self, { origin: 'file', now: 0 })
@@ -99,7 +99,7 @@ onEachEngine('memberships', (engine) => {
     const { db, alice } = await people(await openDatabase(t, engine))
     await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
     assert.equal(await ensureOrganization(db, 'alice', 0), undefined)
-    // Their tokens of the forge are forgotten when nobody uses them.
+    // Unused tokens of the forge are deleted.
     const gone = { carol: { forge_id: 7 }, dave: { migration_count: 1 } }
     for (const [login, left] of Object.entries(gone)) {
       const { id } = await ensureAccount(db, login, 0)

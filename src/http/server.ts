@@ -12,6 +12,7 @@ import { describeApi } from './description/describe-api.ts'
 import { licenses } from './licenses/licenses.ts'
 import { createAdmission } from './middleware/admission.ts'
 import { apiHeaders } from './middleware/api-headers.ts'
+import { type OnAnswered, requestLog } from './middleware/audit.ts'
 import { tokenIn } from './middleware/authenticate.ts'
 import { concurrencyLimit } from './middleware/concurrency-limit.ts'
 import { dependencies } from './middleware/dependencies.ts'
@@ -23,14 +24,13 @@ import { mediaTypeChooser } from './middleware/media-type.ts'
 import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import {
-  bodyIsNoObject,
+  bodyNotAnObject,
   bodyTooLarge,
   requiresAuthentication,
   tooManyClones,
   unparsableBody,
 } from './middleware/refusals.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
-import { type OnAnswered, requestLog } from './middleware/request-log.ts'
 import { type SessionCookies, sessionCookies } from './middleware/session-cookie.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { githubMigrations } from './migrations/github-migrations.ts'
@@ -310,7 +310,7 @@ function parseBody(text: string): object {
   } catch {
     throw unparsableBody()
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyIsNoObject()
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyNotAnObject()
   // Checked before validation, which would report every invalid element of a long list.
   for (const [field, value] of Object.entries(body)) {
     if (!Array.isArray(value) || value.length <= MAX_LISTED) continue

@@ -11,7 +11,7 @@ const failed = (fields: object, message = 'failed at /srv/data/x') =>
   Object.assign(new Error(message), fields)
 
 test(
-  'a full disk is told with the file and the bytes, and to users without them',
+  'a full disk is described with the file and the bytes, and to users without them',
   needsMount,
   async (t) => {
     const { path, fill } = smallDisk(t, 1)
@@ -29,7 +29,7 @@ test(
         /^cannot write \/\S+\/to: no space left on the disk \(600 kB needed, \S+ (?:bytes|kB) free\)$/,
       )
       assert.equal(publicReason(error), "the server's disk is full")
-      // What wraps it says the same.
+      // A wrapped error has the same description.
       assert.equal(publicReason(new Error('export', { cause: error })), "the server's disk is full")
     }
   },
@@ -55,19 +55,19 @@ test('full SQLite, PostgreSQL, git and buckets are described like a full disk', 
 })
 
 test('quotas, read-only file systems and broken disks have their own messages', () => {
-  const told = (code: string) => {
+  const describe = (code: string) => {
     const error = failed({ code, syscall: 'write', path: '/srv/x' })
     return [describeDiskFailure(error), publicReason(error)]
   }
-  assert.deepEqual(told('EDQUOT'), [
+  assert.deepEqual(describe('EDQUOT'), [
     'cannot write /srv/x: the disk quota of this user is used up',
     "the server's disk quota is used up",
   ])
-  assert.deepEqual(told('EROFS'), [
+  assert.deepEqual(describe('EROFS'), [
     'cannot write /srv/x: read-only file system',
     "the server's disk is read-only",
   ])
-  assert.deepEqual(told('EIO'), [
+  assert.deepEqual(describe('EIO'), [
     '/srv/x: input/output error of the disk',
     "the server's disk has an input/output error",
   ])

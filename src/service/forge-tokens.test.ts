@@ -19,7 +19,7 @@ const MINUTE = 60_000
 const ANN = 'a1'.repeat(20)
 const BOB = 'b2'.repeat(20)
 
-/** A forge where Ann has a token, and as many doors of Godwit beside it as asked for, on one database. */
+/** A forge where Ann has a token, and several servers of Godwit on one database. */
 async function scene(
   t: Pick<TestContext, 'after'>,
   engine: Engine,
@@ -39,9 +39,9 @@ async function scene(
     const authenticator = createAuthenticator({ db, now, forge: signIn })
     return describingServer(t, USUAL, { db, now, log, authenticator, isCatalogueRead: () => true })
   })
-  const ask = async (token: string, door = 0) => {
+  const ask = async (token: string, server = 0) => {
     const headers = { 'user-agent': 'test', authorization: `token ${token}` }
-    const answer = await apps[door]!.inject({ url: '/user', headers })
+    const answer = await apps[server]!.inject({ url: '/user', headers })
     return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
   }
   /** What a browser has of our pages. */
@@ -76,7 +76,7 @@ async function scene(
     db,
     lines,
     ask,
-    statusOf: async (token: string, door = 0) => (await ask(token, door)).status,
+    statusOf: async (token: string, server = 0) => (await ask(token, server)).status,
     pass: (ms: number) => {
       elapsed += ms
     },
@@ -157,16 +157,20 @@ onEachEngine('a token of the forge', (engine) => {
     pass(MINUTE / 2)
     assert.equal(await statusOf(ANN), 200)
     pass(MINUTE / 2)
-    const away = await ask(ANN)
-    assert.equal(away.status, 503)
-    assert.equal(away.headers['retry-after'], '10')
-    assert.match(away.body.message, /^The forge does not answer/)
-    assert.equal(away.body.status, '503')
+    const unavailable = await ask(ANN)
+    assert.equal(unavailable.status, 503)
+    assert.equal(unavailable.headers['retry-after'], '10')
+    assert.match(unavailable.body.message, /^The forge does not answer/)
+    assert.equal(unavailable.body.status, '503')
     const asked = forge.requests.length
     assert.equal(await statusOf(ANN), 503)
-    assert.equal(forge.requests.length, asked, 'a forge that is away is left alone for a while')
-    const told = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
-    assert.equal(told.length, 1)
+    assert.equal(
+      forge.requests.length,
+      asked,
+      'an unavailable forge is not asked again for a while',
+    )
+    const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
+    assert.equal(warnings.length, 1)
     forge.misbehave = () => undefined
     pass(MINUTE)
     assert.equal(await statusOf(ANN), 200)
@@ -184,8 +188,8 @@ onEachEngine('a token of the forge', (engine) => {
       ...(await db.selectFrom('forge_questions').selectAll().execute()),
       ...(await db.selectFrom('accounts').selectAll().execute()),
     ]
-    const kept = JSON.stringify(rows) + lines.join('')
-    for (const secret of [ANN, BOB]) assert.ok(!kept.includes(secret.slice(0, 12)))
+    const stored = JSON.stringify(rows) + lines.join('')
+    for (const secret of [ANN, BOB]) assert.ok(!stored.includes(secret.slice(0, 12)))
     assert.ok(forge.requests.every(({ path, query }) => !`${path}?${query}`.includes(ANN)))
     assert.equal(rows.length, 1 + 2 + 1)
   })
@@ -237,11 +241,11 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await browse(cookie), 200)
     assert.equal(await browse(cookie), 200)
     assert.equal(questions(), 2)
-    const kept = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
+    const stored = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
     const sealed = decodeURIComponent(cookie).split('.')[1]!
     const isSecretIn = (text: string) =>
       text.includes(ANN) || Buffer.from(text, 'base64url').includes(ANN.slice(0, 12))
-    assert.ok(!isSecretIn(sealed) && !isSecretIn(kept) && !kept.includes(sealed))
+    assert.ok(!isSecretIn(sealed) && !isSecretIn(stored) && !stored.includes(sealed))
     misbehaving(forge, { answer: { status: 502 } })
     pass(MINUTE)
     assert.equal(await browse(cookie), 503)
@@ -314,7 +318,7 @@ describe('a forge that answers', () => {
     test(`with ${name} makes no token bad`, async () => {
       made ??= scene(wholeFile, 'sqlite', { deadlineMs: 3000 })
       const { forge, ann, statusOf, pass } = await made
-      // One that nobody has seen here before.
+      // A token that was never used here.
       const token = `c${at}`.repeat(20)
       forge.tokens.set(token, ann)
       misbehaving(forge, misdeed)
@@ -344,9 +348,9 @@ test('guessed tokens are not all sent to the forge, and signed-in users are not 
   assert.equal(await statusOf(ANN), 200)
   pass(2 * MINUTE)
   await statusOf(ANN)
-  const kept = await db.selectFrom('forge_questions').selectAll().execute()
-  assert.equal(kept.length, 1, 'what was refused is forgotten after a while')
-  assert.ok(kept[0]!.next_at > now())
+  const stored = await db.selectFrom('forge_questions').selectAll().execute()
+  assert.equal(stored.length, 1, 'rejected tokens are deleted after a while')
+  assert.ok(stored[0]!.next_at > now())
 })
 
 test('text that cannot be a forge token is not sent to the forge', async (t) => {

@@ -24,7 +24,7 @@ export function keepHeartbeat(
   { role, concurrency, scratch }: HeartbeatOptions,
   stack: AsyncDisposableStack,
 ): void {
-  const { db, queue, now, log, places } = parts
+  const { db, queue, now, log, paths } = parts
   const id = randomUUID()
   const mark = markProcess(parts, id)
   // The row is written after the mark and removed before it: a process with a row always has a mark.
@@ -36,7 +36,7 @@ export function keepHeartbeat(
   const heartbeat = repeatedly(
     async () => {
       await mark.leave()
-      const freeBytes = role === 'api' ? null : await freeBytesOf(places.blobs)
+      const freeBytes = role === 'api' ? null : await freeBytesOf(paths.blobs)
       const scratchBytes = scratch === undefined ? null : await bytesBelow(scratch)
       const current = { runningJobs: queue.running(), seenAt: now(), freeBytes, scratchBytes }
       await noteWorker(db, { ...about, startedAt, ...current })

@@ -42,7 +42,7 @@ export function startHousekeeping(
   parts: HousekeepingParts,
   options: HousekeepingOptions,
 ): Repeated {
-  const { db, isOnlyProcess, now, log, places } = parts
+  const { db, isOnlyProcess, now, log, paths } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
@@ -80,7 +80,7 @@ export function startHousekeeping(
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
     repeatInOneProcess(CHECK_TASK, MINUTE_MS, () => checkOldest(parts, options, stopping.signal)),
     repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
-    repeat('sweeping scratch', HOUR_MS, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
+    repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),
   ]
   return {
     async stop() {

@@ -17,13 +17,13 @@ test('processes that should share a data directory report when they do not', asy
   t.after(database.close)
   await upgradeSchema(database)
   const { db } = database
-  const told: unknown[] = []
-  const log = { error: (fields: unknown) => told.push(fields), warn: assert.fail }
+  const reported: unknown[] = []
+  const log = { error: (fields: unknown) => reported.push(fields), warn: assert.fail }
   let time = 0
   const elapsed = () => time
   const begin = async (folder: string, id: string) => {
-    const places = { blobs: join(folder, 'blobs') }
-    const marking = markProcess({ db, places, log, isOnlyProcess: false, elapsed }, id)
+    const paths = { blobs: join(folder, 'blobs') }
+    const marking = markProcess({ db, paths, log, isOnlyProcess: false, elapsed }, id)
     const beat = async () => {
       await marking.leave()
       await noteWorker(db, rowOf(id))
@@ -36,23 +36,23 @@ test('processes that should share a data directory report when they do not', asy
   const here = await begin(data, 'here')
   const beside = await begin(data, 'beside')
   await here.lookForOthers()
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
   assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all processes/)
 
   const elsewhere = await begin(temporaryDirectory(t), 'elsewhere')
   await here.lookForOthers()
-  assert.deepEqual(told, [], 'it may be shown a little later')
+  assert.deepEqual(reported, [], 'it may be shown a little later')
   time += 30_000
   for (let n = 0; n < 3; n++) await here.lookForOthers()
-  assert.deepEqual(told, [], 'it may have ended meanwhile')
+  assert.deepEqual(reported, [], 'it may have ended meanwhile')
   for (let n = 0; n < 3; n++) {
     await noteWorker(db, rowOf('elsewhere'))
     await here.lookForOthers()
   }
-  const stranger = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
-  assert.deepEqual(told, [stranger], 'told once')
+  const other = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
+  assert.deepEqual(reported, [other], 'reported once')
   for (const each of [here, beside, elsewhere]) await each.beat()
-  assert.equal(told.length, 3, 'the other one misses both')
+  assert.equal(reported.length, 3, 'the other one misses both')
   const lost = /not shared with all processes.*: worker 7 at host-of-elsewhere$/
   assertFinding(await doctor(flags), 'shared data', 'error', lost)
 
@@ -81,7 +81,7 @@ test('a jump of the system clock neither reports a process nor removes a mark', 
     await here!.lookForOthers()
     pass(40_000)
   }
-  assert.deepEqual(log.told, [])
+  assert.deepEqual(log.reported, [])
   assert.deepEqual(readdirSync(folder).sort(), ['here', 'other'])
 })
 
@@ -105,12 +105,12 @@ async function markedFolder(t: TestContext) {
   await upgradeSchema(database)
   const folder = join(data, 'processes')
   mkdirSync(folder)
-  const told: unknown[] = []
+  const reported: unknown[] = []
   let time = 0
-  const log = { told, error: (fields: unknown) => told.push(fields), warn: assert.fail }
-  const places = { blobs: join(data, 'blobs') }
+  const log = { reported, error: (fields: unknown) => reported.push(fields), warn: assert.fail }
+  const paths = { blobs: join(data, 'blobs') }
   const { db } = database
-  const parts = { db, places, log, isOnlyProcess: false, elapsed: () => time }
+  const parts = { db, paths, log, isOnlyProcess: false, elapsed: () => time }
   const pass = (ms: number) => {
     time += ms
   }

@@ -17,7 +17,7 @@ export const NOT_SHARED =
 
 interface MarkingParts {
   db: Db
-  places: Pick<DataPaths, 'blobs'>
+  paths: Pick<DataPaths, 'blobs'>
   log: Pick<Log['log'], 'error' | 'warn'>
   isOnlyProcess: boolean
   /** A monotonic clock in milliseconds: setting the system clock must not affect the result. */
@@ -26,10 +26,10 @@ interface MarkingParts {
 
 /** Manages the mark of this process in the data directory. A single process, or one with a bucket, needs none. */
 export function markProcess(
-  { db, places, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
+  { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
   own: string,
 ) {
-  const folder = markerFolder(places)
+  const folder = markerFolder(paths)
   const doNothing = async () => {}
   if (isOnlyProcess || folder === undefined)
     return { leave: doNothing, lookForOthers: doNothing, remove: doNothing }

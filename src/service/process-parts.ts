@@ -26,7 +26,7 @@ import { requireGit } from './requirements.ts'
 
 /** The dependencies that every long-running process has, whatever its role. */
 export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
-  places: DataPaths
+  paths: DataPaths
   /** Absent without `--repositories`. */
   source: Source | undefined
   /** Absent without `--forge`. */
@@ -59,21 +59,21 @@ export async function openProcessParts(
     throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error
   })
   const { repositories } = config
-  const places = dataPathsOf(config, repositories ?? '')
-  if (repositories !== undefined) await requireGit(config, createGit(places.git))
+  const paths = dataPathsOf(config, repositories ?? '')
+  if (repositories !== undefined) await requireGit(config, createGit(paths.git))
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
   const forge = await openForge(config, { db, now, log })
   const source =
-    repositories === undefined ? undefined : withForge(openSource(places), forge, { db, now, log })
+    repositories === undefined ? undefined : withForge(openSource(paths), forge, { db, now, log })
   const shared = {
     db,
     ...(pool && { pool }),
-    places,
+    paths,
     source,
     forge,
     rights: openRights({ db, now, log, source, forge }),
-    blobs: watchErrors(await openBlobs(places), onBlobError),
+    blobs: watchErrors(await openBlobs(paths), onBlobError),
     onBlobError,
     queue: await openQueue(config, db, log, stack),
     addresses: addressesFrom(config),

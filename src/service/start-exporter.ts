@@ -30,19 +30,19 @@ export async function startExporter(
   config: Config,
   shared: ProcessParts,
 ): Promise<RunningExporter> {
-  const { db, queue, now, log, isOnlyProcess, places, source, onBlobError } = shared
+  const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
   if (isOnlyProcess) {
     await releaseAllJobs(db, now())
     await sweepOrphans(parts, 0)
   }
-  await sweepScratch(places.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
-  const scratch = await takeScratch(places.scratch)
+  await sweepScratch(paths.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
+  const scratch = await takeScratch(paths.scratch)
 
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
-    workerData: { ...places, scratch: scratch.directory },
+    workerData: { ...paths, scratch: scratch.directory },
     count: config.concurrency,
     onBlobError,
   })

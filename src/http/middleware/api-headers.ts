@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { userAgentMissing, versionUnknown } from './refusals.ts'
+import { unknownVersion, userAgentMissing } from './refusals.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
@@ -33,7 +33,7 @@ export function apiHeaders(vendor: string) {
       if (!request.headers['user-agent']) throw userAgentMissing()
       const version = request.headers[versionHeader] ?? DEFAULT_VERSION
       if (!API_VERSIONS.includes(version as string))
-        throw versionUnknown(vendorName, String(version))
+        throw unknownVersion(vendorName, String(version))
       reply.header(selectedHeader, version)
     },
 

@@ -13,7 +13,7 @@ export const isLarge = (repositoryCount: number): boolean =>
 
 /** Sends a body as JSON. */
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
-  return sendJson(reply, JSON.stringify(body))
+  return sendText(reply, JSON.stringify(body))
 }
 
 interface EtagOptions {
@@ -32,7 +32,7 @@ export function answerIfChanged(
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
-  return sendJson(reply, complete ? complete(Buffer.from(text)) : text)
+  return sendText(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
 /** Like `answerIfChanged`, for a body with a long list of repositories: other requests run while it is rendered. */
@@ -43,7 +43,7 @@ export async function answerLongIfChanged(
 ): Promise<FastifyReply> {
   const json = await renderLong(body)
   if (answerNotModified(request, reply, [hash('sha256', json, 'base64url')])) return reply
-  return sendJson(reply, json)
+  return sendText(reply, json)
 }
 
 /** Like `answer`, for a body with a long list of repositories: other requests run while it is rendered. */
@@ -51,7 +51,7 @@ export async function answerLong(
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  return sendJson(reply, await renderLong(body))
+  return sendText(reply, await renderLong(body))
 }
 
 interface WithRepositories {
@@ -68,7 +68,7 @@ async function renderLong(body: WithRepositories): Promise<string> {
   return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
 }
 
-const sendJson = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
+const sendText = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
 
 export type Piece = string | Buffer
@@ -97,7 +97,7 @@ export async function answerText(
   reply: FastifyReply,
   { repositoryCount, body, large }: Rendered,
 ): Promise<FastifyReply> {
-  if (!isLarge(repositoryCount)) return sendJson(reply, await renderWhole(body()))
+  if (!isLarge(repositoryCount)) return sendText(reply, await renderWhole(body()))
   // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
   if (!isHead) await large.begin(reply.request, reply)

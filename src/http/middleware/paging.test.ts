@@ -74,13 +74,13 @@ for (const [url, next] of [
   ['HTTPS://proxied.test/api/v3/user/migrations', 'page=2'],
 ] as const) {
   test(`${url} gets links with the public address`, () => {
-    const told: string[] = []
-    const reply = { header: (_: string, link: string) => told.push(link) }
+    const links: string[] = []
+    const reply = { header: (_: string, link: string) => links.push(link) }
     const addresses = { api: 'https://git.example.com' } as Addresses
     const request = { url, server: { prefix: '/api/v3' } }
     const pages = { addresses, paging: pagingOf({}), total: 31 }
     setLinkHeader(request as FastifyRequest, reply as unknown as FastifyReply, pages)
-    assert.match(told[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
+    assert.match(links[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
   })
 }
 

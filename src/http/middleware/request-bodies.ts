@@ -7,8 +7,8 @@ import type { Admission } from './admission.ts'
 import { callerKey } from './caller-key.ts'
 import { CallerCounts } from './concurrency-limit.ts'
 import {
-  badCompression,
   busy,
+  invalidCompression,
   requestTimeout,
   tooManyRequests,
   unknownCompression,
@@ -129,7 +129,7 @@ function readChunks(
   })
   source.once('end', resolve)
   const onGone = () => stop(new ClientGone('the client is gone'))
-  source.once('error', () => (source === raw ? onGone() : stop(badCompression())))
+  source.once('error', () => (source === raw ? onGone() : stop(invalidCompression())))
   raw.once('close', () => {
     if (!raw.complete) onGone()
   })

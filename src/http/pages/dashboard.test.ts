@@ -8,7 +8,7 @@ import { readDashboard } from './dashboard-files.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 
-/** A build as Vite leaves it, with something beside that nobody may have. */
+/** A build like Vite's, with a file beside it that must not be served. */
 async function built(t: TestContext) {
   const base = await mkdtemp(join(tmpdir(), 'godwit-dashboard-'))
   t.after(() => rm(base, { recursive: true, force: true }))

@@ -9,7 +9,7 @@ import { refusal } from '../description/refusals.ts'
 import { record } from '../description/usual-answers.ts'
 import type { FailedLogins } from '../middleware/failed-logins.ts'
 import { answer } from '../middleware/json-answer.ts'
-import { notOurPages } from '../middleware/refusals.ts'
+import { sessionsOnlyForPages } from '../middleware/refusals.ts'
 import { isOfOurPages, type SessionCookies } from '../middleware/session-cookie.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
@@ -104,7 +104,7 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     { schema: postSession },
     async (request, reply) => {
       reply.headers(SESSION_HEADERS)
-      if (!isOfOurPages(request)) throw notOurPages()
+      if (!isOfOurPages(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
       cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
@@ -115,7 +115,7 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
 
   app.delete('/session', { schema: deleteSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    if (!isOfOurPages(request)) throw notOurPages()
+    if (!isOfOurPages(request)) throw sessionsOnlyForPages()
     const secret = cookies.read(request)
     if (secret !== undefined) {
       // The forge is not asked about the token, so that sign-out works while the forge is unavailable.

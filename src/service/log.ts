@@ -13,7 +13,8 @@ const STANDARD_ERROR = 2
 const MIN_WRITE_BYTES = 4096
 const FLUSH_INTERVAL_MS = 100
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-const CLOSE_TIMEOUT_MS = 1000
+/** How long the end of a process waits for a reader that reads nothing. */
+const MAX_STALL_MS = 2000
 
 export interface Log {
   log: Logger
@@ -33,6 +34,7 @@ export function openLog(
   const isText = logFormat === 'auto' ? isatty(file) : logFormat === 'text'
   let isClosing = false
   let isBroken = false
+  let giveUpAt = Number.POSITIVE_INFINITY
   let lostLines = 0
 
   const destination = pino.destination({
@@ -41,7 +43,7 @@ export function openLog(
     minLength: MIN_WRITE_BYTES,
     periodicFlush: FLUSH_INTERVAL_MS,
     maxLength: MAX_BUFFERED_BYTES,
-    retryEAGAIN: () => !isClosing,
+    retryEAGAIN: () => performance.now() < giveUpAt,
   })
   destination.on('drop', () => {
     lostLines++
@@ -59,10 +61,15 @@ export function openLog(
   destination.on('write', (bytes) => {
     if (bytes > 0) isBroken = false
   })
-  // pino calls it when the process exits, and it would retry most errors forever.
+  // pino calls it when the process exits. It would retry most errors forever.
   const flushSync = destination.flushSync.bind(destination)
   destination.flushSync = () => {
-    if (!isBroken) flushSync()
+    giveUpAt = performance.now() + MAX_STALL_MS
+    try {
+      if (!isBroken) flushSync()
+    } catch {
+      // The reader does not read.
+    }
   }
 
   const log = pino(
@@ -88,15 +95,26 @@ export function openLog(
       },
     },
   )
+  /** Writes the buffered lines, as long as the reader reads. */
+  async function writeRest(): Promise<void> {
+    const stalled = new AbortController()
+    const timeout = setTimeout(() => stalled.abort(), MAX_STALL_MS)
+    giveUpAt = performance.now() + MAX_STALL_MS
+    destination.on('write', () => {
+      timeout.refresh()
+      giveUpAt = performance.now() + MAX_STALL_MS
+    })
+    const closed = once(destination, 'close', { signal: stalled.signal })
+    destination.end()
+    await closed.catch(() => {})
+    clearTimeout(timeout)
+  }
+
   return {
     log,
     async close() {
       isClosing = true
-      if (!isBroken) {
-        const closed = once(destination, 'close', { signal: AbortSignal.timeout(CLOSE_TIMEOUT_MS) })
-        destination.end()
-        await closed.catch(() => {})
-      }
+      if (!isBroken) await writeRest()
       destination.destroy()
     },
   }

@@ -18,33 +18,30 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
   return row && accountOf(row)
 }
 
-/** By their ids; what is not there is missing. */
+/** Returns accounts by id. Unknown ids are missing from the map. */
 export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
-  const rows = await selectInBatches([...new Set(ids)], (some) =>
-    db.selectFrom('accounts').selectAll().where('id', 'in', some),
+  const rows = await selectInBatches([...new Set(ids)], (batch) =>
+    db.selectFrom('accounts').selectAll().where('id', 'in', batch),
   )
   return new Map(rows.map((row) => [row.id, accountOf(row)]))
 }
 
-/** How the logins of these accounts are spelled, or of all there are; asked in any letter case. */
+/** Returns a function that gives the stored spelling of a login in any letter case: of these logins, or of all accounts. */
 export async function knownSpellings(
   db: Db,
   logins?: readonly string[],
 ): Promise<(login: string) => string | undefined> {
   const query = db.selectFrom('accounts').select(['login_key', 'login'])
   const rows = logins
-    ? await selectInBatches([...new Set(logins.map(keyOf))], (some) =>
-        query.where('login_key', 'in', some),
+    ? await selectInBatches([...new Set(logins.map(keyOf))], (batch) =>
+        query.where('login_key', 'in', batch),
       )
     : await query.execute()
   const spellings = new Map(rows.map((row) => [row.login_key, row.login]))
   return (login) => spellings.get(keyOf(login))
 }
 
-/**
- * Made as a plain user if it is new and nothing else is said; an account that is there keeps everything but the spelling of
- * its login, and when it was created where that turns out to be earlier.
- */
+/** Creates an account if it is new. An existing account gets the spelling of the login, and `createdAt` if that is earlier. */
 export async function ensureAccount(
   db: Db,
   login: string,
@@ -67,8 +64,8 @@ export async function ensureAccount(
 }
 
 /**
- * Makes an organization of an account that is new, or that never signed in, never migrated and so never was a person's. Undefined
- * where it was. The caller brings the transaction.
+ * Creates an organization, or turns an account that no person ever used into one. Returns undefined if a person used it. Requires a
+ * transaction.
  */
 export async function ensureOrganization(
   tx: Db,
@@ -87,7 +84,7 @@ export async function ensureOrganization(
   return { ...account, type: 'Organization' }
 }
 
-/** Whether the account is only a name of an owner of repositories: nobody ever signed in, migrated or set anything up as it. */
+/** Whether the account only owns repositories: nobody ever signed in, started a migration or configured anything with it. */
 export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')
@@ -96,7 +93,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
     .where('id', 'not in', (holders) => holders.selectFrom('tokens').select('account_id'))
     .where('id', 'not in', (owners) => owners.selectFrom('schedules').select('owner_id'))
     .where('id', 'not in', (owners) => owners.selectFrom('webhooks').select('owner_id'))
-    // A token of the forge that nobody uses is forgotten.
+    // Unused tokens of the forge are deleted, but the account keeps its forge_id.
     .where('forge_id', 'is', null)
     .where('migration_count', '=', 0)
     .executeTakeFirst()
@@ -108,7 +105,7 @@ export interface AccountChange {
   siteAdmin?: boolean
 }
 
-/** Creates the account where there is none. */
+/** Changes an account, and creates it if it does not exist. */
 export async function setAccount(
   db: Db,
   login: string,

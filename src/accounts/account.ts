@@ -1,21 +1,21 @@
 export const accountTypes = ['User', 'Organization'] as const
 export type AccountType = (typeof accountTypes)[number]
 
-/** What is known of an account: no URLs. */
+/** A person or an organization. */
 export interface Account {
   id: number
   login: string
   type: AccountType
   siteAdmin: boolean
-  /** The earliest that is known of it, in epoch milliseconds: when it was first seen here, or its oldest repository was made. */
+  /** The earliest known time in epoch milliseconds: when the account was first seen, or its oldest repository was created. */
   createdAt: number
 }
 
-/** Who is asking. */
+/** The authenticated caller. */
 export interface Viewer {
   account: Account
   tokenId: number
 }
 
-/** Logins and names are shown as written and compared without regard to case. */
+/** Returns the form in which logins and names are compared: case is ignored. */
 export const keyOf = (name: string): string => name.toLowerCase()

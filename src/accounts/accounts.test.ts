@@ -10,7 +10,7 @@ import { addToken, listTokens, revokeToken } from './token-store.ts'
 const NOW = Date.UTC(2026, 10, 14)
 const DAY = 86_400_000
 
-test('a token is recognisable and its checksum catches a slip', () => {
+test('a token is recognizable, and its checksum detects a typo', () => {
   const token = createToken()
   assert.match(token, /^gwt_[0-9A-Za-z]{38}$/)
   assert.ok(looksLikeToken(token))
@@ -21,7 +21,7 @@ test('a token is recognisable and its checksum catches a slip', () => {
 })
 
 onEachEngine('accounts', (engine) => {
-  test('are found whatever the case and shown as last written', async (t) => {
+  test('are found in any letter case and shown as last written', async (t) => {
     const { db } = await openDatabase(t, engine)
     const made = await ensureAccount(db, 'Alice', NOW)
     assert.deepEqual(made, {
@@ -36,7 +36,7 @@ onEachEngine('accounts', (engine) => {
     assert.deepEqual(await listAccounts(db), [{ ...made, login: 'alice' }])
   })
 
-  test('set changes what was named and nothing else', async (t) => {
+  test('set changes only the given properties', async (t) => {
     const { db } = await openDatabase(t, engine)
     await setAccount(db, 'Octo', { type: 'Organization' }, NOW)
     const octo = await setAccount(db, 'octo', { siteAdmin: true }, NOW)
@@ -50,7 +50,7 @@ onEachEngine('accounts', (engine) => {
     assert.deepEqual(await findAccount(db, 'octo'), octo)
   })
 
-  test('have the spelling of the forge, which keeps directories in lower case', async (t) => {
+  test('have the spelling of the forge, whose directories are in lower case', async (t) => {
     const { db } = await openDatabase(t, engine)
     await ensureAccount(db, 'ann', NOW)
     const user = { id: 7, login: 'Ann', createdAt: NOW - DAY }
@@ -62,7 +62,7 @@ onEachEngine('accounts', (engine) => {
 })
 
 onEachEngine('tokens', (engine) => {
-  test('let their owner in until they expire', async (t) => {
+  test('are valid until they expire', async (t) => {
     const { db } = await openDatabase(t, engine)
     let now = NOW
     const { viewerOf } = createAuthenticator({ db, now: () => now })
@@ -87,7 +87,7 @@ onEachEngine('tokens', (engine) => {
     assert.equal(await viewerOf(token), undefined)
   })
 
-  test('are stored as a digest alone and note their last use', async (t) => {
+  test('are stored as a digest, with their last use', async (t) => {
     const { db } = await openDatabase(t, engine)
     const { viewerOf, noteUses } = createAuthenticator({ db, now: () => NOW + 5 })
     const alice = await ensureAccount(db, 'alice', NOW)

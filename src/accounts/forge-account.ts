@@ -3,9 +3,9 @@ import type { AccountsTable, Row } from '../db/tables.ts'
 import { type Account, keyOf } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
 
-/** A person or an organization, as the forge knows it. */
+/** A person or an organization of the forge. */
 export interface ForgeOwner {
-  /** Never given to anybody else, unlike a login. */
+  /** Never reused, unlike a login. */
   id: number
   login: string
   createdAt: number
@@ -14,8 +14,8 @@ export interface ForgeOwner {
 type AccountRow = Row<AccountsTable>
 
 /**
- * The account of a person of the forge, made where there is none. Who was given another login there keeps the account; who was
- * given the login of somebody else gets one of their own. Or why not. The caller brings the transaction.
+ * Returns the account of a person of the forge, and creates it if there is none, or the reason for a refusal. A person who was renamed
+ * keeps the account; a person who took over a login of someone else gets a new account. Requires a transaction.
  */
 export async function accountOfForgeUser(
   tx: Db,
@@ -23,9 +23,9 @@ export async function accountOfForgeUser(
 ): Promise<Account | { refusal: string }> {
   const { id, login, createdAt } = user
   const named = await withLogin(tx, login)
-  if (named && !isOfAnother(named, id) && named.type !== 'User')
+  if (named && !belongsToAnother(named, id) && named.type !== 'User')
     return { refusal: 'it is an organization here' }
-  // Where everybody may register, the login of a site admin may be anybody's.
+  // On a forge with open registration, anybody may register the login of a site admin.
   if (named?.site_admin && named.forge_id === null)
     return {
       refusal:
@@ -39,8 +39,8 @@ export async function accountOfForgeUser(
 
 /**
  * Returns the account of an organization of the forge, and creates it if there is none. An organization that was renamed keeps its
- * account; one that was given the login of a former one gets its own. Returns undefined if the login is a person's here. The
- * caller brings the transaction.
+ * account; one that took over the login of a former one gets a new account. Returns undefined if the login is a person's here.
+ * Requires a transaction.
  */
 export async function accountOfForgeOrganization(
   tx: Db,
@@ -49,7 +49,7 @@ export async function accountOfForgeOrganization(
   const { id, login, createdAt } = organization
   const named = await withLogin(tx, login)
   const isRefused =
-    named && !isOfAnother(named, id) && !(await ensureOrganization(tx, login, createdAt))
+    named && !belongsToAnother(named, id) && !(await ensureOrganization(tx, login, createdAt))
   if (isRefused) return undefined
   await moveToLogin(tx, organization, named)
   const account = await ensureOrganization(tx, login, createdAt)
@@ -57,10 +57,7 @@ export async function accountOfForgeOrganization(
   return account
 }
 
-/**
- * Renames an account whose login is another's on the forge by now, unless that was done before. What the forge granted to it, or to
- * others in it, ends.
- */
+/** Renames an account whose login belongs to another owner on the forge now, and ends its memberships that the forge granted. */
 export async function giveUpLogin(
   tx: Db,
   { id, login }: Pick<Account, 'id' | 'login'>,
@@ -75,26 +72,26 @@ export async function giveUpLogin(
     .execute()
 }
 
-const isOfAnother = ({ forge_id }: AccountRow, id: number): boolean =>
+const belongsToAnother = ({ forge_id }: AccountRow, id: number): boolean =>
   forge_id !== null && forge_id !== id
 
-/** Frees the login, and gives it to the account of this owner of the forge, if there is one. */
+/** Frees the login and gives it to the account of this forge owner, if there is one. */
 async function moveToLogin(
   tx: Db,
   { id, login }: ForgeOwner,
   named: AccountRow | undefined,
 ): Promise<void> {
   const same = await withForgeId(tx, id)
-  const isFree = !named || isOfAnother(named, id)
+  const isFree = !named || belongsToAnother(named, id)
   if (named && isFree) await giveUpLogin(tx, named)
   if (!same || same.id === named?.id) return
   if (isFree) await rename(tx, same, login)
   else if (await isUnused(tx, named)) {
-    // It was made for a directory of the new login, before the forge told whose that is.
+    // The account was created for a directory of the new login, before the forge was asked about it.
     await rename(tx, named, `${login}--unused-${named.id}`)
     await rename(tx, same, login)
   }
-  // An account was made for the new login before: what is stored under it is this owner's too.
+  // The account with the new login is in use, and belongs to this owner too.
   else await retire(tx, same)
 }
 
@@ -108,21 +105,21 @@ async function setForgeId(tx: Db, { id }: Pick<Account, 'id'>, forgeId: number |
   await tx.updateTable('accounts').set({ forge_id: forgeId }).where('id', '=', id).execute()
 }
 
-/** Its login may be given to somebody else by now, who must not come into what it has. */
+/** Renames an account and removes its forge id, so that a new owner of its login does not get its data. */
 async function retire(tx: Db, account: AccountRow): Promise<void> {
   const { id, login, forge_id } = account
   await rename(tx, account, `${login}--${forge_id}-${id}`)
   await setForgeId(tx, account, null)
 }
 
-/** No forge gives a login with two dashes in a row: nobody else can have it. */
+/** New logins have two dashes in a row, which no forge allows, so they are unique. */
 async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Promise<void> {
   await tx
     .updateTable('accounts')
     .set({ login, login_key: keyOf(login) })
     .where('id', '=', id)
     .execute()
-  // What the forge granted was granted to the person; it is asked for again.
+  // Permissions that the forge granted are read again.
   await tx
     .deleteFrom('collaborators')
     .where('login_key', '=', login_key)

@@ -14,7 +14,7 @@ import {
 } from './forge-token-store.ts'
 import { digestOf } from './token.ts'
 
-/** Whose a token of the forge is cannot be told now. Nothing is known against it. */
+/** The forge cannot be asked about a token at the moment. The token may be valid. */
 export class ForgeUnavailable extends Error {
   override name = 'ForgeUnavailable'
   /** Epoch milliseconds. */
@@ -30,17 +30,17 @@ export interface SignInParts {
   db: Db
   /** Asks the forge who owns a token. Resolves to undefined if the forge rejects the token; rejects with ForgeUnavailable. */
   askForge(token: string): Promise<ForgeOwner | undefined>
-  /** Called whenever the forge has said that a token is good, before its owner is let in. */
+  /** Called whenever the forge has accepted a token, before the sign-in succeeds. */
   onSignedIn?(account: Account): Promise<void>
   now: () => number
-  /** Called with what an operator should know. */
+  /** Logs a warning for the operator. */
   warn(message: string): void
 }
 
 export interface ForgeSignIn {
   /**
-   * Whether it is a good token of the forge, by an answer that is a minute old at most. Rejects with ForgeUnavailable. A token that
-   * never was good is not asked about where `mayAskNew` is false: whoever tries many of them is not to ask the forge for each.
+   * Whether the forge accepts a token, by an answer that is at most a minute old. Rejects with ForgeUnavailable. If `mayAskNew` is
+   * false, the forge is not asked about a token that it has never accepted, so that guessing tokens does not load the forge.
    */
   isGood(token: string, mayAskNew: boolean): Promise<boolean>
 }
@@ -48,56 +48,57 @@ export interface ForgeSignIn {
 /** Personal tokens of Gitea and Forgejo are 40 hexadecimal digits; those of applications are longer and have dots. */
 const SHAPE = /^(?!gwt_)[\w.-]{20,2048}$/
 
-/** A token of ours with a slip in it is not sent to anybody. */
+/** Excludes tokens of Godwit: a mistyped one must not be sent to the forge. */
 export const mayBeForgeToken = (token: string): boolean => SHAPE.test(token)
 
-const MAX_ASKED_AT_ONCE = 32
-/** A forge that does not answer is left alone for so long. */
+const MAX_CONCURRENT_CHECKS = 32
+/** After a failure, the forge is not asked again for this long. */
 const PAUSE_MS = 3000
-const LOOKED_EVERY_MS = 50
-const WAITED_MS = 8000
+const POLL_INTERVAL_MS = 50
+const MAX_WAIT_MS = 8000
 
 export function forgeSignIn(parts: SignInParts): ForgeSignIn {
   const { db, now } = parts
-  const underway = new Map<string, Promise<boolean>>()
-  let silentUntil = 0
-  let forgotAt = Number.NEGATIVE_INFINITY
+  const pending = new Map<string, Promise<boolean>>()
+  let unavailableUntil = 0
+  let sweptAt = Number.NEGATIVE_INFINITY
   let warnedAt = Number.NEGATIVE_INFINITY
 
-  function noteSilence(silent: ForgeUnavailable): void {
-    silentUntil = Math.min(Math.max(silent.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
+  function noteFailure(error: ForgeUnavailable): void {
+    unavailableUntil = Math.min(Math.max(error.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
     if (now() < warnedAt + MINUTE_MS) return
     warnedAt = now()
-    parts.warn(silent.message)
+    parts.warn(error.message)
   }
 
   async function ask(token: string, digest: string): Promise<boolean> {
     const askedAt = now()
     try {
       const user = await parts.askForge(token)
-      const account = user && (await findOrMakeAccount(parts, user))
+      const account = user && (await findOrCreateAccount(parts, user))
       if (account) await parts.onSignedIn?.(account)
-      await keepAnswer(db, { digest, account, askedAt })
+      await storeAnswer(db, { digest, account, askedAt })
       return account !== undefined
     } catch (error) {
-      if (error instanceof ForgeUnavailable) noteSilence(error)
+      if (error instanceof ForgeUnavailable) noteFailure(error)
       await recordTokenCheck(db, digest, 'unknown', now() + PAUSE_MS)
       throw error
     }
   }
 
-  async function settle(token: string, digest: string, mayAskNew: boolean): Promise<boolean> {
+  async function check(token: string, digest: string, mayAskNew: boolean): Promise<boolean> {
     const known = await findTokenCheck(db, digest)
-    const isOver = !known || known.nextAt <= now() || known.nextAt > now() + 2 * MINUTE_MS
-    if (!isOver) return awaitAnswer(db, digest, now)
+    const isOutdated = !known || known.nextAt <= now() || known.nextAt > now() + 2 * MINUTE_MS
+    if (!isOutdated) return awaitAnswer(db, digest, now)
     if (!mayAskNew && !(await wasAcceptedByForge(db, digest))) return false
-    if (silentUntil > now()) throw new ForgeUnavailable(silentUntil, 'the forge did not answer')
-    if (underway.size > MAX_ASKED_AT_ONCE)
+    if (unavailableUntil > now())
+      throw new ForgeUnavailable(unavailableUntil, 'the forge did not answer')
+    if (pending.size > MAX_CONCURRENT_CHECKS)
       throw new ForgeUnavailable(now() + PAUSE_MS, 'too many tokens to ask the forge about')
     if (!(await claimTokenCheck(db, digest, now()))) return awaitAnswer(db, digest, now)
     const isGood = await ask(token, digest)
-    if (forgotAt + MINUTE_MS <= now()) {
-      forgotAt = now()
+    if (sweptAt + MINUTE_MS <= now()) {
+      sweptAt = now()
       await deleteOldTokenChecks(db, now())
     }
     return isGood
@@ -106,16 +107,16 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
   return {
     isGood(token, mayAskNew) {
       const digest = digestOf(token)
-      const asked = underway.get(digest)
+      const asked = pending.get(digest)
       if (asked) return asked
-      const answer = settle(token, digest, mayAskNew).finally(() => underway.delete(digest))
-      underway.set(digest, answer)
+      const answer = check(token, digest, mayAskNew).finally(() => pending.delete(digest))
+      pending.set(digest, answer)
       return answer
     },
   }
 }
 
-async function findOrMakeAccount(
+async function findOrCreateAccount(
   { db, warn }: SignInParts,
   user: ForgeOwner,
 ): Promise<Account | undefined> {
@@ -125,8 +126,8 @@ async function findOrMakeAccount(
   return undefined
 }
 
-/** The token is good from here on, or not; until then what was said of it before holds. */
-async function keepAnswer(
+/** Stores the answer of the forge. Until then the previous one is valid. */
+async function storeAnswer(
   db: Db,
   { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
 ): Promise<void> {
@@ -137,17 +138,17 @@ async function keepAnswer(
   })
 }
 
-/** What somebody else was told, or will be: the row is looked at until it says. */
+/** Waits for the answer that another request or process asks for, by polling its row. */
 async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<boolean> {
-  const giveUpAt = performance.now() + WAITED_MS
+  const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
-    const question = await findTokenCheck(db, digest)
-    if (question && question.answer !== 'asking') {
-      if (question.answer !== 'unknown') return question.answer === 'good'
-      throw new ForgeUnavailable(question.nextAt, 'the forge did not answer')
+    const tokenCheck = await findTokenCheck(db, digest)
+    if (tokenCheck && tokenCheck.answer !== 'asking') {
+      if (tokenCheck.answer !== 'unknown') return tokenCheck.answer === 'good'
+      throw new ForgeUnavailable(tokenCheck.nextAt, 'the forge did not answer')
     }
-    if (!question || performance.now() > giveUpAt)
+    if (!tokenCheck || performance.now() > deadline)
       throw new ForgeUnavailable(now() + PAUSE_MS, 'the forge did not answer')
-    await sleep(LOOKED_EVERY_MS)
+    await sleep(POLL_INTERVAL_MS)
   }
 }

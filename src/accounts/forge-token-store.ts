@@ -1,18 +1,18 @@
 import type { Db } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 
-/** `unknown` where the forge gave no answer. */
+/** `unknown` if the forge did not answer. */
 export type ForgeVerdict = 'good' | 'refused' | 'unknown'
 
 export const MINUTE_MS = 60_000
-/** Who asks has an answer before, or is dead. */
-const ASKING_MS = 10_000
-/** A token that nobody has used for so long is forgotten; the forge is asked again. */
-const FORGOTTEN_MS = 30 * 24 * 60 * MINUTE_MS
+/** A process that asks the forge has an answer within this time, or has died. */
+const MAX_ASKING_MS = 10_000
+/** A token that was not used for this long is deleted; then the forge is asked again. */
+const MAX_UNUSED_MS = 30 * 24 * 60 * MINUTE_MS
 
-/** False where the forge was asked about this token within the last minute, or is being asked: by any process. */
+/** Claims the check of a token. Returns false if any process asked the forge within the last minute, or is asking now. */
 export async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boolean> {
-  const asking = { answer: 'asking', next_at: now + ASKING_MS }
+  const asking = { answer: 'asking', next_at: now + MAX_ASKING_MS }
   const row = await db
     .insertInto('forge_questions')
     .values({ digest, ...asking })
@@ -54,12 +54,12 @@ export async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck
   return row && { answer: row.answer as TokenCheck['answer'], nextAt: row.next_at }
 }
 
-/** A token of the forge, good until the minute is over. One that an operator revoked here stays so. */
+/** Stores a token of the forge as valid for a minute. If an operator revoked it here, it stays revoked. */
 export async function storeForgeToken(
   tx: Db,
   { digest, accountId, askedAt }: { digest: string; accountId: number; askedAt: number },
 ): Promise<void> {
-  const good = { account_id: accountId, asked_at: askedAt, expires_at: askedAt + MINUTE_MS }
+  const validity = { account_id: accountId, asked_at: askedAt, expires_at: askedAt + MINUTE_MS }
   await tx
     .insertInto('tokens')
     .values({
@@ -68,13 +68,13 @@ export async function storeForgeToken(
       created_at: askedAt,
       last_used_at: null,
       revoked_at: null,
-      ...good,
+      ...validity,
     })
-    .onConflict((same) => same.column('digest').doUpdateSet(good))
+    .onConflict((same) => same.column('digest').doUpdateSet(validity))
     .execute()
 }
 
-/** Whether the forge has ever said that it is good. */
+/** Whether the forge has ever accepted the token. */
 export async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   const row = await db
     .selectFrom('tokens')
@@ -85,7 +85,7 @@ export async function wasAcceptedByForge(db: Db, digest: string): Promise<boolea
   return row !== undefined
 }
 
-/** Good for no time at all since it was asked about. */
+/** Expires a token that the forge rejected. */
 export async function expireForgeToken(tx: Db, digest: string, askedAt: number): Promise<void> {
   await tx
     .updateTable('tokens')
@@ -102,8 +102,8 @@ export async function deleteOldTokenChecks(db: Db, now: number): Promise<void> {
     .execute()
   await db
     .deleteFrom('tokens')
-    .where('asked_at', '<', now - FORGOTTEN_MS)
-    // What was revoked here stays so, whatever the forge says of it.
+    .where('asked_at', '<', now - MAX_UNUSED_MS)
+    // A token that was revoked here must stay revoked, whatever the forge says.
     .where('revoked_at', 'is', null)
     .execute()
 }

@@ -3,7 +3,7 @@ import type { Account } from './account.ts'
 import { accountOf, ensureAccount, findAccount } from './account-store.ts'
 import type { Member, Membership, MembershipOrigin, MembershipRole } from './membership.ts'
 
-/** By every origin, in order of names: of one organization, or of all. */
+/** Returns the memberships of every origin by name: of one organization, or of all. */
 export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
   let query = memberships(db)
   if (organization) query = query.where('organizations.id', '=', organization.id)
@@ -16,30 +16,30 @@ export async function listMemberships(db: Db, organization?: Account): Promise<M
   }))
 }
 
-/** The members of each of these organizations. */
+/** Returns the members of each organization by its id. */
 export async function membersOf(
   db: Db,
   organizations: readonly Account[],
 ): Promise<Map<number, Member[]>> {
   const members = new Map<number, Member[]>()
   for (const organization of organizations) {
-    members.set(organization.id, mergedBy(await listMemberships(db, organization), 'member'))
+    members.set(organization.id, mergeOrigins(await listMemberships(db, organization), 'member'))
   }
   return members
 }
 
-/** The organizations that the account belongs to, each with its role there. */
+/** Returns the organizations of an account, each with the account's role. */
 export async function organizationsOf(db: Db, member: Account): Promise<Member[]> {
   const rows = await memberships(db).where('accounts.id', '=', member.id).execute()
   const all = rows.map((row) => ({
     organization: organizationOf(row),
     role: row.role as MembershipRole,
   }))
-  return mergedBy(all, 'organization')
+  return mergeOrigins(all, 'organization')
 }
 
-/** One for each account; an owner by any word is an owner. */
-function mergedBy<K extends string>(
+/** Merges origins to one entry for each account: an owner by any origin is an owner. */
+function mergeOrigins<K extends string>(
   all: readonly ({ role: MembershipRole } & Record<K, Account>)[],
   key: K,
 ): Member[] {
@@ -57,7 +57,7 @@ export interface NewMember {
   role: MembershipRole
 }
 
-/** Adds one, or changes its role. */
+/** Adds a membership, or changes its role. */
 export async function putMembership(
   db: Db,
   organization: Account,
@@ -73,7 +73,7 @@ export async function putMembership(
     .execute()
 }
 
-/** False where there was none of that origin. */
+/** Returns false if there was no membership of that origin. */
 export async function removeMembership(
   db: Db,
   organization: Account,
@@ -89,7 +89,7 @@ export async function removeMembership(
   return numDeletedRows === 1n
 }
 
-/** These and no others, by that origin's word. The caller brings the transaction. */
+/** Replaces all memberships of one origin. Returns logins that are organizations, which cannot be members. Requires a transaction. */
 export async function replaceMemberships(
   tx: Db,
   organization: Account,
@@ -98,7 +98,7 @@ export async function replaceMemberships(
 ): Promise<{ refused: string[] }> {
   await removeMemberships(tx, organization, origin)
   const refused: string[] = []
-  // In one order for everyone: two who add the same accounts then never wait for each other.
+  // Sorted, so that two processes that add the same accounts cannot deadlock.
   for (const { login, role } of members.toSorted((a, b) => (a.login < b.login ? -1 : 1))) {
     const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
     if (account.type === 'User') {
@@ -120,7 +120,7 @@ export async function removeMemberships(
     .execute()
 }
 
-/** Those of which that origin states members. */
+/** Returns the organizations with members of that origin. */
 export async function organizationsWithMembers(
   db: Db,
   origin: MembershipOrigin,
@@ -134,7 +134,7 @@ export async function organizationsWithMembers(
     .execute()
 }
 
-/** An organization that became a user has no members, and a user that became an organization is none. */
+/** Ignores memberships of organizations that became users, and of users that became organizations. */
 function memberships(db: Db) {
   return db
     .selectFrom('memberships')

@@ -3,7 +3,7 @@ import type { Account } from './account.ts'
 export const membershipRoles = ['owner', 'member'] as const
 export type MembershipRole = (typeof membershipRoles)[number]
 
-/** By whose word somebody is a member: a command of the operator, the file of the organization, a forge. */
+/** Who granted a membership: a command of the operator, the members file of the organization, or the forge. */
 export type MembershipOrigin = 'manual' | 'file' | 'forge'
 
 export interface Membership {
@@ -13,7 +13,7 @@ export interface Membership {
   origin: MembershipOrigin
 }
 
-/** A member by everyone's word: who is an owner by any of them is one. */
+/** A member by all origins together: an owner by any of them is an owner. */
 export interface Member {
   account: Account
   role: MembershipRole

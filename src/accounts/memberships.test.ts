@@ -30,7 +30,7 @@ async function people({ db }: Pick<Database, 'db'>) {
 }
 
 onEachEngine('memberships', (engine) => {
-  test('are stated by several; whoever calls somebody an owner is believed, and takes back only their own word', async (t) => {
+  test('have several origins: an owner by any origin is an owner, and each origin removes only its own', async (t) => {
     const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'member' }, 'manual')
     assert.equal((await seen(alice))?.mayMigrate, false)
@@ -71,7 +71,7 @@ onEachEngine('memberships', (engine) => {
     assert.deepEqual(await said(), ['bob member'])
   })
 
-  test('of an account that is no organization any more count for nothing', async (t) => {
+  test('of an account that is no longer an organization are ignored', async (t) => {
     const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
     assert.deepEqual(
@@ -84,22 +84,22 @@ onEachEngine('memberships', (engine) => {
     assert.deepEqual(await said(), [])
     assert.equal(await seen(alice), undefined)
     assert.deepEqual(await organizationsOf(db, alice), [])
-    const nobody = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
+    const result = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
       origin: 'file',
       now: 0,
     })
-    assert.deepEqual(nobody, { refused: [] })
+    assert.deepEqual(result, { refused: [] })
     await setAccount(db, 'octo', { type: 'Organization' }, 0)
     const self = [{ login: 'octo', role: 'owner' }] as const
     const { refused } = await replaceMemberships(db, octo, self, { origin: 'file', now: 0 })
     assert.deepEqual(refused, ['octo'])
   })
 
-  test('make an organization of an owner, but not of a person', async (t) => {
+  test('turn an unused account into an organization, but not a person', async (t) => {
     const { db, alice } = await people(await openDatabase(t, engine))
     await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
     assert.equal(await ensureOrganization(db, 'alice', 0), undefined)
-    // Their tokens of the forge are forgotten when nobody uses them.
+    // Unused tokens of the forge are deleted.
     const gone = { carol: { forge_id: 7 }, dave: { migration_count: 1 } }
     for (const [login, left] of Object.entries(gone)) {
       const { id } = await ensureAccount(db, login, 0)

@@ -1,15 +1,15 @@
 import type { Account, Viewer } from './account.ts'
 
 /**
- * Whose migrations, schedules and webhooks a question is about. Every question that somebody asks of the stores names one, and
- * an answer never tells of another's. Who may ask in which scope is decided where the scope is made.
+ * The owner of the migrations, schedules and webhooks that a query is about. Every query on behalf of a caller has a scope and never
+ * returns data of another one. The code that creates a scope checks that the caller may use it.
  */
 export interface Scope {
   /** A person, or an organization. */
   owner: Account
-  /** The person who asks, where that is not the owner. */
+  /** The caller, if that is not the owner. */
   by?: Account
 }
 
-/** A person's own. */
+/** Returns the scope of the caller's own data. */
 export const ownScope = ({ account }: Viewer): Scope => ({ owner: account })

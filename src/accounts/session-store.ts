@@ -4,28 +4,28 @@ import type { Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 import { digestOf, looksLikeToken } from './token.ts'
 
-/** However long a browser stays open. */
+/** Also ends the sessions of browsers that stay open. */
 export const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
 const SECRET_BYTES = 32
 
 /**
- * Returns the secret that the browser is to send back: the only time anyone sees it. Of a token of the forge, which is to be
- * asked about again, the browser keeps the text, sealed, and the database the key: neither of them has the token.
+ * Opens a session and returns the secret for the browser's cookie, which is not stored. A token of the forge must be validated again
+ * later: the browser keeps it encrypted and the database keeps the key, so that neither has the token.
  */
 export async function openSession(
   db: Db,
   { tokenId, token }: { tokenId: number; token: string },
   now: number,
 ): Promise<string> {
-  const sealed = looksLikeToken(token) ? undefined : sealToken(token)
+  const encrypted = looksLikeToken(token) ? undefined : encryptToken(token)
   const random = randomBytes(SECRET_BYTES).toString('base64url')
-  const secret = sealed ? `${random}.${sealed.text}` : random
+  const secret = encrypted ? `${random}.${encrypted.text}` : random
   await db
     .insertInto('sessions')
     .values({
       digest: digestOf(secret),
       token_id: tokenId,
-      token_key: sealed?.key ?? null,
+      token_key: encrypted?.key ?? null,
       created_at: now,
       expires_at: now + SESSION_TTL_MS,
     })
@@ -36,11 +36,11 @@ export async function openSession(
 export interface Session {
   viewer: Viewer
   isTokenValid: boolean
-  /** Where the token is one of the forge. */
+  /** The key of the encrypted token; null unless it is a token of the forge. */
   tokenKey: string | null
 }
 
-/** A session is worth what its token is: revoked, it ends at once. */
+/** Finds a session by its secret. It ends at once when its token is revoked. */
 export async function findSession(
   db: Db,
   secret: string,
@@ -69,23 +69,23 @@ const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-function sealToken(token: string): { text: string; key: string } {
+function encryptToken(token: string): { text: string; key: string } {
   const [key, iv] = [randomBytes(32), randomBytes(IV_BYTES)]
   const cipher = createCipheriv(CIPHER, key, iv)
-  const sealed = [iv, cipher.update(token, 'utf8'), cipher.final(), cipher.getAuthTag()]
-  return { text: Buffer.concat(sealed).toString('base64url'), key: key.toString('base64url') }
+  const encrypted = [iv, cipher.update(token, 'utf8'), cipher.final(), cipher.getAuthTag()]
+  return { text: Buffer.concat(encrypted).toString('base64url'), key: key.toString('base64url') }
 }
 
-/** From the secret of a session that was found: its digest proves the text. */
-export function unsealToken(secret: string, key: string): string {
-  const sealed = Buffer.from(secret.slice(secret.indexOf('.') + 1), 'base64url')
+/** Decrypts the token in the secret of a session. The secret must have been found by `findSession`. */
+export function decryptToken(secret: string, key: string): string {
+  const encrypted = Buffer.from(secret.slice(secret.indexOf('.') + 1), 'base64url')
   const opener = createDecipheriv(
     CIPHER,
     Buffer.from(key, 'base64url'),
-    sealed.subarray(0, IV_BYTES),
+    encrypted.subarray(0, IV_BYTES),
   )
-  opener.setAuthTag(sealed.subarray(-TAG_BYTES))
-  const text = opener.update(sealed.subarray(IV_BYTES, -TAG_BYTES))
+  opener.setAuthTag(encrypted.subarray(-TAG_BYTES))
+  const text = opener.update(encrypted.subarray(IV_BYTES, -TAG_BYTES))
   return Buffer.concat([text, opener.final()]).toString('utf8')
 }
 

@@ -16,7 +16,7 @@ export interface TokenRecord {
   revokedAt: number | null
 }
 
-/** Returns the token itself: the only time anyone sees it. */
+/** Creates a token and returns it. Only its digest is stored. */
 export async function addToken(
   db: Db,
   account: Account,
@@ -60,8 +60,8 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
 }
 
 /**
- * Of tokens that were good when they were used last. One of the forge is good for a minute and then asked about again, which
- * takes the token itself: until somebody brings it, the last answer holds.
+ * The condition that a token was valid when it was used last. A token of the forge is valid for a minute; then the forge must be asked
+ * again, which needs the token itself. Until a request brings it, the last answer counts.
  */
 export function wasValidAtLastUse(now: number): Expression<SqlBool> {
   const is = expressionBuilder<Tables, 'tokens'>()
@@ -96,7 +96,7 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('tokens')
     .select('accounts.login')
-    // Those of the forge are listed and revoked there.
+    // Tokens of the forge are managed there.
     .where('asked_at', 'is', null)
     .orderBy('tokens.id')
     .execute()
@@ -111,12 +111,12 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
   }))
 }
 
-/** As if it had never been made. */
+/** Deletes a token. */
 export async function removeToken(db: Db, token: string): Promise<void> {
   await db.deleteFrom('tokens').where('digest', '=', digestOf(token)).execute()
 }
 
-/** False when there is no such token, or it was revoked before. */
+/** Revokes a token. Returns false if it does not exist or was revoked before. */
 export async function revokeToken(db: Db, id: number, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('tokens')
@@ -129,7 +129,7 @@ export async function revokeToken(db: Db, id: number, now: number): Promise<bool
 
 export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    // In one order for everyone: two processes that write the same rows then never wait for each other.
+    // Sorted, so that two processes that update the same rows cannot deadlock.
     for (const [id, at] of [...usedAt].sort(([a], [b]) => a - b)) {
       await tx.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
     }
@@ -137,8 +137,8 @@ export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>
 }
 
 /**
- * Nobody can sign in as the account any more because its tokens were taken back, which is how an operator removes one. Tokens that
- * have merely expired do not count, and who signs in by the forge is the forge's to remove.
+ * Whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and accounts of
+ * the forge are removed by the forge.
  */
 export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
   const rows = await db

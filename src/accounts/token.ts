@@ -7,8 +7,8 @@ const CHECKSUM_LENGTH = 6
 const SHAPE = /^gwt_[0-9A-Za-z]{38}$/
 
 /**
- * `gwt_`, 32 random characters, and a checksum of them: a scanner can tell a leaked token from noise without asking
- * us, and noise never costs a database read.
+ * Creates a token: `gwt_`, 32 random characters and their checksum. With the checksum, secret scanners recognize leaked tokens, and
+ * invalid ones need no query.
  */
 export function createToken(): string {
   let secret = ''
@@ -22,7 +22,7 @@ export function looksLikeToken(text: string): boolean {
   )
 }
 
-/** A plain hash suffices: 190 random bits cannot be guessed, salted or not. */
+/** A hash without salt is sufficient, since 190 random bits cannot be guessed. */
 export function digestOf(token: string): string {
   return hash('sha256', token)
 }

@@ -3,50 +3,50 @@ import { prepared } from '../db/prepared.ts'
 import { type Account, keyOf, type Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 
-/** How an organization is named in a path. */
+/** A path names an organization by login or by id. */
 export type OrganizationName = { login: string } | { id: number }
 
 export interface VisibleOrganization {
   account: Account
-  /** As an owner, or as a site admin. */
+  /** Whether the caller is an owner or a site admin. */
   mayMigrate: boolean
 }
 
 /**
- * An organization, for its members and for site admins. To everyone else it is not there: one question is asked and nothing is
- * remembered, whether it exists or not, so that nobody can tell.
+ * Finds an organization for its members and for site admins. For everybody else the result, the query and the time it takes are the
+ * same whether it exists or not.
  */
 export async function findVisibleOrganization(
   db: Db,
   { account }: Pick<Viewer, 'account'> & Partial<Viewer>,
   name: OrganizationName,
 ): Promise<VisibleOrganization | undefined> {
-  const asked = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
-  const seen =
+  const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
+  const found =
     'login' in name
-      ? await byLogin(db, { ...asked, loginKey: keyOf(name.login) })
-      : await byId(db, { ...asked, id: name.id })
-  return seen && { account: seen.account, mayMigrate: seen.isOwner || account.siteAdmin }
+      ? await byLogin(db, { ...query, loginKey: keyOf(name.login) })
+      : await byId(db, { ...query, id: name.id })
+  return found && { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
 }
 
-interface Asked {
+interface Query {
   accountId: number
   isAdmin: number
 }
 
 const byLogin = prepared(
-  (db, asked: Asked & { loginKey: string }) =>
-    seenBy(db, asked).where('login_key', '=', asked.loginKey),
-  read,
+  (db, query: Query & { loginKey: string }) =>
+    visibleRows(db, query).where('login_key', '=', query.loginKey),
+  readRows,
 )
 
 const byId = prepared(
-  (db, asked: Asked & { id: number }) => seenBy(db, asked).where('accounts.id', '=', asked.id),
-  read,
+  (db, query: Query & { id: number }) => visibleRows(db, query).where('accounts.id', '=', query.id),
+  readRows,
 )
 
-/** A row for everyone who states a membership. */
-function seenBy(db: Db, { accountId, isAdmin }: Asked) {
+/** Selects one row for each origin of the membership. */
+function visibleRows(db: Db, { accountId, isAdmin }: Query) {
   return db
     .selectFrom('accounts')
     .leftJoin('memberships', (join) =>
@@ -60,9 +60,9 @@ function seenBy(db: Db, { accountId, isAdmin }: Asked) {
     )
 }
 
-type SeenRow = Awaited<ReturnType<ReturnType<typeof seenBy>['execute']>>[number]
+type VisibleRow = Awaited<ReturnType<ReturnType<typeof visibleRows>['execute']>>[number]
 
-function read(rows: SeenRow[]) {
+function readRows(rows: VisibleRow[]) {
   const [row] = rows
   return row && { account: accountOf(row), isOwner: rows.some(({ role }) => role === 'owner') }
 }

@@ -4,34 +4,39 @@ import { answerIfChanged } from './middleware/json-answer.ts'
 import { setLinkHeader } from './middleware/link-header.ts'
 import { pagingOf } from './middleware/paging.ts'
 
-type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>
+type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
 
-/** A page that a store was asked for, with how many there are in all. */
+/** Sends one page of a list that the store has already cut. `total` is the length of the whole list. */
 export function answerPage(
-  request: Asked,
+  request: ListRequest,
   reply: FastifyReply,
   addresses: Addresses,
   { total, body }: { total: number; body: readonly unknown[] },
 ): FastifyReply {
-  tellTotal(request, reply, addresses, total)
+  setPaginationHeaders(request, reply, addresses, total)
   reply.header('x-total-count', total)
   return answerIfChanged(request, reply, body, { alsoMadeFrom: [total] })
 }
 
-/** The page of a whole list that is asked for. */
+/** Sends the page of a complete list that the query asks for. */
 export function answerPageOf<T>(
-  request: Asked,
+  request: ListRequest,
   reply: FastifyReply,
   addresses: Addresses,
   all: readonly T[],
-  render: (each: T) => unknown,
+  render: (item: T) => unknown,
 ): FastifyReply {
-  const { offset, limit } = tellTotal(request, reply, addresses, all.length)
-  const body = all.slice(offset, offset + limit).map((each) => render(each))
+  const { offset, limit } = setPaginationHeaders(request, reply, addresses, all.length)
+  const body = all.slice(offset, offset + limit).map((item) => render(item))
   return answerIfChanged(request, reply, body, { alsoMadeFrom: [all.length] })
 }
 
-function tellTotal(request: Asked, reply: FastifyReply, addresses: Addresses, total: number) {
+function setPaginationHeaders(
+  request: ListRequest,
+  reply: FastifyReply,
+  addresses: Addresses,
+  total: number,
+) {
   const paging = pagingOf(request.query)
   setLinkHeader(request, reply, { addresses, paging, total })
   return paging

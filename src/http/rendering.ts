@@ -1,9 +1,9 @@
 import type { Addresses } from '../repositories/addresses.ts'
 
-/** Everything that rendering needs beside facts. */
+/** What renderers need in addition to the facts. */
 export interface Rendering {
   addresses: Addresses
   migrationTime: (at: number) => string
-  /** Another one whenever the same facts would be rendered otherwise: part of every validator. */
+  /** Changes whenever the same facts would be rendered differently. Part of every ETag. */
   edition: string
 }

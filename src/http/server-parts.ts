@@ -16,7 +16,7 @@ import type { MigrationText } from './routes/migrations/migration-json.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import type { RenderedRepositories } from './routes/repositories/rendered-repositories.ts'
 
-/** All that the server and its routes are made from. */
+/** The dependencies and options of the server and its routes. */
 export interface ServerParts
   extends ScheduleParts,
     Omit<DownloadParts, 'admission' | 'downloads'>,
@@ -29,24 +29,24 @@ export interface ServerParts
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
   limits: AdmissionOptions
-  /** How many gits may serve clones at a time, and how long a request waits for its turn. */
+  /** How many git processes may serve clones at a time, and how long a request waits for one. */
   cloneSlots: { max: number; waitMs: number }
   cloneTokens: CloneTokens
-  /** Addresses or networks whose `x-forwarded-for` is believed. */
+  /** Addresses or networks whose `x-forwarded-for` is trusted. */
   trustedProxies: string[]
   version: string
-  /** Of the Enterprise Server that clients are to take this for; none unless told. */
+  /** The version of GitHub Enterprise Server that `/meta` reports; none by default. */
   installedVersion: string | undefined
   /** Whether a webhook may be sent to an IP address. */
   isWebhookAllowed: IsAllowed
-  /** Undefined where it was not built. */
+  /** Undefined if the pages were not built. */
   dashboard: Dashboard | undefined
 }
 
-/** The same, with what the operations of the API share. */
+/** The dependencies of the operations of the API. */
 export interface ApiParts extends ServerParts {
   admission: Admission
-  /** Starts, and what looks at repositories as a start does. */
+  /** Limits starts of migrations, and forecasts, which examine repositories as a start does. */
   starts: HeavyRequests
   largeAnswers: HeavyRequests
   streams: ProgressStreams

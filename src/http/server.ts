@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../lib/names.ts'
 import { nextTurn } from '../lib/turns.ts'
@@ -8,30 +8,26 @@ import { MAX_LISTED } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
 import { createAdmission } from './middleware/admission.ts'
 import { apiHeaders } from './middleware/api-headers.ts'
+import { type OnAnswered, requestLog } from './middleware/audit.ts'
 import { tokenIn } from './middleware/authenticate.ts'
 import { concurrencyLimit } from './middleware/concurrency-limit.ts'
 import { dependencies } from './middleware/dependencies.ts'
 import { type FailedLogins, failedLogins } from './middleware/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './middleware/forwarding.ts'
-import { errorHandler } from './middleware/github-errors.ts'
+import { errorHandler, malformedRequests } from './middleware/github-errors.ts'
 import { heavyRequests } from './middleware/heavy-requests.ts'
-import { lateChecks } from './middleware/late-checks.ts'
-import { malformedRequests } from './middleware/malformed-requests.ts'
-import { mediaTypes } from './middleware/media-type.ts'
-import { metrics } from './middleware/metrics.ts'
+import { mediaTypeChooser } from './middleware/media-type.ts'
+import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import {
-  bodyIsNoObject,
+  bodyNotAnObject,
   bodyTooLarge,
   requiresAuthentication,
   tooManyClones,
   unparsableBody,
 } from './middleware/refusals.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
-import type { Answered } from './middleware/request-log.ts'
-import { requestLog } from './middleware/request-log.ts'
 import { type SessionCookies, sessionCookies } from './middleware/session-cookie.ts'
-import { countDownloads } from './middleware/taking-client.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { collectFirstSegments, repositoryPage } from './pages/repository-page.ts'
 import { adminActions } from './routes/admin/admin-actions.ts'
@@ -60,63 +56,62 @@ import { currentUser, users } from './routes/users/users.ts'
 import { WEBHOOKS_OF_CALLER, WEBHOOKS_OF_ORGANIZATION } from './routes/webhooks/webhook-paths.ts'
 import { webhooks } from './routes/webhooks/webhooks.ts'
 import type { ApiParts, ServerParts } from './server-parts.ts'
-import { health } from './service/health.ts'
-import { meta } from './service/meta.ts'
 import { proxyProbe } from './service/proxy-probe.ts'
-import { versions } from './service/versions.ts'
+import { health, meta, versions } from './service/service-routes.ts'
 import { session } from './sessions/session.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Part of the preview: where it is required, a caller must ask for it by its media type. */
+    /** Part of GitHub's preview: with `--preview required`, clients must send its media type. */
     previewed?: boolean
     /** Does not count against the caller's rate limit. */
     uncounted?: boolean
-    /** May be asked without a token; a token that is not good is refused all the same. */
+    /** Needs no token. An invalid token is still rejected. */
     anonymous?: boolean
-    /** Types beside JSON that it can answer in. */
+    /** Media types other than JSON that the route can respond with. */
     alsoAccepts?: string[]
-    /** What a fault of the request is a fault of; a migration unless told. */
+    /** The `resource` of validation errors; default Migration. */
     resource?: NonNullable<Fault['resource']>
   }
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
-/** For each git that may serve clones at a time, so many requests may wait. */
-const CLONES_WAITING_EACH = 20
-/** How long nothing may arrive of a body. */
+/** How many requests may wait for each concurrent clone. */
+const WAITING_PER_CLONE = 20
+/** The longest pause within a body. */
 const MAX_STALL_MS = 10_000
 
-/** Every plugin and route, by name. */
+/** Creates the server with all of its routes. */
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.limits, documentation)
   const malformed = malformedRequests(documentation)
   const onError = errorHandler(documentation, parts.log)
-  const { greet, answerPreflights } = apiHeaders(parts.mediaType.vendor)
+  const { setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
   const app = Fastify({
-    ...usualOptions(parts.trustedProxies),
+    ...fastifyOptions(parts.trustedProxies),
     serverFactory: admission.server,
-    clientErrorHandler: malformed.refuse,
+    clientErrorHandler: malformed.clientErrorHandler,
+    // The path cannot be decoded.
     frameworkErrors(_error, request, reply) {
-      onError(refusalOfPath(() => greet(request, reply)) as never, request, reply)
+      onError(notFoundError(() => setApiHeaders(request, reply)) as never, request, reply)
     },
   })
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
-  const downloads = countDownloads()
-  const places = cloneSlots(parts.cloneSlots)
+  const cloneSlots = cloneLimit(parts.cloneSlots)
   const heavy = { starts: heavyRequests(), largeAnswers: heavyRequests() }
-  const cloned = { outcomes: countDownloads(), places }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
   app.decorateRequest('viewer', null)
   app.decorateRequest('scope', null)
+  // Responses are never filtered by their schema.
+  app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(onError)
   app.setNotFoundHandler((request, reply) => {
-    greet(request, reply)
+    setApiHeaders(request, reply)
     throw new NotFound()
   })
   describeApi(app, parts)
@@ -124,88 +119,101 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
   readJsonBodies(app, readBody)
   const needed = dependencies(parts)
-  const { shed } = admission
-  const measured = { ...parts, downloads, cloned, shed, untrusted: forwarding.untrusted }
-  tellAnswers(app, [requestLog(parts.log), metrics(app, measured, needed)])
+  const metrics = addMetrics(app, {
+    ...parts,
+    dependencies: needed,
+    shed: admission.shed,
+    untrusted: forwarding.untrusted,
+    cloneSlots,
+  })
+  onResponse(app, [requestLog(parts.log), metrics.onAnswered])
   health(app, needed)
   meta(app, parts)
   proxyProbe(app, parts)
-  archiveDownload(app, { ...parts, admission, downloads })
+  archiveDownload(app, { ...parts, admission, downloads: metrics.downloads })
   dashboard(app, parts)
-  repositoryPage(app, { greet, firstSegments })
-  answerPreflights(app)
+  repositoryPage(app, { setApiHeaders, firstSegments })
+  addPreflightRoute(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
   const logins = failedLogins(parts)
-  const door = { greet, limit, forwarding, logins, cookies }
-  session(app, { ...parts, ...door })
-  const source = parts.cloneSlots.max > 0 ? parts.source : undefined
+  const guards = { setApiHeaders, limit, forwarding, logins, cookies }
+  session(app, { ...parts, ...guards })
   clones(app, {
     ...parts,
-    ...door,
-    ...cloned,
-    source,
+    ...guards,
+    source: parts.cloneSlots.max > 0 ? parts.source : undefined,
+    outcomes: metrics.clones,
+    places: cloneSlots,
     admission,
     readBody,
     tokens: parts.cloneTokens,
   })
-  // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
+  // Some clients put `/api/v3` before every path of a host other than github.com.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
     const rendering = { ...parts.rendering, addresses }
     const rendered = renderedRepositories(parts.db, addresses)
     const text = migrationText(rendering)
-    const there = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
-    app.register(async (api) => addOperations(api, there, door), { prefix })
+    const apiParts = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
+    app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
   }
   return app
 }
 
-/** A path that cannot be decoded names nothing; whoever asks is greeted all the same. */
-function refusalOfPath(greet: () => void): unknown {
+/** Returns the error of a request for an unknown path: 404, unless its headers are invalid. */
+function notFoundError(setHeaders: () => void): unknown {
   try {
-    greet()
+    setHeaders()
     return new NotFound()
-  } catch (refusal) {
-    return refusal
+  } catch (error) {
+    return error
   }
 }
 
-function usualOptions(trustedProxies: string[]) {
+function fastifyOptions(trustedProxies: string[]) {
   return {
     genReqId: () => randomUUID(),
-    // A repository is named in a path as `owner%2Fname`.
+    // A path may name a repository as `owner%2Fname`.
     routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     forceCloseConnections: 'idle' as const,
-    // What comes while it closes is answered like anything else.
+    // Requests that arrive while the server closes are answered as usual.
     return503OnClosing: false,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
-    schemaController: { compilersFactory: lateChecks },
   }
 }
 
-/** Of one caller at most half: one whose line is slow does not keep others out. */
-const cloneSlots = ({ max, waitMs }: ServerParts['cloneSlots']) =>
+/** One caller gets at most half of the slots, so that a slow client does not keep others out. */
+const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
   concurrencyLimit({
     max,
     maxPerCaller: Math.max(1, Math.ceil(max / 2)),
-    maxWaiting: CLONES_WAITING_EACH * max,
+    maxWaiting: WAITING_PER_CLONE * max,
     waitMs,
     refusal: tooManyClones,
   })
 
-function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => void)[]): void {
+function onResponse(app: FastifyInstance, listeners: OnAnswered[]): void {
   app.addHook('onResponse', (request, reply, done) => {
-    const answered = answeredBy(request, reply)
+    const answered = {
+      id: request.id,
+      method: request.method,
+      url: request.url,
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+      login: request.viewer?.account.login,
+      ip: request.ip,
+    }
     for (const listener of listeners) listener(answered)
     done()
   })
 }
 
-/** The operations of the API, for those who may ask. */
-function addOperations(api: FastifyInstance, parts: ApiParts, door: Door): void {
-  speakTheWire(api, parts, door)
-  rateLimitStatus(api, door.limit)
+/** Adds the operations of the API, all of which share `addApiHooks`. */
+function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): void {
+  addApiHooks(api, parts, guards)
+  rateLimitStatus(api, guards.limit)
   currentUser(api, parts)
   userRepositories(api, parts)
   oneRepository(api, parts)
@@ -218,94 +226,72 @@ function addOperations(api: FastifyInstance, parts: ApiParts, door: Door): void 
   adminActions(api, parts)
   addMigrations(api, parts, CALLER_PATH)
   webhooks(api, parts, WEBHOOKS_OF_CALLER)
-  api.register(async (there) => {
-    enterOrganization(there, parts)
-    addMigrations(there, parts, ORGANIZATION_PATH)
-    githubMigrations(there, parts, ORGANIZATION_ID_PATH)
-    webhooks(there, parts, WEBHOOKS_OF_ORGANIZATION)
+  api.register(async (organizationApi) => {
+    enterOrganization(organizationApi, parts)
+    addMigrations(organizationApi, parts, ORGANIZATION_PATH)
+    githubMigrations(organizationApi, parts, ORGANIZATION_ID_PATH)
+    webhooks(organizationApi, parts, WEBHOOKS_OF_ORGANIZATION)
   })
 }
 
-function addMigrations(api: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
-  githubMigrations(api, parts, place)
-  migrationSummaries(api, parts, place)
-  migrationActions(api, parts, place)
-  schedules(api, parts, place)
+function addMigrations(api: FastifyInstance, parts: ApiParts, path: MigrationsPath): void {
+  githubMigrations(api, parts, path)
+  migrationSummaries(api, parts, path)
+  migrationActions(api, parts, path)
+  schedules(api, parts, path)
 }
 
-interface Door {
-  greet: ReturnType<typeof apiHeaders>['greet']
+/** What checks every request before its handler runs. */
+interface Guards {
+  setApiHeaders: ReturnType<typeof apiHeaders>['setApiHeaders']
   limit: RateLimit
   forwarding: Forwarding
   logins: FailedLogins
   cookies: SessionCookies
 }
 
-/** What every operation of the API does before its own handler: who is asking, how often, and in which media type. */
-function speakTheWire(
+/** Adds the hooks of every operation: common headers, authentication, rate limit, media type. */
+function addApiHooks(
   api: FastifyInstance,
   { authenticator, mediaType }: ServerParts,
-  door: Door,
+  { setApiHeaders, limit, forwarding, logins, cookies }: Guards,
 ): void {
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
-  const types = mediaTypes(mediaType)
+  const chooseMediaType = mediaTypeChooser(mediaType)
 
-  function identify(request: FastifyRequest): Promise<Viewer | null> {
+  async function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
-    if (!authorization) return identifyBySession(request)
-    return door.logins.viewerOf(tokenIn(authorization), request.ip)
-  }
-
-  /** Our own pages in a browser; nobody else has a session. */
-  async function identifyBySession(request: FastifyRequest): Promise<Viewer | null> {
-    const viewer = await authenticator.viewerInSession(door.cookies.read(request))
-    if (viewer) return viewer
-    if (request.routeOptions.config.anonymous) return null
-    throw requiresAuthentication()
+    if (authorization) return logins.viewerOf(tokenIn(authorization), request.ip)
+    // Only the pages of this server have a session cookie.
+    const viewer = await authenticator.viewerInSession(cookies.read(request))
+    if (!viewer && !request.routeOptions.config.anonymous) throw requiresAuthentication()
+    return viewer ?? null
   }
 
   api.addHook('onRequest', async (request, reply) => {
-    door.greet(request, reply)
-    door.forwarding.check(request)
+    setApiHeaders(request, reply)
+    forwarding.check(request)
     const viewer = await identify(request)
     request.viewer = viewer
     if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
-    if (!config.uncounted) await door.limit.count({ viewer, ip: request.ip }, reply)
-    reply.header(mediaTypeHeader, types.choose(request.headers.accept, config))
+    if (!config.uncounted) await limit.count({ viewer, ip: request.ip }, reply)
+    reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304) return done()
-    door.limit.giveBack(request, reply).then(() => done(), done)
+    limit.giveBack(request, reply).then(() => done(), done)
   })
 }
 
-function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
-  return {
-    id: request.id,
-    method: request.method,
-    url: request.url,
-    route: request.routeOptions.url,
-    status: reply.statusCode,
-    ms: reply.elapsedTime,
-    login: request.viewer?.account.login,
-    ip: request.ip,
-  }
-}
-
-function listTooLong(field: string): InvalidRequest {
-  const message = `A list may have at most ${MAX_LISTED} elements.`
-  return new InvalidRequest([{ field, code: 'custom', message }])
-}
-
-/** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */
+/** Reads every body as JSON, whatever its content-type: `curl -d` sends JSON as a form. */
 function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const received = await readBody(request, { maxBytes: MAX_BODY_BYTES, tooLarge: bodyTooLarge })
     try {
       await nextTurn()
-      return jsonBodyOf(received.bytes.toString())
+      return parseBody(received.bytes.toString())
     } finally {
       received.release()
     }
@@ -316,7 +302,7 @@ function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   })
 }
 
-function jsonBodyOf(text: string): object {
+function parseBody(text: string): object {
   if (text === '') return {}
   let body: unknown
   try {
@@ -324,10 +310,12 @@ function jsonBodyOf(text: string): object {
   } catch {
     throw unparsableBody()
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyIsNoObject()
-  // Before it is checked: every wrong element of a list would become an error of its own.
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyNotAnObject()
+  // Checked before validation, which would report every invalid element of a long list.
   for (const [field, value] of Object.entries(body)) {
-    if (Array.isArray(value) && value.length > MAX_LISTED) throw listTooLong(field)
+    if (!Array.isArray(value) || value.length <= MAX_LISTED) continue
+    const message = `A list may have at most ${MAX_LISTED} elements.`
+    throw new InvalidRequest([{ field, code: 'custom', message }])
   }
   return body
 }

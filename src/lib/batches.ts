@@ -1,4 +1,4 @@
-/** The items in their order, so many at a time; the last batch holds what is left. */
+/** Yields the items in order, `size` at a time; the last batch may be smaller. */
 export function* batchesOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
   let batch: T[] = []
   for (const item of items) {

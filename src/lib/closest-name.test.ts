@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { closestName, didYouMean } from './closest-name.ts'
 
-test('the name that was probably meant, or none', () => {
+test('the closest name is suggested, or none', () => {
   const names = ['data', 'listen', 'repositories', 'base-url', 'git', 'token-file']
   for (const [written, meant] of [
     ['listne', 'listen'],

@@ -1,22 +1,22 @@
-/** The name that was probably meant: the one that takes the fewest changes, where those are few. */
+/** Returns the name that was probably meant: the one with the smallest edit distance, if that is small. */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
   let best: string | undefined
   let fewest = Math.max(2, Math.floor(written.length / 3)) + 1
   for (const name of names) {
-    const changes = changesBetween(written, name)
+    const changes = editDistance(written, name)
     if (changes < fewest) [best, fewest] = [name, changes]
   }
   return best
 }
 
-/** `; did you mean NAME?`, or nothing. */
+/** Returns `; did you mean NAME?`, or an empty text. */
 export function didYouMean(written: string, names: Iterable<string>): string {
   const near = closestName(written, names)
   return near === undefined ? '' : `; did you mean ${near}?`
 }
 
-/** Letters to add, remove or replace; two neighbours that changed places count once. */
-function changesBetween(a: string, b: string): number {
+/** Counts letters to add, remove or replace; two swapped neighbours count once. */
+function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

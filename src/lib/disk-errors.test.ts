@@ -11,7 +11,7 @@ const failed = (fields: object, message = 'failed at /srv/data/x') =>
   Object.assign(new Error(message), fields)
 
 test(
-  'a full disk is told with the file and the bytes, and to users without them',
+  'a full disk is described with the file and the bytes, and to users without them',
   needsMount,
   async (t) => {
     const { path, fill } = smallDisk(t, 1)
@@ -29,13 +29,13 @@ test(
         /^cannot write \/\S+\/to: no space left on the disk \(600 kB needed, \S+ (?:bytes|kB) free\)$/,
       )
       assert.equal(publicReason(error), "the server's disk is full")
-      // What wraps it says the same.
+      // A wrapped error has the same description.
       assert.equal(publicReason(new Error('export', { cause: error })), "the server's disk is full")
     }
   },
 )
 
-test('SQLite, PostgreSQL, git and buckets that are full are told like a disk', (t) => {
+test('full SQLite, PostgreSQL, git and buckets are described like a full disk', (t) => {
   using db = new DatabaseSync(join(temporaryDirectory(t), 'small.sqlite'))
   db.exec('create table a (b); pragma max_page_count = 3')
   let full: unknown
@@ -54,26 +54,26 @@ test('SQLite, PostgreSQL, git and buckets that are full are told like a disk', (
   assert.match(describeDiskFailure(refused)!, /^no space left in the bucket: PutObject/)
 })
 
-test('quotas, read-only file systems and broken disks have words of their own', () => {
-  const told = (code: string) => {
+test('quotas, read-only file systems and broken disks have their own messages', () => {
+  const describe = (code: string) => {
     const error = failed({ code, syscall: 'write', path: '/srv/x' })
     return [describeDiskFailure(error), publicReason(error)]
   }
-  assert.deepEqual(told('EDQUOT'), [
+  assert.deepEqual(describe('EDQUOT'), [
     'cannot write /srv/x: the disk quota of this user is used up',
     "the server's disk quota is used up",
   ])
-  assert.deepEqual(told('EROFS'), [
+  assert.deepEqual(describe('EROFS'), [
     'cannot write /srv/x: read-only file system',
     "the server's disk is read-only",
   ])
-  assert.deepEqual(told('EIO'), [
+  assert.deepEqual(describe('EIO'), [
     '/srv/x: input/output error of the disk',
     "the server's disk has an input/output error",
   ])
 })
 
-test('whatever else fails is told to users without paths', () => {
+test('other errors are described to users without paths', () => {
   const gone = failed({ code: 'ENOENT', syscall: 'open' }, "ENOENT: no such file, open '/srv/x'")
   assert.equal(describeDiskFailure(gone), undefined)
   assert.equal(publicReason(gone), 'ENOENT: no such file')

@@ -10,23 +10,23 @@ const BY_CODE: Readonly<Record<string, DiskFailure>> = {
   EDQUOT: 'overQuota',
   EROFS: 'readOnly',
   EIO: 'broken',
-  // PostgreSQL's own.
+  // disk_full of PostgreSQL.
   '53100': 'full',
 }
-/** By the primary result code. */
+/** By the primary result code of SQLite. */
 const BY_SQLITE: Readonly<Record<number, DiskFailure>> = {
   8: 'readOnly',
   10: 'broken',
   13: 'full',
   14: 'unopened',
 }
-/** What git prints. */
+/** By the message of git. */
 const BY_TEXT: readonly [RegExp, DiskFailure][] = [
   [/no space left on device/i, 'full'],
   [/disk quota exceeded/i, 'overQuota'],
   [/read-only file system/i, 'readOnly'],
 ]
-/** Ceph, MinIO and others. */
+/** Error names of Ceph, MinIO and others. */
 const BUCKET_FULL =
   /^(?:QuotaExceeded|EntityTooLargeForQuota|XMinio\w*(?:QuotaExceeded|StorageFull))$/
 
@@ -54,23 +54,23 @@ interface DiskError extends Error {
   freeBytes?: number | undefined
 }
 
-/** The error of a disk that this error is, or was caused by. */
-function find(error: unknown): { error: DiskError; failure: DiskFailure } | undefined {
+/** Finds the disk error that this error is, or was caused by. */
+function findDiskError(error: unknown): { error: DiskError; failure: DiskFailure } | undefined {
   if (!(error instanceof Error)) return undefined
-  if (error instanceof SuppressedError) return find(error.suppressed)
+  if (error instanceof SuppressedError) return findDiskError(error.suppressed)
   const failure = failureOf(error)
-  return failure ? { error, failure } : find(error.cause)
+  return failure ? { error, failure } : findDiskError(error.cause)
 }
 
-/** Less than SQLite needs for its shared memory and a few pages of its log. */
-const TOO_LITTLE = 64 * 1024
+/** What SQLite needs at least for its shared memory and a few pages of its log. */
+const MIN_SQLITE_BYTES = 64 * 1024
 
 function failureOf(error: Error): DiskFailure | undefined {
-  const { errcode, freeBytes = TOO_LITTLE } = error as { errcode?: unknown } & DiskError
+  const { errcode, freeBytes = MIN_SQLITE_BYTES } = error as { errcode?: unknown } & DiskError
   if (typeof errcode === 'number') {
     const failure = BY_SQLITE[errcode & 0xff]
-    // What SQLite shares with other processes is in memory, and there a full disk is an input/output error.
-    return failure === 'broken' && freeBytes < TOO_LITTLE ? 'full' : failure
+    // SQLite maps its shared memory: there a full disk causes an input/output error.
+    return failure === 'broken' && freeBytes < MIN_SQLITE_BYTES ? 'full' : failure
   }
   if (BUCKET_FULL.test(error.name)) return 'bucketFull'
   if (error.name === 'GitFailed')
@@ -78,32 +78,26 @@ function failureOf(error: Error): DiskFailure | undefined {
   return BY_CODE[codeOf(error) ?? '']
 }
 
-/**
- * Says in one line what could not be written, where and why, for whoever runs this machine. Undefined where the error is no
- * failure of a disk.
- */
+/** Describes a disk error in one line for the operator, or returns undefined for any other error. */
 export function describeDiskFailure(error: unknown): string | undefined {
-  const found = find(error)
+  const found = findDiskError(error)
   if (!found) return undefined
   const { dest, path = dest, neededBytes, freeBytes, name, message } = found.error
   const why = FOR_OPERATORS[found.failure]
   if (found.failure === 'bucketFull') return `${why}: ${message}`
   if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
-  const known = [
+  const sizes = [
     ...(neededBytes === undefined ? [] : [`${inUnits(neededBytes)} needed`]),
     ...(freeBytes === undefined ? [] : [`${inUnits(freeBytes)} free`]),
   ]
-  const isOfWriting = !['broken', 'unopened'].includes(found.failure)
-  const what = path && isOfWriting ? `cannot write ${path}` : path
-  return `${what ? `${what}: ` : ''}${why}${known.length > 0 ? ` (${known.join(', ')})` : ''}`
+  const isWriteError = !['broken', 'unopened'].includes(found.failure)
+  const what = path && isWriteError ? `cannot write ${path}` : path
+  return `${what ? `${what}: ` : ''}${why}${sizes.length > 0 ? ` (${sizes.join(', ')})` : ''}`
 }
 
-/**
- * Why work of the server failed, fit for its users to see: without paths of its machine. Whatever else the system or git says is in
- * the log.
- */
+/** Describes an error for users: without paths of the server. The log has the complete message. */
 export function publicReason(error: unknown): string {
-  const found = find(error)
+  const found = findDiskError(error)
   if (found) return FOR_USERS[found.failure]
   const { name, message } = error as Error
   // `ENOENT: no such file or directory, open '/…'`
@@ -113,10 +107,7 @@ export function publicReason(error: unknown): string {
     : message
 }
 
-/**
- * Runs what writes to `path`, or below it. Where the disk fails, its error is given the path unless it has one, as the system often
- * leaves it out, and how many bytes were free at that moment.
- */
+/** Runs a function that writes to `path` or below it. A disk error gets the path, if the system left it out, and the free bytes. */
 export async function writingTo<T>(
   path: string,
   write: () => Promise<T>,
@@ -136,14 +127,14 @@ export function addDiskFacts(error: unknown, path: string, neededBytes?: number)
   return Object.assign(error, { path: written, neededBytes, freeBytes: freeBytesAt(written) })
 }
 
-/** Undefined where it cannot be known, as of standard output. */
+/** Returns undefined if it cannot be determined, as for standard output. */
 function freeBytesAt(path: string): number | undefined {
   if (!isAbsolute(path)) return undefined
   try {
     const { bavail, bsize } = statfsSync(path)
     return bavail * bsize
   } catch {
-    // It may not be there yet.
+    // The file may not exist yet.
     return path === dirname(path) ? undefined : freeBytesAt(dirname(path))
   }
 }

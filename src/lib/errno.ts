@@ -1,17 +1,17 @@
-/** The code of a failure of the system or of Node (`ENOENT`, `Z_DATA_ERROR`); undefined for any other. */
+/** Returns the code of an error of the system or of Node (`ENOENT`, `Z_DATA_ERROR`), undefined for any other error. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
   return typeof code === 'string' ? code : undefined
 }
 
-/** What is there to be read; undefined where that fails with one of these codes. */
+/** Resolves to undefined if the promise rejects with one of these codes. */
 export async function ifExists<T>(
-  looked: Promise<T>,
+  promise: Promise<T>,
   ...codes: readonly [string, ...string[]]
 ): Promise<T | undefined> {
   try {
-    return await looked
+    return await promise
   } catch (error) {
     if (hasCode(error, ...codes)) return undefined
     throw error
@@ -23,7 +23,7 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return code !== undefined && codes.includes(code)
 }
 
-/** What fetch throws says nothing; what caused it does. */
+/** Returns the innermost cause of an error: the error that `fetch` throws has no details. */
 export function rootCause(error: unknown): { code: string; message: string } {
   let inner = error
   while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
@@ -34,9 +34,9 @@ export function rootCause(error: unknown): { code: string; message: string } {
   }
 }
 
-/** Whether it says that no TLS could be agreed on: most often, what answers there speaks plain HTTP. */
+/** Whether TLS could not be negotiated, most often because the server speaks plain HTTP. */
 export const isTlsCode = (code: string): boolean => code.startsWith('ERR_SSL_')
 
-/** Whether it says that a certificate is not trusted. */
+/** Whether a certificate is not trusted. */
 export const isCertificateCode = (code: string): boolean =>
   /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/.test(code)

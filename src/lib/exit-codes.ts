@@ -1,4 +1,4 @@
-/** How a command ends, for whoever runs it from a script. The README has the same table. */
+/** Exit codes of commands, for scripts. The README has the same table. */
 export const EXIT = {
   done: 0,
   failed: 1,

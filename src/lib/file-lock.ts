@@ -1,21 +1,21 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** Held here so that no handle is ever collected: collecting it would let go of the lock. */
+/** References the handles, because garbage collection of a handle would release its lock. */
 const held = new Set<DatabaseSync>()
-const BUSY = 5
+const SQLITE_BUSY = 5
 
 /**
- * Node has no flock; an exclusive transaction on a file of its own is a lock that the kernel releases however the process
- * ends. Returns the function that lets go; undefined where somebody else has it.
+ * Locks a file. Returns the function that releases the lock, or undefined if another process holds it. Node has no flock: the lock
+ * is an exclusive SQLite transaction, which the kernel releases however the process ends.
  */
 export function lockFile(file: string): (() => void) | undefined {
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // Nothing is ever written, so no file is needed to undo it from.
+    // Nothing is written, so the journal need not be a file.
     lock.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     lock.close()
-    if ((error as { errcode?: number }).errcode === BUSY) return undefined
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined
     throw error
   }
   held.add(lock)

@@ -1,8 +1,8 @@
-interface Counted {
+interface MigrationCounts {
   state: string
   repositories: { skipped: number }
 }
 
-/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
-export const isPartial = ({ state, repositories }: Counted): boolean =>
+/** Whether a migration was exported without some of its repositories. */
+export const isPartial = ({ state, repositories }: MigrationCounts): boolean =>
   state === 'exported' && repositories.skipped > 0

@@ -1,17 +1,14 @@
 import { number } from './quantities.ts'
 
-const MOST_OF_A_KIND = 100
+const MAX_PER_KIND = 100
 
 export interface LimitedLine {
   text: string
-  /** How many findings the line stands for: more than one where it says how many were left out. */
+  /** How many findings the line represents: more than one if it counts the omitted ones. */
   count: number
 }
 
-/**
- * Passes on the first 100 lines of each kind, and counts the others: whoever sends 200,000 invalid records gets a report that can
- * be read, and takes no memory for the rest.
- */
+/** Passes on the first 100 lines of each kind and counts the others, so that 200,000 invalid records give a readable report. */
 export class LimitedLines {
   readonly #counts = new Map<string, number>()
   readonly #pass: (line: LimitedLine) => void
@@ -23,20 +20,20 @@ export class LimitedLines {
   add(kind: string, text: string): void {
     const count = (this.#counts.get(kind) ?? 0) + 1
     this.#counts.set(kind, count)
-    if (count <= MOST_OF_A_KIND) this.#pass({ text, count: 1 })
+    if (count <= MAX_PER_KIND) this.#pass({ text, count: 1 })
   }
 
-  /** Passes on one more line for each kind of which some were left out. */
+  /** Passes on one more line for each kind with omitted lines. */
   end(): void {
     for (const [kind, all] of this.#counts) {
-      const count = all - MOST_OF_A_KIND
+      const count = all - MAX_PER_KIND
       if (count > 0) this.#pass({ text: `${kind}: and ${number(count)} more of this kind`, count })
     }
     this.#counts.clear()
   }
 }
 
-/** The same for lines that are there already, or come one after another. */
+/** Limits the lines of one kind. */
 export async function limitLines(
   kind: string,
   lines: Iterable<string> | AsyncIterable<string>,

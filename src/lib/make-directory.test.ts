@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { makeDirectory } from './make-directory.ts'
 
-test('a directory is made with all above it, and left as it is where it is there', (t) => {
+test('a directory is created with its parents, and an existing one is left unchanged', (t) => {
   const path = join(temporaryDirectory(t), 'a/b/c')
   makeDirectory(path, 0o700)
   assert.equal(statSync(path).mode & 0o777, 0o700)
@@ -13,7 +13,7 @@ test('a directory is made with all above it, and left as it is where it is there
   assert.equal(statSync(path).mode & 0o777, 0o700)
 })
 
-test('what cannot be made is refused, and soon', (t) => {
+test('a directory that cannot be created is an error, without retries', (t) => {
   const file = join(temporaryDirectory(t), 'file')
   writeFileSync(file, '')
   for (const path of [

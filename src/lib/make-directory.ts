@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { hasCode } from './errno.ts'
 
 /**
- * Makes a directory and those that it stands in, where they are not there yet. Node's own way to do so tries for ever where
- * a file system says "no such place" of a place whose parent is there, as `/proc` does.
+ * Creates a directory and its missing parents. Node's recursive `mkdir` retries forever if the file system returns ENOENT although
+ * the parent exists, as `/proc` does.
  */
 export function makeDirectory(path: string, mode = 0o777): void {
   if (isDirectory(path)) return
@@ -13,12 +13,12 @@ export function makeDirectory(path: string, mode = 0o777): void {
   try {
     mkdirSync(path, { mode })
   } catch (error) {
-    // Another was quicker.
+    // Another process may have created it.
     if (!hasCode(error, 'EEXIST') || !isDirectory(path)) throw error
   }
 }
 
-/** A file on the way there is found out by making what is below it. */
+/** If a parent is a file, creating the directory below it fails with ENOTDIR. */
 function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory()

@@ -4,7 +4,7 @@ import { mapConcurrent } from './map-concurrent.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('every item once, in order, and never more at a time than there are lanes', async () => {
+test('every item is processed once, in order, with limited concurrency', async () => {
   const begun: number[] = []
   let [now, most] = [0, 0]
   await mapConcurrent(Array(20).keys(), { lanes: 3 }, async (item) => {
@@ -18,7 +18,7 @@ test('every item once, in order, and never more at a time than there are lanes',
   assert.equal(most, 3)
 })
 
-test('a failure stops the others, waits for them, and closes what the items come from', async () => {
+test('a failure stops the others, waits for them, and closes the iterator', async () => {
   const broken = new Error('broken')
   const ended: string[] = []
   async function* items() {
@@ -39,7 +39,7 @@ test('a failure stops the others, waits for them, and closes what the items come
   assert.deepEqual(ended.sort(), ['items', 'other'])
 })
 
-test('an abort is told in the words of whoever aborted', async () => {
+test('an abort rejects with the reason of the signal', async () => {
   const stop = new AbortController()
   const cancelled = new Error('cancelled')
   const begun: number[] = []

@@ -1,14 +1,14 @@
 import { nextTurn } from './turns.ts'
 
 export interface ConcurrencyLimit {
-  /** How many items at a time. */
+  /** How many items are processed at a time. */
   lanes: number
   signal?: AbortSignal | undefined
 }
 
 /**
- * Works through items in order, some at a time; each lane takes its next item when it is done with the last. The first
- * failure stops the rest and is thrown when all have ended: whoever cleans up afterwards does so for good.
+ * Processes items in order with limited concurrency. The first failure stops the rest and is thrown after all running items have
+ * ended, so that the caller can clean up safely.
  */
 export async function mapConcurrent<T>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -18,7 +18,7 @@ export async function mapConcurrent<T>(
   const failure = new AbortController()
   const stop = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])])
   const queue = oneByOne(items)
-  async function lane(): Promise<void> {
+  async function runLane(): Promise<void> {
     try {
       for await (const item of queue) {
         stop.throwIfAborted()
@@ -29,11 +29,11 @@ export async function mapConcurrent<T>(
       failure.abort(error)
     }
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  await Promise.all(Array.from({ length: lanes }, runLane))
   stop.throwIfAborted()
 }
 
-/** What several can draw from at once: a generator answers in the order in which it was asked. */
+/** A generator serializes concurrent calls of `next`, so several lanes can iterate it. */
 async function* oneByOne<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
   yield* items
 }

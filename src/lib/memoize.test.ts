@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoize } from './memoize.ts'
 
-test('the same is made once, until there are too many', () => {
+test('a result is cached until the cache is full', () => {
   const made: string[] = []
   const lower = memoize(2, (text: string) => {
     made.push(text)
@@ -14,7 +14,7 @@ test('the same is made once, until there are too many', () => {
   assert.deepEqual(made, ['A', 'B', 'C', 'A'])
 })
 
-test('what counts as the same may be told', () => {
+test('a key function decides which inputs are equal', () => {
   const rounded = memoize(10, (n: number) => ({ n }), Math.floor)
   assert.equal(rounded(1.2), rounded(1.7))
   assert.notEqual(rounded(1.2), rounded(2.2))

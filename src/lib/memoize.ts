@@ -1,21 +1,18 @@
-/**
- * Makes the same of the same only once. Where there are too many, all are forgotten: what is asked for again is made again, and
- * nothing has to be said of which is old.
- */
-export function memoize<Of, Made>(
+/** Caches the results of a function. When the cache has `max` entries, it is cleared, which needs no record of their age. */
+export function memoize<Input, Result>(
   max: number,
-  make: (of: Of) => Made,
-  keyOf: (of: Of) => unknown = (of) => of,
-): (of: Of) => Made {
-  const known = new Map<unknown, Made>()
-  return (of) => {
-    const key = keyOf(of)
-    let made = known.get(key)
-    if (made === undefined) {
-      made = make(of)
-      if (known.size >= max) known.clear()
-      known.set(key, made)
+  compute: (input: Input) => Result,
+  keyOf: (input: Input) => unknown = (input) => input,
+): (input: Input) => Result {
+  const cache = new Map<unknown, Result>()
+  return (input) => {
+    const key = keyOf(input)
+    let result = cache.get(key)
+    if (result === undefined) {
+      result = compute(input)
+      if (cache.size >= max) cache.clear()
+      cache.set(key, result)
     }
-    return made
+    return result
   }
 }

@@ -1,11 +1,11 @@
-/** What `NAME.git` leaves of a file name's 255 bytes. */
+/** A file name has at most 255 bytes, four of them for `.git`. */
 export const LONGEST_NAME = 251
 
 const PLAIN = /^[A-Za-z0-9._-]+$/
 
 /**
- * Why neither an account nor a repository can have this name; undefined when both can. There is no other rule: whatever is
- * listed under a name can be asked for, locked, exported and restored by it.
+ * Returns why an account or a repository cannot have this name, or undefined if it can. This is the only rule for names: a listed
+ * name can always be requested, locked, exported and restored.
  */
 export function nameRefusal(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'it has no name'
@@ -18,7 +18,7 @@ export function nameRefusal(name: string): string | undefined {
 
 export const isName = (text: string): boolean => nameRefusal(text) === undefined
 
-/** `owner/name`. */
+/** Whether the text is `owner/name`. */
 export function isFullName(text: string): boolean {
   const parts = text.split('/')
   return parts.length === 2 && parts.every(isName)

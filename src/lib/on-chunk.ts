@@ -1,4 +1,4 @@
-/** The same bytes; each piece is shown to `onPiece` as it passes by. */
+/** Yields the chunks unchanged and calls `onPiece` with each. */
 export async function* onChunk<T extends Uint8Array>(
   bytes: AsyncIterable<T> | Iterable<T>,
   onPiece: (piece: T) => void,

@@ -1,13 +1,13 @@
-const LONGEST = 4096
+const MAX_LENGTH = 4096
 
-/** Text of people on one line: line ends and other control characters become single spaces. */
+/** Puts a text on one line: line breaks and other control characters become single spaces. */
 export function oneLine(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
-  // Not in the middle of a character of two code units.
-  return line.length <= LONGEST
+  // A surrogate pair is not split.
+  return line.length <= MAX_LENGTH
     ? line
     : line
-        .slice(0, LONGEST)
+        .slice(0, MAX_LENGTH)
         .replace(/[\ud800-\udbff]$/, '')
         .trim()
 }

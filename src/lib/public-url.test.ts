@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { publicUrl, webPage } from './public-url.ts'
 
-test('an address is shown without what would let somebody in', () => {
+test('an address is published without credentials', () => {
   for (const [address, shown] of [
     ['https://github.com/a/b.git', 'https://github.com/a/b.git'],
     ['https://ada:secret@example.com/a.git', 'https://example.com/a.git'],
@@ -22,7 +22,7 @@ test('an address is shown without what would let somebody in', () => {
   }
 })
 
-test('a page for people is on the web', () => {
+test('a web page has an http or https address', () => {
   for (const [address, shown] of [
     ['https://example.com', 'https://example.com'],
     ['http://ada:secret@example.com/page?a=1#b', 'http://example.com/page?a=1#b'],

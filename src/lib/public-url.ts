@@ -1,8 +1,8 @@
-const LONGEST_ADDRESS = 2048
+const MAX_LENGTH = 2048
 
-/** An address fit to be shown: of another host, and without what would let somebody in. Null when it is not one. */
+/** Returns the address of another host without credentials, fit to be published, or null if it is not such an address. */
 export function publicUrl(address: string): string | null {
-  if (address.length > LONGEST_ADDRESS) return null
+  if (address.length > MAX_LENGTH) return null
   const url = URL.parse(asSshUrl(address))
   if (!url || !/^(?:https?|git|ssh|git\+ssh):$/.test(url.protocol) || url.host === '') return null
   url.password = ''
@@ -12,15 +12,15 @@ export function publicUrl(address: string): string | null {
   return url.href
 }
 
-/** `user@host:path`, as ssh takes it, is no URL; the user is a name, not a secret. */
+/** Converts `user@host:path`, the form of ssh, to a URL. The user of ssh is not a secret. */
 function asSshUrl(address: string): string {
   const [, host, path] = /^((?:[\w.-]+@)?[\w.-]+\.[\w.-]+):(?!\/\/)(\S+)$/.exec(address) ?? []
   return host && path ? `ssh://${host}/${path.replace(/^\//, '')}` : address
 }
 
-/** A page for people: only http and https, so that no address can be a script. As it was written, where that is safe and an address. */
+/** Returns the address of a web page, or null: only http and https, so that no link is a script. A safe address is unchanged. */
 export function webPage(address: string): string | null {
-  if (address.length > LONGEST_ADDRESS) return null
+  if (address.length > MAX_LENGTH) return null
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return null
   const written = address.trim()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { archiveName } from './archive-name.ts'
 import { duration, fromNow, inUnits } from './quantities.ts'
 
-test('sizes are decimal, with two digits at most where they are small', () => {
+test('sizes are decimal, with two digits if they are small', () => {
   const sizes: [number, string][] = [
     [0, '0 bytes'],
     [1, '1 byte'],
@@ -18,7 +18,7 @@ test('sizes are decimal, with two digits at most where they are small', () => {
   for (const [bytes, words] of sizes) assert.equal(inUnits(bytes), words)
 })
 
-test('durations and moments are told as people say them', () => {
+test('durations and times are readable', () => {
   const lengths: [number, string][] = [
     [0.2, 'under 1 s'],
     [42.4, '42 s'],
@@ -37,7 +37,7 @@ test('durations and moments are told as people say them', () => {
   ])
 })
 
-test('an archive has a name that says whose it is and of when', () => {
+test('the name of an archive has its owner and date', () => {
   const at = new Date('2026-11-15T23:30:00-07:00')
   assert.equal(archiveName(7, 'alice', at), 'migration-7-alice-2026-11-16.tar.gz')
   assert.equal(archiveName(7, '../a b', at), 'migration-7-.._a_b-2026-11-16.tar.gz')

@@ -1,4 +1,4 @@
-/** Sizes and times as people read them: one form on pages, terminals and in reports. */
+/** Formats sizes and times for pages, terminals and reports. */
 
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB']
 
@@ -14,7 +14,7 @@ export function inUnits(bytes: number): string {
   return `${rest < 9.95 ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`
 }
 
-// Made when they are first needed: together they take a tenth of the start of a command.
+// Created on first use: together they take a tenth of the start of a command.
 let plain: Intl.NumberFormat | undefined
 let relative: Intl.RelativeTimeFormat | undefined
 
@@ -52,7 +52,7 @@ export function fromNow(at: Date, now: number): string {
   const [unit, length] = STEPS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second' && Math.abs(seconds) < 10)
     return seconds > 0 ? 'in a few seconds' : 'just now'
-  // An age counts what is over; a time to come is not told shorter than it is.
+  // Ages are rounded down; future times are rounded to the nearest.
   const whole = seconds < 0 ? Math.trunc : Math.round
   relative ??= new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
   return relative.format(whole(seconds / length), unit)

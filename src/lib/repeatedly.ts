@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Repeated {
-  /** Resolves when the run under way, if any, has ended. */
+  /** Stops the repetition. Resolves when the current run has ended. */
   stop(): Promise<void>
 }
 
-/** What failed was most likely the machine, which may be well again long before the next turn. */
-const LONGEST_PAUSE_AFTER_FAILURE_MS = 10_000
+/** A failure is usually temporary, and may be over long before the next regular run. */
+const MAX_PAUSE_AFTER_FAILURE_MS = 10_000
 
-/** Runs a task again and again with a pause between; a failure is told and soon tried again. */
+/** Runs a task now and then repeatedly, with a pause in between. A failure is passed to `onFailure` and retried soon. */
 export function repeatedly(
   task: () => Promise<unknown>,
-  everyMs: number,
+  intervalMs: number,
   onFailure: (error: unknown) => void,
 ): Repeated {
   const stopping = new AbortController()
@@ -19,10 +19,10 @@ export function repeatedly(
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      let pauseMs = everyMs
+      let pauseMs = intervalMs
       await task().catch((error: unknown) => {
         onFailure(error)
-        pauseMs = Math.min(everyMs, LONGEST_PAUSE_AFTER_FAILURE_MS)
+        pauseMs = Math.min(intervalMs, MAX_PAUSE_AFTER_FAILURE_MS)
       })
       await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {})
     }

@@ -10,15 +10,15 @@ async function rows(t: TestContext) {
   return made
 }
 
-test('rows come out by key and time, whatever order they came in', async (t) => {
-  const kept = await rows(t)
-  kept.add('b', 1, 0, 'another shelf')
-  kept.add('a', 10, 5, 'ten, later')
-  kept.add('a', 9, 1, 'nine')
-  kept.add('a', 10, 2, 'ten, sooner')
-  kept.add('a', 10, 2, 'ten, as soon')
+test('rows are sorted by key and time', async (t) => {
+  const sorted = await rows(t)
+  sorted.add('b', 1, 0, 'another shelf')
+  sorted.add('a', 10, 5, 'ten, later')
+  sorted.add('a', 9, 1, 'nine')
+  sorted.add('a', 10, 2, 'ten, sooner')
+  sorted.add('a', 10, 2, 'ten, as soon')
   assert.deepEqual(
-    [...kept.all('a')],
+    [...sorted.all('a')],
     [
       [9, 'nine'],
       [10, 'ten, sooner'],
@@ -26,16 +26,19 @@ test('rows come out by key and time, whatever order they came in', async (t) => 
       [10, 'ten, later'],
     ],
   )
-  assert.deepEqual(kept.of('a', 10), ['ten, sooner', 'ten, as soon', 'ten, later'])
-  assert.equal(kept.newest('a', 10), 5)
-  assert.equal(kept.count('a'), 4)
+  assert.deepEqual(sorted.of('a', 10), ['ten, sooner', 'ten, as soon', 'ten, later'])
+  assert.equal(sorted.newest('a', 10), 5)
+  assert.equal(sorted.count('a'), 4)
 })
 
-test('a shelf or a key that nobody filled is empty', async (t) => {
-  const kept = await rows(t)
-  kept.add('a', 1, 0, { text: 'é\u2028' })
-  assert.deepEqual(kept.of('a', 1), [{ text: 'é\u2028' }])
-  assert.deepEqual([kept.has('a', 1), kept.has('a', 2), kept.has('b', 1)], [true, false, false])
-  assert.deepEqual([...kept.all('c')], [])
-  assert.equal(kept.count('c'), 0)
+test('an unused shelf or key is empty', async (t) => {
+  const sorted = await rows(t)
+  sorted.add('a', 1, 0, { text: 'é\u2028' })
+  assert.deepEqual(sorted.of('a', 1), [{ text: 'é\u2028' }])
+  assert.deepEqual(
+    [sorted.has('a', 1), sorted.has('a', 2), sorted.has('b', 1)],
+    [true, false, false],
+  )
+  assert.deepEqual([...sorted.all('c')], [])
+  assert.equal(sorted.count('c'), 0)
 })

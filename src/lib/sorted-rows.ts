@@ -1,20 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 import { addDiskFacts } from './disk-errors.ts'
 
-/** Rows that come in any order and are wanted in order, kept in a file: memory does not grow with them. */
+/** Sorts rows in a file, so that memory does not grow with their number. A shelf is a named group of rows. */
 export interface SortedRows extends Disposable {
-  /** `at` orders the rows of a key; what comes at the same time keeps the order in which it came. */
+  /** `at` orders the rows of a key; rows with equal `at` keep the order in which they were added. */
   add(shelf: string, key: number, at: number, value: unknown): void
-  /** All rows of a shelf by key, then by time. Nothing may be added meanwhile. */
+  /** Iterates all rows of a shelf by key, then by `at`. Nothing may be added meanwhile. */
   all<T>(shelf: string): Iterable<[key: number, value: T]>
   of<T>(shelf: string, key: number): T[]
   has(shelf: string, key: number): boolean
   count(shelf: string): number
-  /** The time of a key's newest row; undefined where it has none. */
+  /** Returns the largest `at` of a key, or undefined if it has no rows. */
   newest(shelf: string, key: number): number | undefined
 }
 
-/** `file` must not be there yet. It is of no use to anybody later: whoever made its directory removes it. */
+/** `file` must not exist yet. The caller deletes it with its directory. */
 export function sortedRows(file: string): SortedRows {
   const db = new DatabaseSync(file)
   db.exec(

@@ -9,7 +9,7 @@ function holdThread(): void {
   while (performance.now() < until);
 }
 
-test('work of many tasks is spread over turns of the event loop, however many there are', async () => {
+test('the work of many tasks is spread over turns of the event loop', async () => {
   let pieces = 0
   const task = async () => {
     for (let n = 0; n < 3; n++) {
@@ -31,13 +31,13 @@ test('work of many tasks is spread over turns of the event loop, however many th
   assert.ok(Math.max(...perTurn) <= 2, perTurn.join())
 })
 
-test('short work is done in the turn that it began in', async () => {
+test('short work ends in the turn in which it began', async () => {
   await turn()
   assert.equal(nextTurn(), undefined)
   assert.equal(nextTurn(), undefined)
 })
 
-test('a long list is mapped in order, and others have their turn meanwhile', async () => {
+test('a long list is mapped in order, and other work runs meanwhile', async () => {
   let others = 0
   const count = setInterval(() => others++, 0)
   const numbers = Array.from({ length: 5 }, (_, index) => index)

@@ -1,13 +1,13 @@
-/** How long heavy work may hold the thread in one turn of the event loop. */
+/** How long heavy work may block the thread in one turn of the event loop. */
 const SLICE_MS = 10
 
 let sliceEndsAt: number | undefined
 const waiting: (() => void)[] = []
 
 /**
- * Called between pieces of work that together hold the thread for long, so that requests are answered in between. Returns
- * undefined while this turn of the event loop has time left for such work, otherwise a promise of a later turn. The time is
- * shared by all who call this: however many work at once, each turn of the event loop does the same amount of it.
+ * Call it between pieces of heavy work, and await the result, so that requests are answered in between. Returns undefined while this
+ * turn of the event loop has time left for heavy work, otherwise a promise for a later turn. All callers share the time of a turn,
+ * so however many there are, each turn blocks equally long.
  */
 export function nextTurn(): Promise<void> | undefined {
   const now = performance.now()
@@ -30,7 +30,7 @@ function endSlice(): void {
   next()
 }
 
-/** `Array.prototype.map` for many items, with turns in between. */
+/** Like `Array.prototype.map`, but other work runs in between. */
 export async function mapInTurns<T, R>(
   items: readonly T[],
   map: (item: T, index: number) => R,

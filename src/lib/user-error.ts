@@ -1,17 +1,17 @@
 import { EXIT } from './exit-codes.ts'
 
-/** What the person at the keyboard can do something about: said in a line, without a stack. */
+/** An error that the user can fix. It is printed as one line, without a stack. */
 export class UserError extends Error {
   override name = 'UserError'
   readonly exitCode: number = EXIT.failed
 }
 
-/** Asked for in a way that cannot be; nothing was done. */
+/** A wrong command, option or setting. Nothing was done. */
 export class UsageError extends UserError {
   override readonly exitCode: number = EXIT.misused
 }
 
-/** Everything that is wrong with the configuration, at once. */
+/** All mistakes of the configuration. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly mistakes: readonly string[]

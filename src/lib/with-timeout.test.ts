@@ -4,7 +4,7 @@ import { withTimeout } from './with-timeout.ts'
 
 const A_DAY = 86_400_000
 
-test('work that ends is waited for, however it ends', async () => {
+test('work that ends in time is awaited, even if it fails', async () => {
   let isDone = false
   const work = new Promise((resolve) => setImmediate(resolve)).then(() => {
     isDone = true
@@ -14,7 +14,7 @@ test('work that ends is waited for, however it ends', async () => {
   await withTimeout(A_DAY, Promise.reject(new Error('broken')))
 })
 
-test('work that does not end is not waited for, and may still fail', async () => {
+test('work that takes too long is not awaited, and may fail later', async () => {
   const { promise, reject } = Promise.withResolvers<void>()
   await withTimeout(1, promise)
   reject(new Error('broken'))

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** False where the stream was closed meanwhile: its reader went away, or hears of the failure itself. */
+/** Writes a chunk. Resolves to false if the stream was closed: its reader is gone, or gets the error itself. */
 export function isWritten(stream: Writable, chunk: Uint8Array): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const onClose = () => resolve(false)

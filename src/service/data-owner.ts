@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * What root does to the service's data, its owner would do: files that root made there would be closed to the service.
- * Returns the owner where this process has become that user, for good.
+ * If root runs a command on the data of the service, the process becomes the owner of the directory for good: the service could not
+ * read files that root creates there. Returns the name of the owner if the process has changed its user.
  */
 export function actAsOwnerOf(directory: string): string | undefined {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (process.getuid?.() !== 0 || !found?.isDirectory() || found.uid === 0) return undefined
   const { uid, gid } = found
-  const name = knownUser(uid)
-  // Whoever shares the repositories with the service may do so by a group.
+  const name = findUserName(uid)
+  // The service may have access to the repositories through a group.
   if (name === undefined) process.setgroups?.([gid])
   else (process as typeof process & InitGroups).initgroups(name, gid)
   process.setgid?.(gid)
@@ -17,15 +17,14 @@ export function actAsOwnerOf(directory: string): string | undefined {
   return userName(uid)
 }
 
-/** Known to every Node on a Unix, and not to its types. */
+/** Exists in Node on every Unix, but not in its types. */
 interface InitGroups {
   initgroups(user: string, group: number): void
 }
 
-/** As people know the user. */
-export const userName = (uid: number): string => knownUser(uid) ?? `user ${uid}`
+export const userName = (uid: number): string => findUserName(uid) ?? `user ${uid}`
 
-function knownUser(uid: number): string | undefined {
+function findUserName(uid: number): string | undefined {
   let users: string
   try {
     users = readFileSync('/etc/passwd', 'utf8')

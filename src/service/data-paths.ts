@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import type { S3Options } from '../blobs/s3.ts'
@@ -7,18 +7,24 @@ import type { Config } from '../settings/config.ts'
 import { gitDirectory, type LayoutOptions } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 
-/** Where the parts that touch disks find what they need; plain values, so that a thread can be given them. */
+/** Locations and options of everything that touches disks. Plain values, so that they can be passed to a thread. */
 export interface DataPaths {
   root: string
   layout?: LayoutOptions
   git: GitOptions
   lfsDirectory?: string | undefined
-  /** Where repositories can be cloned from, with `{owner}` and `{name}`: their origin in an archive. */
+  /** The clone URL with `{owner}` and `{name}`: the origin of the repositories in an archive. */
   cloneUrl: string
-  /** A directory, or a bucket. */
+  /** A directory, or the options of a bucket. */
   blobs: string | S3Options
   scratch: string
 }
+
+/** The module that a segment thread runs: TypeScript in a checkout, JavaScript in the package. */
+export const SEGMENT_THREAD = new URL(
+  `./segment-thread${extname(import.meta.filename)}`,
+  import.meta.url,
+)
 
 export function dataPathsOf(config: Config, root: string): DataPaths {
   const { data, git, searchPath, gitTimeout: idleTimeoutMs, gitMemory } = config
@@ -29,23 +35,23 @@ export function dataPathsOf(config: Config, root: string): DataPaths {
     git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs, maxMemory },
     lfsDirectory: config.lfsDirectory,
     cloneUrl: config.cloneUrl,
-    blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
+    blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOptions(config, config.blobs),
     scratch: join(data, 'scratch'),
   }
 }
 
-/** How repositories are named by where they are. */
+/** How the paths of repositories map to their names. */
 export const layoutIn = ({ layout, owner, forge }: Config): LayoutOptions => ({
   kind: layout,
   owner,
   mayBeLowerCase: forge !== undefined,
 })
 
-export function openSource({ git, ...places }: DataPaths): Source {
-  return gitDirectory({ ...places, git: createGit(git) })
+export function openSource({ git, ...paths }: DataPaths): Source {
+  return gitDirectory({ ...paths, git: createGit(git) })
 }
 
-function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {
+function bucketOptions({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {
   const { hostname: bucket, pathname } = new URL(address)
   const prefix = pathname.replace(/^\/|\/$/g, '')
   return { bucket, prefix, endpoint: s3Endpoint, publicEndpoint: s3PublicEndpoint }
@@ -53,7 +59,7 @@ function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3
 
 export async function openBlobs({ blobs }: DataPaths): Promise<BlobStore> {
   if (typeof blobs === 'string') return createDiskBlobStore(blobs)
-  // Loaded only here: the SDK is large, and most never need it.
+  // Loaded on demand: the SDK is large, and most installations have no bucket.
   const { createS3BlobStore } = await import('../blobs/s3.ts')
   return createS3BlobStore(blobs)
 }

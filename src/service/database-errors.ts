@@ -1,35 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/database.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { codeOf } from '../lib/errno.ts'
 import { EXIT } from '../lib/exit-codes.ts'
 import { UserError } from '../lib/user-error.ts'
+import type { Config } from '../settings/config.ts'
+import type { Log } from './log.ts'
 
 export class DatabaseUnreachable extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
-/** What to do about a database in another encoding: it cannot be changed, only made anew. */
+/** How to replace a database in another encoding. The encoding of a database cannot be changed. */
 export const UTF8_REMEDY =
   'create one with `createdb --encoding=UTF8 --template=template0 NAME`, and copy the data with pg_dump if there is any'
 
-/** Names and descriptions are text in every language: in another encoding they could not be stored. */
+/** Throws unless the encoding is UTF8: names and descriptions may be in any language. */
 export async function requireUtf8({ pool }: Database, databaseUrl: string): Promise<void> {
   const encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
   if (encoding === 'UTF8') return
-  const where = directoryOf(databaseUrl)
+  const where = describeDatabase(databaseUrl)
   throw new UserError(`${where} has encoding ${encoding}, not UTF8: ${UTF8_REMEDY}`)
 }
 
-// Never the whole address: there may be a password in it.
-function directoryOf(databaseUrl: string): string {
+/** Names the database without the complete URL, which may contain a password. */
+function describeDatabase(databaseUrl: string): string {
   return `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
 }
 
-/** What PostgreSQL, or the way to it, refused, and what to do about it; whatever else it was as it is. */
+/** Turns an error of PostgreSQL or its connection into a message that says what to do. Returns any other error unchanged. */
 export function explainedDatabase(error: unknown, databaseUrl: string): unknown {
   const code = codeOf(error)
   const { message } = error as Error
-  const where = directoryOf(databaseUrl)
+  const where = describeDatabase(databaseUrl)
   const options = { cause: error }
   switch (code) {
     case 'ECONNREFUSED':
@@ -52,9 +55,40 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
     case '42501':
       return new UserError(`${where}: this user may not create tables: ${message}`, options)
   }
-  const isLate = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
-  if (isLate) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)
+  const isTimeout = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
+  if (isTimeout) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)
   return isPostgresUnavailable(error)
     ? new DatabaseUnreachable(`${where} is not available: ${message}`, options)
     : error
+}
+
+/** Long enough for a restart of PostgreSQL. */
+const MAX_WAIT_MS = 60_000
+const RETRY_INTERVAL_MS = 500
+
+/**
+ * Runs the start of a process. If PostgreSQL is not available for any of its queries, the start is retried for up to a minute.
+ * `start` must clean up before it rejects.
+ */
+export async function retryWhileDatabaseIsDown<T>(
+  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+  log: Log['log'],
+  start: () => Promise<T>,
+): Promise<T> {
+  const deadline = performance.now() + MAX_WAIT_MS
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await start()
+    } catch (error) {
+      let cause = error
+      while (cause instanceof SuppressedError) cause = cause.suppressed
+      const isDown = cause instanceof DatabaseUnreachable || isPostgresUnavailable(cause)
+      if (databaseUrl === undefined || !isDown) throw error
+      const explained = explainedDatabase(cause, databaseUrl) as Error
+      if (performance.now() > deadline) throw explained
+      const wait = `waiting up to ${MAX_WAIT_MS / 1000} seconds for it`
+      if (attempts === 1) log.warn(`${explained.message}; ${wait}`)
+      await sleep(RETRY_INTERVAL_MS)
+    }
+  }
 }

@@ -19,7 +19,7 @@ const MINUTE = 60_000
 const ANN = 'a1'.repeat(20)
 const BOB = 'b2'.repeat(20)
 
-/** A forge where Ann has a token, and as many doors of Godwit beside it as asked for, on one database. */
+/** A forge where Ann has a token, and several servers of Godwit on one database. */
 async function scene(
   t: Pick<TestContext, 'after'>,
   engine: Engine,
@@ -39,9 +39,9 @@ async function scene(
     const authenticator = createAuthenticator({ db, now, forge: signIn })
     return describingServer(t, USUAL, { db, now, log, authenticator, isCatalogueRead: () => true })
   })
-  const ask = async (token: string, door = 0) => {
+  const ask = async (token: string, server = 0) => {
     const headers = { 'user-agent': 'test', authorization: `token ${token}` }
-    const answer = await apps[door]!.inject({ url: '/user', headers })
+    const answer = await apps[server]!.inject({ url: '/user', headers })
     return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
   }
   /** What a browser has of our pages. */
@@ -76,7 +76,7 @@ async function scene(
     db,
     lines,
     ask,
-    statusOf: async (token: string, door = 0) => (await ask(token, door)).status,
+    statusOf: async (token: string, server = 0) => (await ask(token, server)).status,
     pass: (ms: number) => {
       elapsed += ms
     },
@@ -90,7 +90,7 @@ const misbehaving = (forge: StandInForge, misdeed: Misdeed) => {
 }
 
 onEachEngine('a token of the forge', (engine) => {
-  test('lets its owner in, who has an account from then on; tokens of ours go on working', async (t) => {
+  test('signs in its owner and creates the account; tokens of Godwit keep working', async (t) => {
     const { ask, db, now, questions } = await scene(t, engine)
     const { status, body } = await ask(ANN)
     assert.equal(status, 200)
@@ -109,7 +109,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('is asked about once a minute, however many requests and processes there are', async (t) => {
+  test('is checked once a minute, however many requests and processes there are', async (t) => {
     const { statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
     const many = () =>
       Promise.all(Array.from({ length: 100 }, (_, n) => statusOf(ANN, n % 2))).then((all) =>
@@ -125,7 +125,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(questions(), 2)
   })
 
-  test('that is revoked there is refused here when the minute is over, and asked about no more than once a minute', async (t) => {
+  test('that is revoked there is rejected within a minute, and checked at most once a minute', async (t) => {
     const { forge, ann, statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
     assert.equal(await statusOf(ANN), 200)
     forge.tokens.delete(ANN)
@@ -138,7 +138,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await statusOf(ANN), 200)
   })
 
-  test('is good for what was given out with it until the forge refuses it', async (t) => {
+  test('keeps its clone tokens valid until the forge rejects it', async (t) => {
     const { statusOf, forge, db, now, pass } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
@@ -150,29 +150,33 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await holder(), undefined)
   })
 
-  test('goes on for its minute while the forge is away, and is then unavailable, not bad', async (t) => {
+  test('stays valid for a minute while the forge is unavailable; then the answer is 503, not 401', async (t) => {
     const { forge, ask, statusOf, pass, lines } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     misbehaving(forge, { answer: { status: 502 } })
     pass(MINUTE / 2)
     assert.equal(await statusOf(ANN), 200)
     pass(MINUTE / 2)
-    const away = await ask(ANN)
-    assert.equal(away.status, 503)
-    assert.equal(away.headers['retry-after'], '10')
-    assert.match(away.body.message, /^The forge does not answer/)
-    assert.equal(away.body.status, '503')
+    const unavailable = await ask(ANN)
+    assert.equal(unavailable.status, 503)
+    assert.equal(unavailable.headers['retry-after'], '10')
+    assert.match(unavailable.body.message, /^The forge does not answer/)
+    assert.equal(unavailable.body.status, '503')
     const asked = forge.requests.length
     assert.equal(await statusOf(ANN), 503)
-    assert.equal(forge.requests.length, asked, 'a forge that is away is left alone for a while')
-    const told = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
-    assert.equal(told.length, 1)
+    assert.equal(
+      forge.requests.length,
+      asked,
+      'an unavailable forge is not asked again for a while',
+    )
+    const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
+    assert.equal(warnings.length, 1)
     forge.misbehave = () => undefined
     pass(MINUTE)
     assert.equal(await statusOf(ANN), 200)
   })
 
-  test('is a digest in the database, and nowhere in the log', async (t) => {
+  test('is stored as a digest, and never logged', async (t) => {
     const { forge, statusOf, db, lines, pass } = await scene(t, engine)
     await statusOf(ANN)
     await statusOf(BOB)
@@ -184,13 +188,13 @@ onEachEngine('a token of the forge', (engine) => {
       ...(await db.selectFrom('forge_questions').selectAll().execute()),
       ...(await db.selectFrom('accounts').selectAll().execute()),
     ]
-    const kept = JSON.stringify(rows) + lines.join('')
-    for (const secret of [ANN, BOB]) assert.ok(!kept.includes(secret.slice(0, 12)))
+    const stored = JSON.stringify(rows) + lines.join('')
+    for (const secret of [ANN, BOB]) assert.ok(!stored.includes(secret.slice(0, 12)))
     assert.ok(forge.requests.every(({ path, query }) => !`${path}?${query}`.includes(ANN)))
     assert.equal(rows.length, 1 + 2 + 1)
   })
 
-  test('of somebody who was given another login there has the same account', async (t) => {
+  test('of a renamed person keeps the account', async (t) => {
     const { forge, ann, ask, statusOf, pass, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
@@ -213,7 +217,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('gives nobody what somebody has who was called so before, and whose new login was known', async (t) => {
+  test('of a person with a reused login does not get the data of its former owner', async (t) => {
     const { forge, ann, ask, pass, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
@@ -227,7 +231,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.notEqual(body.id, id)
   })
 
-  test('opens the session of a browser, which goes on as long as the token is good', async (t) => {
+  test('opens a browser session, which lasts as long as the token is valid', async (t) => {
     const { forge, signIn, browse, questions, pass, db } = await scene(t, engine)
     const { status, cookie } = await signIn(ANN)
     assert.equal(status, 201)
@@ -237,11 +241,11 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await browse(cookie), 200)
     assert.equal(await browse(cookie), 200)
     assert.equal(questions(), 2)
-    const kept = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
+    const stored = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
     const sealed = decodeURIComponent(cookie).split('.')[1]!
     const isSecretIn = (text: string) =>
       text.includes(ANN) || Buffer.from(text, 'base64url').includes(ANN.slice(0, 12))
-    assert.ok(!isSecretIn(sealed) && !isSecretIn(kept) && !kept.includes(sealed))
+    assert.ok(!isSecretIn(sealed) && !isSecretIn(stored) && !stored.includes(sealed))
     misbehaving(forge, { answer: { status: 502 } })
     pass(MINUTE)
     assert.equal(await browse(cookie), 503)
@@ -253,7 +257,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await signIn(ANN)).status, 401)
   })
 
-  test('is not asked about when its owner signs out, which needs no forge', async (t) => {
+  test('is not checked at sign-out, which works without the forge', async (t) => {
     const { forge, signIn, signOut, browse, lines, pass } = await scene(t, engine)
     const { cookie } = await signIn(ANN)
     misbehaving(forge, { answer: { status: 502 } })
@@ -272,7 +276,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
-  test('does not make its owner an organization, nor a site admin', async (t) => {
+  test('makes its owner neither an organization nor a site admin', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
     await setAccount(db, 'octo', { type: 'Organization' }, now())
     forge.tokens.set(BOB, forge.world.addUser('octo'))
@@ -282,7 +286,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal((await ask(root)).body.site_admin, false)
   })
 
-  test('does not make anybody the site admin of the same login, who never signed in by it', async (t) => {
+  test('does not sign in as a site admin of the same login who never used the forge', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
     await setAccount(db, 'bob', { siteAdmin: true }, now())
     forge.tokens.set(BOB, forge.world.addUser('Bob'))
@@ -314,7 +318,7 @@ describe('a forge that answers', () => {
     test(`with ${name} makes no token bad`, async () => {
       made ??= scene(wholeFile, 'sqlite', { deadlineMs: 3000 })
       const { forge, ann, statusOf, pass } = await made
-      // One that nobody has seen here before.
+      // A token that was never used here.
       const token = `c${at}`.repeat(20)
       forge.tokens.set(token, ann)
       misbehaving(forge, misdeed)
@@ -326,13 +330,13 @@ describe('a forge that answers', () => {
   }
 })
 
-test('a token that may not read whose it is, is refused', async (t) => {
+test('a token without permission to read its owner is rejected', async (t) => {
   const { forge, statusOf } = await scene(t, 'sqlite')
   misbehaving(forge, { answer: { status: 403, body: { message: 'token does not have scope' } } })
   assert.equal(await statusOf(ANN), 401)
 })
 
-test('who tries many tokens does not ask the forge for each, and keeps nobody out who was in', async (t) => {
+test('guessed tokens are not all sent to the forge, and signed-in users are not affected', async (t) => {
   const { statusOf, questions, pass, now, db } = await scene(t, 'sqlite')
   assert.equal(await statusOf(ANN), 200)
   const guess = (n: number) => n.toString(16).padStart(40, '0')
@@ -344,12 +348,12 @@ test('who tries many tokens does not ask the forge for each, and keeps nobody ou
   assert.equal(await statusOf(ANN), 200)
   pass(2 * MINUTE)
   await statusOf(ANN)
-  const kept = await db.selectFrom('forge_questions').selectAll().execute()
-  assert.equal(kept.length, 1, 'what was refused is forgotten after a while')
-  assert.ok(kept[0]!.next_at > now())
+  const stored = await db.selectFrom('forge_questions').selectAll().execute()
+  assert.equal(stored.length, 1, 'rejected tokens are deleted after a while')
+  assert.ok(stored[0]!.next_at > now())
 })
 
-test('what cannot be a token of a forge is not sent there', async (t) => {
+test('text that cannot be a forge token is not sent to the forge', async (t) => {
   const { forge, statusOf, db, now } = await scene(t, 'sqlite')
   const account = await ensureAccount(db, 'carl', now())
   const ours = await addToken(db, account, { name: '', expiresAt: null, now: now() })

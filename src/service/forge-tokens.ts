@@ -14,10 +14,10 @@ interface TokenParts {
   forge: Pick<AskedForge, 'url' | 'deadlineMs'> | undefined
 }
 
-/** A forge that answers nonsense may answer better later: nobody is told that their token is bad. */
-const AGAIN_MS = 10_000
+/** An invalid answer of the forge does not mean that the token is invalid: it is asked again after this time. */
+const RETRY_AFTER_MS = 10_000
 
-/** People may sign in with their tokens of the forge, where there is one. */
+/** Opens the sign-in with tokens of the forge, if there is a forge. */
 export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
   const { db, now, log, forge, rights } = parts
   if (!forge) return undefined
@@ -25,7 +25,7 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
   return forgeSignIn({
     db,
     now,
-    // What is refused to an account that was removed is refused when it is asked for.
+    // A removed account is rejected later, when it requests something.
     onSignedIn: async (account) => rights?.refresh(account, STORED).catch(ignoreRemoval),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
@@ -33,18 +33,19 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
       try {
         const { askTokenOwner } = await import('../sources/forge/connect-forge.ts')
         const owner = await askTokenOwner({ ...forge, now }, token)
-        // What cannot be an owner here has nothing to migrate either.
+        // A login that is not a valid name here cannot own repositories.
         return owner && isName(owner.login) ? owner : undefined
       } catch (error) {
-        throw silentBecause(error, url, now())
+        throw asForgeUnavailable(error, url, now())
       }
     },
   })
 }
 
-function silentBecause(error: unknown, url: string, now: number): unknown {
+function asForgeUnavailable(error: unknown, url: string, now: number): unknown {
   if (error instanceof WaitUntil) return new ForgeUnavailable(error.dueAt, error.message)
-  if (error instanceof ForgeRefused) return new ForgeUnavailable(now + AGAIN_MS, error.message)
+  if (error instanceof ForgeRefused)
+    return new ForgeUnavailable(now + RETRY_AFTER_MS, error.message)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new ForgeUnavailable(now, `${url} did not answer in time`)
   return error

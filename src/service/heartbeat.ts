@@ -9,47 +9,46 @@ import { markProcess } from './mark-process.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
-const EVERY_MS = 10_000
+const HEARTBEAT_INTERVAL_MS = 10_000
 
-interface Beating {
+interface HeartbeatOptions {
   role: 'all' | 'api' | 'worker'
   concurrency: number
-  /** Where its snapshots are; absent where it does not export. */
+  /** The directory of its snapshots; absent if the process does not export. */
   scratch?: string | undefined
 }
 
-/** Tells the others, by the database, that this process lives; the stack takes it back. */
+/** Records regularly in the database that this process is alive. The stack removes the record. */
 export function keepHeartbeat(
   parts: ProcessParts,
-  { role, concurrency, scratch }: Beating,
+  { role, concurrency, scratch }: HeartbeatOptions,
   stack: AsyncDisposableStack,
 ): void {
-  const { db, queue, now, log, places } = parts
+  const { db, queue, now, log, paths } = parts
   const id = randomUUID()
-  const marking = markProcess(parts, id)
-  // The row goes before the mark, and comes after it: a process that is known has one.
-  stack.defer(marking.remove)
+  const mark = markProcess(parts, id)
+  // The row is written after the mark and removed before it: a process with a row always has a mark.
+  stack.defer(mark.remove)
   const about = { id, host: hostname(), pid: process.pid, role, version: VERSION, concurrency }
   const startedAt = now()
-  // Gone or not, nobody is kept from stopping by a database that is away.
+  // An unavailable database must not keep the process from stopping.
   stack.defer(() => removeWorker(db, id).catch(() => {}))
-  const beating = repeatedly(
+  const heartbeat = repeatedly(
     async () => {
-      await marking.leave()
-      const freeBytes = role === 'api' ? null : await freeBytesOf(places.blobs)
+      await mark.leave()
+      const freeBytes = role === 'api' ? null : await freeBytesOf(paths.blobs)
       const scratchBytes = scratch === undefined ? null : await bytesBelow(scratch)
-      const room = { freeBytes, scratchBytes }
-      const lately = { runningJobs: queue.running(), startedAt, seenAt: now(), ...room }
-      await noteWorker(db, { ...about, ...lately })
-      await marking.lookForOthers()
+      const current = { runningJobs: queue.running(), seenAt: now(), freeBytes, scratchBytes }
+      await noteWorker(db, { ...about, startedAt, ...current })
+      await mark.lookForOthers()
     },
-    EVERY_MS,
+    HEARTBEAT_INTERVAL_MS,
     (err) => log.warn({ err }, 'could not write the heartbeat'),
   )
-  stack.defer(beating.stop)
+  stack.defer(heartbeat.stop)
 }
 
-/** Unknown where it cannot be asked: a sign of life matters more. A bucket does not say. */
+/** Returns null for a bucket, and if the directory cannot be examined: the heartbeat matters more. */
 async function freeBytesOf(blobs: DataPaths['blobs']): Promise<number | null> {
   if (typeof blobs !== 'string') return null
   return statfs(blobs).then(

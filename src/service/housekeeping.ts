@@ -14,15 +14,15 @@ import type { Source } from '../sources/source.ts'
 import { sweepDeliveries } from '../webhooks/delivery-store.ts'
 import type { ProcessParts } from './process-parts.ts'
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
 
-/** Scratch files of a process that lives are younger. */
-export const SCRATCH_TTL_MS = 2 * DAY
+/** Older scratch files were left by a process that died. */
+export const SCRATCH_TTL_MS = 2 * DAY_MS
 
-type House = ProcessParts & { source: Source }
+type HousekeepingParts = ProcessParts & { source: Source }
 
 export interface HousekeepingOptions {
   segmentTtlMs: number
@@ -33,18 +33,26 @@ export interface HousekeepingOptions {
   maxUnfinished: number
 }
 
-/** Often enough to free what was not used for so long, and no more often than every minute. */
+/** A 24th of the time after which unused segments are deleted, between a minute and an hour. */
 const segmentSweepMs = ({ segmentTtlMs }: HousekeepingOptions): number =>
-  Math.min(HOUR, Math.max(MINUTE, segmentTtlMs / 24))
+  Math.min(HOUR_MS, Math.max(MINUTE_MS, segmentTtlMs / 24))
 
-/** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
-export function startHousekeeping(parts: House, rules: HousekeepingOptions): Repeated {
-  const { db, isOnlyProcess, now, log, places } = parts
+/** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them; scratch space is per process. */
+export function startHousekeeping(
+  parts: HousekeepingParts,
+  options: HousekeepingOptions,
+): Repeated {
+  const { db, isOnlyProcess, now, log, paths } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
 
-  const inTurn = (name: string, everyMs: number, task: (lease?: Lease) => Promise<void>) =>
+  /** Runs the task in one process at a time; `lease` is absent if this is the only process. */
+  const repeatInOneProcess = (
+    name: string,
+    everyMs: number,
+    task: (lease?: Lease) => Promise<void>,
+  ) =>
     repeat(name, everyMs, async () => {
       const lease = isOnlyProcess
         ? undefined
@@ -56,33 +64,35 @@ export function startHousekeeping(parts: House, rules: HousekeepingOptions): Rep
 
   const stopping = new AbortController()
   const tasks = [
-    inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
-    inTurn('sweeping', MINUTE, async () => {
-      // First: what a schedule keeps does not expire.
-      await keepArchives({ ...parts, ...rules })
-      await sweepArchives({ ...parts, ...rules })
+    repeatInOneProcess('settling locks', MINUTE_MS, () => settleReleasedLocks(parts)),
+    repeatInOneProcess('sweeping', MINUTE_MS, async () => {
+      // First, because archives that a schedule keeps do not expire.
+      await keepArchives({ ...parts, ...options })
+      await sweepArchives({ ...parts, ...options })
     }),
-    inTurn('sweeping segments', segmentSweepMs(rules), () => sweepSegments({ ...parts, ...rules })),
-    inTurn('running schedules', 15 * SECOND, async () => {
-      // Before, a repository might look as if it were gone.
-      if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...rules })
+    repeatInOneProcess('sweeping segments', segmentSweepMs(options), () =>
+      sweepSegments({ ...parts, ...options }),
+    ),
+    repeatInOneProcess('running schedules', 15 * SECOND_MS, async () => {
+      // Before the catalogue is read, repositories would seem to be missing.
+      if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...options })
     }),
-    inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
-    inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
-    inTurn('sweeping history', HOUR, async () => {
-      const removed = await sweepHistory({ ...parts, ...rules })
+    repeatInOneProcess('sweeping sessions', HOUR_MS, () => sweepSessions(db, now())),
+    repeatInOneProcess('sweeping webhook deliveries', HOUR_MS, () => sweepDeliveries(db, now())),
+    repeatInOneProcess('sweeping history', HOUR_MS, async () => {
+      const removed = await sweepHistory({ ...parts, ...options })
       if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
     }),
-    inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
-    inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
-    inTurn('checking stored data', MINUTE, async (lease) => {
+    repeatInOneProcess('sweeping facts', DAY_MS, async () => void (await sweepFacts(db, now()))),
+    repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
+    repeatInOneProcess('checking stored data', MINUTE_MS, async (lease) => {
       // A large segment takes longer than a minute: no other process begins meanwhile.
       const renewal =
         lease && setInterval(() => renewLease(db, lease, now()).catch(() => {}), RENEW_INTERVAL_MS)
-      await checkSome(parts, rules, stopping.signal).finally(() => clearInterval(renewal))
+      await checkOldest(parts, options, stopping.signal).finally(() => clearInterval(renewal))
     }),
-    inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
-    repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
+    repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
+    repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),
   ]
   return {
     async stop() {
@@ -92,15 +102,15 @@ export function startHousekeeping(parts: House, rules: HousekeepingOptions): Rep
   }
 }
 
-/** Of stored data in one turn: about 2.6 TB a week, read at a speed that leaves the disk and the network to others. */
-const CHECKED_AT_ONCE = { bytes: 256 * 2 ** 20, blobs: 1000 }
+/** How much stored data one run checks: about 2.6 TB a week, at a speed that leaves the disk and the network to others. */
+const MAX_CHECKED = { bytes: 256 * 2 ** 20, blobs: 1000 }
 const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
 
-const RENEW_INTERVAL_MS = 20 * SECOND
+const RENEW_INTERVAL_MS = 20 * SECOND_MS
 
-/** Reads again some of what was not read for long. */
-async function checkSome(
-  parts: House,
+/** Checks the stored data whose last check is oldest. */
+async function checkOldest(
+  parts: HousekeepingParts,
   { segmentCheckAgeMs }: HousekeepingOptions,
   signal: AbortSignal,
 ): Promise<void> {
@@ -113,10 +123,10 @@ async function checkSome(
     for await (const checked of checkStore(parts, order, signal)) {
       bytes += checked.bytes
       blobs += 1
-      if (bytes >= CHECKED_AT_ONCE.bytes || blobs >= CHECKED_AT_ONCE.blobs) return
+      if (bytes >= MAX_CHECKED.bytes || blobs >= MAX_CHECKED.blobs) return
     }
   } catch (error) {
-    // What was called off is checked another time.
+    // An aborted check is repeated later.
     if (!signal.aborted) throw error
   }
 }

@@ -47,7 +47,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     return { db, host, lists, failures, warnings, clock, keep }
   }
 
-  test('one of them synchronizes, and all know when it has been done', async (t) => {
+  test('one of them synchronizes, and all of them notice the end', async (t) => {
     const { db, lists, keep } = await scene(t)
     const keepers = [keep(false), keep(false), keep(false)]
     await until('all know of the catalogue', () => keepers.every(({ isRead }) => isRead()))
@@ -58,7 +58,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.equal(lists.count, 1)
   })
 
-  test('one that is alone always synchronizes when it starts', async (t) => {
+  test('a single process always synchronizes when it starts', async (t) => {
     const { lists, keep } = await scene(t)
     for (const expected of [1, 2]) {
       const keeper = keep(true)
@@ -68,7 +68,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     }
   })
 
-  test('what stays damaged is told once, however often it is looked at', async (t) => {
+  test('a damaged repository is logged once', async (t) => {
     const { host, lists, warnings, keep } = await scene(t)
     await host.write(host.path('alice/site'), 'HEAD', 'nonsense')
     keep(true, 10)
@@ -77,7 +77,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.match(warnings[0]!, /^alice\/site cannot be read: /)
   })
 
-  test('who has died at its turn is not waited for', async (t) => {
+  test('another process takes over when the synchronizing one has died', async (t) => {
     const { db, lists, clock, keep } = await scene(t)
     const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: Date.now() }
     assert.ok(await acquireLease(db, request))
@@ -87,7 +87,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.equal(lists.count, 1)
   })
 
-  test('a turn that failed is not the only one', async (t) => {
+  test('a failed synchronization is retried', async (t) => {
     const { host, failures, clock, keep } = await scene(t)
     await rename(host.root, `${host.root}-away`)
     const first = keep(false)

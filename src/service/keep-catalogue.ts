@@ -9,33 +9,33 @@ import type { Log } from './log.ts'
 
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
-  /** Absent where there is no forge. */
+  /** Absent without a forge. */
   rights?: RightsRefresher | undefined
   log: Log['log']
   isOnlyProcess: boolean
 }
 
 const NAME = 'synchronizing the catalogue'
-const NEVER = 2 ** 31 - 1
+const NEVER_MS = 2 ** 31 - 1
 /** Processes that start together and synchronize only then share one turn. */
-const TOGETHER_MS = 60_000
-const WATCHED_EVERY_MS = 1000
+const SHARED_START_MS = 60_000
+const WATCH_INTERVAL_MS = 1000
 /** A process that has not renewed its lease for so long has died or failed. */
 const LEASE_TTL_MS = 10_000
 const RENEW_INTERVAL_MS = 2000
 
 /**
- * Synchronizes the catalogue at once, in the background, and again at every interval. Of several processes one does it, and
- * the others wait for its end.
+ * Synchronizes the catalogue in the background, now and at every interval. If there are several processes, one of them does it and
+ * the others wait until it has finished.
  */
 export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   const { db, source, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
-  const everyMs = intervalMs || TOGETHER_MS
+  const everyMs = intervalMs || SHARED_START_MS
   const startedAt = now()
   const since = startedAt - everyMs
   let isRead = false
-  const sync = syncing({ ...parts, source }, () => {
+  const sync = createSync({ ...parts, source }, () => {
     isRead = true
   })
 
@@ -62,8 +62,8 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   const repeat = (task: () => Promise<void>, ms: number) =>
     repeatedly(task, ms, (err) => log.error({ err }, 'could not synchronize the catalogue'))
   const tasks = isOnlyProcess
-    ? [repeat(sync, intervalMs || NEVER)]
-    : [repeat(syncInTurn, intervalMs || NEVER), repeat(watchOthers, WATCHED_EVERY_MS)]
+    ? [repeat(sync, intervalMs || NEVER_MS)]
+    : [repeat(syncInTurn, intervalMs || NEVER_MS), repeat(watchOthers, WATCH_INTERVAL_MS)]
   return {
     isRead: () => isRead,
     async stop() {
@@ -72,32 +72,32 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   }
 }
 
-/** Synchronizes the catalogue each time that it is called, and tells what is to be told of it. */
-function syncing(
+/** Returns a function that synchronizes the catalogue and logs the result. */
+function createSync(
   { db, source, rights, now, log }: CatalogueParts & { source: Source },
   onRead: () => void,
 ): () => Promise<void> {
-  let told: ReadonlyMap<string, string> = new Map()
+  let reported: ReadonlyMap<string, string> = new Map()
 
-  /** What stays damaged is told once, not at every look. */
-  function tellNew(broken: SyncReport['broken']): void {
+  /** Logs a damaged repository once, not at every synchronization. */
+  function logNewlyBroken(broken: SyncReport['broken']): void {
     for (const { fullName, reason } of broken) {
-      if (told.get(fullName) === reason) continue
+      if (reported.get(fullName) === reason) continue
       log.warn({ repository: fullName, reason }, `${fullName} cannot be read: ${reason}`)
     }
-    told = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
+    reported = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
   }
 
   return async () => {
     const { broken, refused, warnings, ...counts } = await syncCatalogue({ db, source, now })
     if (rights) await refreshAllRights({ db, now }, rights)
     onRead()
-    tellNew(broken)
+    logNewlyBroken(broken)
     for (const entry of refused)
       log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
     for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')
-    // A repository that has come back may bring a lock with it that was let go of meanwhile.
+    // A repository that was missing may still have a lock that was released meanwhile.
     await settleReleasedLocks({ db, source, now }).catch((err: unknown) =>
       log.error({ err }, 'could not update locks'),
     )

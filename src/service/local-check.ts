@@ -14,19 +14,19 @@ export interface LocalCheck extends CheckParts, AsyncDisposable {
   now: () => number
 }
 
-/** What proving repositories at the source needs, beside a server that may be running. */
+/** Opens the dependencies of checking repositories at the source. A server may be running meanwhile. */
 export async function openLocalCheck(config: Config): Promise<LocalCheck> {
   await using parts = new AsyncDisposableStack()
-  const places = dataPathsOf(config, requireRepositories(config))
-  await requireGit(config, createGit(places.git))
+  const paths = dataPathsOf(config, requireRepositories(config))
+  await requireGit(config, createGit(paths.git))
   const { db, close } = await openDatabase(config)
   parts.defer(close)
-  const scratch = await takeScratch(places.scratch)
+  const scratch = await takeScratch(paths.scratch)
   parts.defer(() => scratch.release())
   const opened = parts.move()
   return {
     db,
-    source: openSource(places),
+    source: openSource(paths),
     scratchDirectory: scratch.directory,
     now: Date.now,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

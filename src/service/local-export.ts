@@ -10,11 +10,10 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Config } from '../settings/config.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
-import { dataPathsOf, openBlobs, openSource } from './data-paths.ts'
+import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
 import { requireRepositories } from './requirements.ts'
-import { SEGMENT_THREAD } from './segment-thread-address.ts'
 
 export interface LocalExport extends AsyncDisposable {
   db: Db
@@ -28,47 +27,46 @@ export interface LocalExport extends AsyncDisposable {
 }
 
 /**
- * What an export needs without a server. In a data directory that was named it has a place of its own, which is kept, so that
- * the next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
- * It never touches what a service has, neither in that directory nor in a bucket: to its own database all of that would be
- * what nobody refers to.
+ * Opens the dependencies of an export without a server. If `--data` is set, they are in its subdirectory `export`, which is kept so
+ * that the next export reuses its segments; otherwise in a temporary directory in `nearby`. They never share the database, directory
+ * or bucket of a service: their own database would not know its blobs, and the sweep would delete them.
  */
 export async function openLocalExport(
-  given: Config,
+  config: Config,
   nearby: string,
-  warn: (words: string) => void,
+  warn: (message: string) => void,
 ): Promise<LocalExport> {
-  const root = requireRepositories(given)
+  const root = requireRepositories(config)
   await using parts = new AsyncDisposableStack()
-  // A file speaks of the service's own directory, which is another user's.
-  const { from = 'default' } = given.said.data ?? {}
+  // A configuration file names the directory of the service, which belongs to another user.
+  const { from = 'default' } = config.said.data ?? {}
   const isKept = from === 'flag' || from === 'environment'
-  const data = isKept ? join(given.data, 'export') : await mkdtemp(join(nearby, '.godwit-export-'))
+  const data = isKept ? join(config.data, 'export') : await mkdtemp(join(nearby, '.godwit-export-'))
   if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
   parts.defer(lockDataDirectory(data))
-  // The database of a cluster is its servers' to work on.
-  const { db, close } = await openDatabase({ ...given, data, databaseUrl: undefined })
+  // A shared PostgreSQL belongs to the servers.
+  const { db, close } = await openDatabase({ ...config, data, databaseUrl: undefined })
   parts.defer(close)
 
   const now = Date.now
-  const places = dataPathsOf({ ...given, data, blobs: undefined }, root)
-  const blobs = await openBlobs(places)
-  await sweepScratch(places.scratch, 0)
-  const scratch = await takeScratch(places.scratch)
+  const paths = dataPathsOf({ ...config, data, blobs: undefined }, root)
+  const blobs = await openBlobs(paths)
+  await sweepScratch(paths.scratch, 0)
+  const scratch = await takeScratch(paths.scratch)
   parts.defer(() => scratch.release())
   if (isKept) {
     await sweepOrphans({ db, blobs, now }, 0)
-    parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: given.segmentTtl }))
+    parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: config.segmentTtl }))
   }
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
-    workerData: { ...places, scratch: scratch.directory },
-    count: given.concurrency,
+    workerData: { ...paths, scratch: scratch.directory },
+    count: config.concurrency,
   })
   parts.defer(() => segments.stop())
-  const log = { warn: (_: object, words: string) => warn(words) }
-  const forge = await openForge(given, { db, now, log })
-  const source = withForge(openSource(places), forge, { db, now, log })
+  const log = { warn: (_: object, message: string) => warn(message) }
+  const forge = await openForge(config, { db, now, log })
+  const source = withForge(openSource(paths), forge, { db, now, log })
 
   const opened = parts.move()
   const dispose = () => opened.disposeAsync()
@@ -78,7 +76,7 @@ export async function openLocalExport(
     source,
     blobs,
     segments,
-    segmentCheckAgeMs: given.segmentCheckAge,
+    segmentCheckAgeMs: config.segmentCheckAge,
     scratch: directory,
     forge,
     now,

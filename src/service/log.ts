@@ -1,34 +1,82 @@
+import { once } from 'node:events'
 import { isatty } from 'node:tty'
+import { styleText } from 'node:util'
 import { type Logger, pino } from 'pino'
-import { escapeJsonLinesForTerminal } from '../lib/terminal-text.ts'
+import {
+  escapeForTerminal,
+  escapeJsonLinesForTerminal,
+  escapeLinesForTerminal,
+} from '../lib/terminal-text.ts'
 import type { Config } from '../settings/config.ts'
-import { LineWriter } from './line-writer.ts'
-import { readableLine } from './readable-line.ts'
 
 const STANDARD_ERROR = 2
+const MIN_WRITE_BYTES = 4096
+const FLUSH_INTERVAL_MS = 100
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+/** How long the end of a process waits for a reader that reads nothing. */
+const MAX_STALL_MS = 2000
 
 export interface Log {
   log: Logger
-  /** Writes out what is still buffered. */
+  /** Writes out what is still buffered, and closes the file unless it is standard error. */
   close(): Promise<void>
 }
 
 /**
- * Lines on standard error or in that file, gathered into larger writes: for programs, or for people where a person looks.
- * Whatever might carry a credential is blanked, even though nothing is meant to log one; and whatever a terminal would obey
- * that shows the log is escaped.
+ * Opens the log on standard error or another file descriptor: JSON for programs, text for people at a terminal. Values that may be
+ * credentials are replaced, and characters that would control a terminal are escaped. A reader that is gone or does not read costs
+ * lines; it neither keeps the process from ending nor fills its memory.
  */
 export function openLog(
   { logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
   file = STANDARD_ERROR,
 ): Log {
-  const isReadable = logFormat === 'auto' ? isatty(file) : logFormat === 'text'
-  const lines = new LineWriter(file, isReadable ? readableLine : undefined)
+  const isText = logFormat === 'auto' ? isatty(file) : logFormat === 'text'
+  let isClosing = false
+  let isBroken = false
+  let giveUpAt = Number.POSITIVE_INFINITY
+  let lostLines = 0
+
+  const destination = pino.destination({
+    dest: file,
+    sync: false,
+    minLength: MIN_WRITE_BYTES,
+    periodicFlush: FLUSH_INTERVAL_MS,
+    maxLength: MAX_BUFFERED_BYTES,
+    retryEAGAIN: () => performance.now() < giveUpAt,
+  })
+  destination.on('drop', () => {
+    lostLines++
+  })
+  destination.on('drain', () => {
+    if (lostLines === 0) return
+    const count = lostLines
+    lostLines = 0
+    log.warn(`${count} log lines were lost: the log was not read fast enough`)
+  })
+  // A log that cannot be written (the disk is full, the reader is gone) must not stop the service.
+  destination.on('error', () => {
+    isBroken = true
+  })
+  destination.on('write', (bytes) => {
+    if (bytes > 0) isBroken = false
+  })
+  // pino calls it when the process exits. It would retry most errors forever.
+  const flushSync = destination.flushSync.bind(destination)
+  destination.flushSync = () => {
+    giveUpAt = performance.now() + MAX_STALL_MS
+    try {
+      if (!isBroken) flushSync()
+    } catch {
+      // The reader does not read.
+    }
+  }
+
   const log = pino(
     {
       level,
       base: null,
-      timestamp: isoTime(),
+      timestamp: pino.stdTimeFunctions.isoTime,
       redact: {
         paths: [
           'authorization',
@@ -40,23 +88,69 @@ export function openLog(
         censor: '[hidden]',
       },
     },
-    { write: (line: string) => lines.write(escapeJsonLinesForTerminal(line)) },
+    {
+      write(line: string) {
+        if (isClosing) return
+        destination.write(isText ? formatLine(line) : escapeJsonLinesForTerminal(line))
+      },
+    },
   )
-  process.once('exit', () => lines.writeLast())
-  return { log, close: () => lines.close() }
-}
+  /** Writes the buffered lines, as long as the reader reads. */
+  async function writeRest(): Promise<void> {
+    const stalled = new AbortController()
+    const timeout = setTimeout(() => stalled.abort(), MAX_STALL_MS)
+    giveUpAt = performance.now() + MAX_STALL_MS
+    destination.on('write', () => {
+      timeout.refresh()
+      giveUpAt = performance.now() + MAX_STALL_MS
+    })
+    const closed = once(destination, 'close', { signal: stalled.signal })
+    destination.end()
+    await closed.catch(() => {})
+    clearTimeout(timeout)
+  }
 
-/** The same as pino's own, but the date is made once a second and not once a line. */
-function isoTime(): () => string {
-  let second = 0
-  let upToSecond = ''
-  return () => {
-    const now = Date.now()
-    const millisecond = now % 1000
-    if (now - millisecond !== second) {
-      second = now - millisecond
-      upToSecond = new Date(second).toISOString().slice(0, 20)
-    }
-    return `,"time":"${upToSecond}${String(millisecond).padStart(3, '0')}Z"`
+  return {
+    log,
+    async close() {
+      isClosing = true
+      if (!isBroken) await writeRest()
+      destination.destroy()
+    },
   }
 }
+
+const LEVELS: Record<number, { word: string; style: Parameters<typeof styleText>[0] }> = {
+  10: { word: 'TRACE', style: 'gray' },
+  20: { word: 'DEBUG', style: 'gray' },
+  30: { word: 'INFO', style: 'cyan' },
+  40: { word: 'WARN', style: 'yellow' },
+  50: { word: 'ERROR', style: 'red' },
+  60: { word: 'FATAL', style: 'red' },
+}
+
+interface LogLine extends Record<string, unknown> {
+  level: number
+  time?: string
+  msg?: string
+  err?: { stack?: string; message?: string }
+}
+
+/** Formats a line of the log for people: time, level, message, then the fields that the message does not contain already. */
+export function formatLine(json: string): string {
+  const { level, time, msg = '', err, ...fields } = JSON.parse(json) as LogLine
+  const { word, style } = LEVELS[level] ?? { word: String(level), style: 'bold' as const }
+  const clock = (time ?? new Date().toISOString()).slice(0, 19).replace('T', ' ')
+  const colored = styleText(style, word.padEnd(5), { stream: process.stderr })
+  const details = Object.entries(fields)
+    .filter(([, value]) => value != null && !msg.includes(formatValue(value)))
+    .map(([name, value]) => escapeForTerminal(`${name}=${formatValue(value)}`))
+    .join(' ')
+  const first = `${clock} ${colored} ${escapeForTerminal(msg)}${details && styleText('dim', `  ${details}`, { stream: process.stderr })}`
+  if (err === undefined) return `${first}\n`
+  const stack = escapeLinesForTerminal(err.stack ?? err.message ?? '')
+  return `${first}\n${stack.replaceAll(/^/gm, '    ')}\n`
+}
+
+const formatValue = (value: unknown): string =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value)

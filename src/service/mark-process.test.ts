@@ -10,20 +10,20 @@ import { upgradeSchema } from '../db/upgrade.ts'
 import { noteWorker, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
 import { markProcess } from './mark-process.ts'
 
-test('processes that should share a data directory notice when they do not', async (t) => {
+test('processes that should share a data directory report when they do not', async (t) => {
   const databaseUrl = await createDatabase()
   const { data, listen } = await sound(t)
   const database = await connect({ dataDirectory: data, databaseUrl })
   t.after(database.close)
   await upgradeSchema(database)
   const { db } = database
-  const told: unknown[] = []
-  const log = { error: (fields: unknown) => told.push(fields), warn: assert.fail }
+  const reported: unknown[] = []
+  const log = { error: (fields: unknown) => reported.push(fields), warn: assert.fail }
   let time = 0
   const elapsed = () => time
   const begin = async (folder: string, id: string) => {
-    const places = { blobs: join(folder, 'blobs') }
-    const marking = markProcess({ db, places, log, isOnlyProcess: false, elapsed }, id)
+    const paths = { blobs: join(folder, 'blobs') }
+    const marking = markProcess({ db, paths, log, isOnlyProcess: false, elapsed }, id)
     const beat = async () => {
       await marking.leave()
       await noteWorker(db, rowOf(id))
@@ -36,23 +36,23 @@ test('processes that should share a data directory notice when they do not', asy
   const here = await begin(data, 'here')
   const beside = await begin(data, 'beside')
   await here.lookForOthers()
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
   assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all processes/)
 
   const elsewhere = await begin(temporaryDirectory(t), 'elsewhere')
   await here.lookForOthers()
-  assert.deepEqual(told, [], 'it may be shown a little later')
+  assert.deepEqual(reported, [], 'it may be shown a little later')
   time += 30_000
   for (let n = 0; n < 3; n++) await here.lookForOthers()
-  assert.deepEqual(told, [], 'it may have ended meanwhile')
+  assert.deepEqual(reported, [], 'it may have ended meanwhile')
   for (let n = 0; n < 3; n++) {
     await noteWorker(db, rowOf('elsewhere'))
     await here.lookForOthers()
   }
-  const stranger = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
-  assert.deepEqual(told, [stranger], 'told once')
+  const other = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
+  assert.deepEqual(reported, [other], 'reported once')
   for (const each of [here, beside, elsewhere]) await each.beat()
-  assert.equal(told.length, 3, 'the other one misses both')
+  assert.equal(reported.length, 3, 'the other one misses both')
   const lost = /not shared with all processes.*: worker 7 at host-of-elsewhere$/
   assertFinding(await doctor(flags), 'shared data', 'error', lost)
 
@@ -67,7 +67,7 @@ test('processes that should share a data directory notice when they do not', asy
   assert.deepEqual(readdirSync(join(data, 'processes')), ['here'])
 })
 
-test('a clock that jumps makes nobody a stranger, and sweeps no mark', async (t) => {
+test('a jump of the system clock neither reports a process nor removes a mark', async (t) => {
   const { db, parts, folder, log, pass } = await markedFolder(t)
   const [here, other] = ['here', 'other'].map((id) => markProcess(parts, id))
   await here!.leave()
@@ -81,11 +81,11 @@ test('a clock that jumps makes nobody a stranger, and sweeps no mark', async (t)
     await here!.lookForOthers()
     pass(40_000)
   }
-  assert.deepEqual(log.told, [])
+  assert.deepEqual(log.reported, [])
   assert.deepEqual(readdirSync(folder).sort(), ['here', 'other'])
 })
 
-test('a mark that was left behind is swept', async (t) => {
+test('the mark of a crashed process is removed', async (t) => {
   const { parts, folder, pass } = await markedFolder(t)
   const marking = markProcess(parts, 'x')
   for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')
@@ -105,12 +105,12 @@ async function markedFolder(t: TestContext) {
   await upgradeSchema(database)
   const folder = join(data, 'processes')
   mkdirSync(folder)
-  const told: unknown[] = []
+  const reported: unknown[] = []
   let time = 0
-  const log = { told, error: (fields: unknown) => told.push(fields), warn: assert.fail }
-  const places = { blobs: join(data, 'blobs') }
+  const log = { reported, error: (fields: unknown) => reported.push(fields), warn: assert.fail }
+  const paths = { blobs: join(data, 'blobs') }
   const { db } = database
-  const parts = { db, places, log, isOnlyProcess: false, elapsed: () => time }
+  const parts = { db, paths, log, isOnlyProcess: false, elapsed: () => time }
   const pass = (ms: number) => {
     time += ms
   }

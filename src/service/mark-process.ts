@@ -7,62 +7,56 @@ import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store
 import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
 
-/** A file server may show a new file to other machines a little later. */
-const SEEN_AFTER_MS = 30_000
-/** Longer than any process is remembered by its row. */
-const LEFT_BEHIND_MS = 2 * 3_600_000
+/** A file server may show a new file to other machines with a delay. */
+const VISIBILITY_DELAY_MS = 30_000
+/** Longer than the row of a process is kept. */
+const MAX_MARKER_AGE_MS = 2 * 3_600_000
 
 export const NOT_SHARED =
   'the data directory is not shared with all processes, so that archives cannot be found'
 
 interface MarkingParts {
   db: Db
-  places: Pick<DataPaths, 'blobs'>
+  paths: Pick<DataPaths, 'blobs'>
   log: Pick<Log['log'], 'error' | 'warn'>
   isOnlyProcess: boolean
-  /** Milliseconds of a clock that is never set: what is judged here must not depend on the clock of the day. */
+  /** A monotonic clock in milliseconds: setting the system clock must not affect the result. */
   elapsed?: () => number
 }
 
-export interface Marking {
-  leave(): Promise<void>
-  /**
-   * Tells, once for each, of processes that keep their archives elsewhere: those whose row was seen to change while their mark was
-   * missing all the time.
-   */
-  lookForOthers(): Promise<void>
-  remove(): Promise<void>
-}
-
-/** This process's mark in the data directory, where several are to share one. */
+/** Manages the mark of this process in the data directory. A single process, or one with a bucket, needs none. */
 export function markProcess(
-  { db, places, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
+  { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
   own: string,
-): Marking {
-  const folder = markerFolder(places)
-  const nothing = async () => {}
+) {
+  const folder = markerFolder(paths)
+  const doNothing = async () => {}
   if (isOnlyProcess || folder === undefined)
-    return { leave: nothing, lookForOthers: nothing, remove: nothing }
-  const told = new Set<string>()
-  let unmarked = new Map<string, Sight>()
-  let marks = new Map<string, Sight>()
+    return { leave: doNothing, lookForOthers: doNothing, remove: doNothing }
+  const reported = new Set<string>()
+  let unmarked = new Map<string, Observation>()
+  let marks = new Map<string, Observation>()
   return {
-    // A sign of life matters more than a mark.
+    /** Creates the mark of this process, or renews it. Without it the heartbeat still works. */
     leave: () =>
       leaveMarker(folder, own).catch((err) =>
         log.warn({ err }, 'could not mark the data directory as used by this process'),
       ),
+    /**
+     * Logs, once for each, the processes that do not share the data directory: those whose row changed while their mark was missing
+     * all the time.
+     */
     async lookForOthers() {
       const workers = await listWorkers(db)
       const here = new Set(await readdir(folder).catch(() => []))
-      const missing = new Map<string, Sight>()
+      const missing = new Map<string, Observation>()
       for (const { id, host, pid, role, seenAt } of workers) {
         if (id === own || here.has(id)) continue
         const first = unmarked.get(id) ?? { value: seenAt, since: elapsed() }
         missing.set(id, first)
         const isAlive = first.value !== seenAt
-        if (!isAlive || elapsed() - first.since < SEEN_AFTER_MS || told.has(id)) continue
-        told.add(id)
+        if (!isAlive || elapsed() - first.since < VISIBILITY_DELAY_MS || reported.has(id)) continue
+        reported.add(id)
         log.error({ process: { role, pid, host } }, NOT_SHARED)
       }
       unmarked = missing
@@ -72,11 +66,11 @@ export function markProcess(
   }
 }
 
-/** Where processes that share a directory of archives leave their marks; undefined where they share a bucket. */
+/** The directory of the marks, or undefined if the archives are in a bucket. */
 export const markerFolder = ({ blobs }: Pick<DataPaths, 'blobs'>): string | undefined =>
   typeof blobs === 'string' ? join(dirname(blobs), 'processes') : undefined
 
-/** A file that every process sees which has the same directory, and no other. Written again, it is younger. */
+/** Creates or touches a file that exactly the processes with the same data directory see. */
 async function leaveMarker(folder: string, id: string): Promise<void> {
   makeDirectory(folder, 0o700)
   const file = join(folder, id)
@@ -89,7 +83,7 @@ async function leaveMarker(folder: string, id: string): Promise<void> {
   }
 }
 
-/** Processes that live by their rows and have left no mark here: their archives are elsewhere. */
+/** Returns the processes that are alive by their rows, but have no mark here: they use another data directory. */
 export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
@@ -99,27 +93,27 @@ export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 's
   return workers.filter(({ id, seenAt }) => seenAt > now - SILENT_MS && !here.has(id))
 }
 
-/** What something was when it was first seen to be so, and when that was. */
-interface Sight {
+/** A value, and when it was first seen. */
+interface Observation {
   value: number
   since: number
 }
 
-/** Removes marks of processes that ended without a word: those that nobody has renewed for long. Returns what it saw of the others. */
+/** Removes marks that were not renewed for long: their processes crashed. Returns its observations of the others. */
 async function sweepMarkers(
   folder: string,
-  known: ReadonlyMap<string, Sight>,
+  known: ReadonlyMap<string, Observation>,
   at: number,
-): Promise<Map<string, Sight>> {
-  const seen = new Map<string, Sight>()
+): Promise<Map<string, Observation>> {
+  const seen = new Map<string, Observation>()
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
     const found = await ifExists(stat(file), 'ENOENT')
     if (!found) continue
     const last = known.get(name)
-    const sight = last?.value === found.mtimeMs ? last : { value: found.mtimeMs, since: at }
-    if (at - sight.since >= LEFT_BEHIND_MS) await rm(file, { force: true })
-    else seen.set(name, sight)
+    const observation = last?.value === found.mtimeMs ? last : { value: found.mtimeMs, since: at }
+    if (at - observation.since >= MAX_MARKER_AGE_MS) await rm(file, { force: true })
+    else seen.set(name, observation)
   }
   return seen
 }

@@ -1,4 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { connect, type DatabaseOptions, sqliteFile } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
 import { hasSchema, upgradeSchema } from '../db/upgrade.ts'
@@ -9,15 +10,15 @@ import { withoutPassword } from '../settings/config-values.ts'
 import { userName } from './data-owner.ts'
 import { explainedDatabase, requireUtf8 } from './database-errors.ts'
 
-interface Opening extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
-  /** A database that is not there is refused, rather than created. */
+interface OpenOptions extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
+  /** Throw if the database does not exist, instead of creating it. */
   mustExist?: boolean
 }
 
-/** The database of this configuration, brought to this binary's schema. */
+/** Opens the database of a configuration and upgrades its schema. */
 export async function openDatabase(
   config: Config,
-  { mustExist = false, ...listeners }: Opening = {},
+  { mustExist = false, ...listeners }: OpenOptions = {},
 ): Promise<Database> {
   const { data, databaseUrl } = config
   if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist)
@@ -40,18 +41,16 @@ function requireUsableFile(file: string, mustExist: boolean): void {
     if (hasCode(error, 'EACCES')) throw notForThisUser(file, error)
     if (hasCode(error, 'EROFS')) throw error
     if (mustExist && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file)
-    // Whatever else it is, opening the file tells better.
+    // For any other error, opening the file gives the better message.
   }
 }
 
 function notForThisUser(file: string, cause: unknown): UserError {
-  // The file itself may be out of sight.
-  const owner = [file, sqliteFolder(file)].map(ownerOf).find((name) => name !== undefined)
-  const asWhom = owner === undefined ? 'as root' : `as root or as ${owner}`
-  return new UserError(`this user may not write ${file}: run the command ${asWhom}`, { cause })
+  // The owner of the file may be unreadable; then the owner of its directory is named.
+  const owner = [file, dirname(file)].map(ownerOf).find((name) => name !== undefined)
+  const users = owner === undefined ? 'as root' : `as root or as ${owner}`
+  return new UserError(`this user may not write ${file}: run the command ${users}`, { cause })
 }
-
-const sqliteFolder = (file: string): string => file.slice(0, file.lastIndexOf('/'))
 
 function ownerOf(path: string): string | undefined {
   try {
@@ -61,18 +60,20 @@ function ownerOf(path: string): string | undefined {
   }
 }
 
-const BEGIN = 'run `godwit sync` or start `godwit serve` first'
+const HOW_TO_CREATE = 'run `godwit sync` or start `godwit serve` first'
 
 const noDatabaseAt = (file: string): UserError =>
-  new UserError(`there is no database at ${file}: ${BEGIN}, or set --data`)
+  new UserError(`there is no database at ${file}: ${HOW_TO_CREATE}, or set --data`)
 
 function noDatabase({ data, databaseUrl }: Config): UserError {
   if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data))
   const address = withoutPassword(databaseUrl)
-  return new UserError(`${address} has no tables of Godwit: ${BEGIN}, or set --database-url`)
+  return new UserError(
+    `${address} has no tables of Godwit: ${HOW_TO_CREATE}, or set --database-url`,
+  )
 }
 
-/** Opens the database for as long as `act` runs; one that is not there only where it may be created. */
+/** Opens the database while `act` runs. Unless `create` is set, it must exist. */
 export async function withDatabase<T>(
   config: Config,
   act: (database: Database) => Promise<T>,

@@ -12,20 +12,20 @@ import type { Source } from '../sources/source.ts'
 interface ForgeParts {
   db: Db
   now: () => number
-  log: { warn(fields: object, words: string): void }
+  log: { warn(fields: object, message: string): void }
 }
 
 /**
- * The Gitea or Forgejo beside the repositories, asked with an administrator's token. Asks nothing of it yet: a forge that is away
- * when Godwit starts is asked when it is needed.
+ * Opens the Gitea or Forgejo of `--forge`, with the token of an administrator. It sends no request yet, so that Godwit starts while
+ * the forge is unavailable.
  */
 export async function openForge(
   config: Config,
   { db, now, log }: ForgeParts,
 ): Promise<Forge | undefined> {
-  const place = forgeLocation(config)
-  if (!place) return undefined
-  const { url, tokenFile } = place
+  const location = forgeLocation(config)
+  if (!location) return undefined
+  const { url, tokenFile } = location
   const token = await readForgeToken(tokenFile).catch((error: unknown) => {
     throw error instanceof UnusableToken
       ? new UserError(`--forge-token-file: ${error.message}`, { cause: error })
@@ -35,12 +35,12 @@ export async function openForge(
   const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, storageOrigins, now }
-  // Loaded only here: most hosts have no forge.
+  // Loaded on demand: most hosts have no forge.
   const { connectForge } = await import('../sources/forge/connect-forge.ts')
   return connectForge(options)
 }
 
-/** The repositories on disk, as the forge tells of them where there is one. */
+/** Adds the forge's facts about repositories to a source, if there is a forge. */
 export function withForge(
   source: Source,
   forge: Forge | undefined,
@@ -53,7 +53,7 @@ export function withForge(
   return forgeSource(source, { db, catalogue, now, warn })
 }
 
-/** Where it is and what to ask it with; throws where only one of the two is set. */
+/** Returns the address of the forge and the file of its token. Throws if only one of the two is set. */
 export function forgeLocation({
   forge,
   forgeTokenFile,

@@ -4,7 +4,9 @@ import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { UserError } from '../lib/user-error.ts'
+import { addBlobErrors } from '../migrations/tally-store.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
@@ -13,7 +15,6 @@ import type { Config } from '../settings/config.ts'
 import { exposedFile } from '../settings/config-file.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
-import { countBlobErrors } from './blob-errors.ts'
 import { type DataPaths, dataPathsOf, openBlobs, openSource } from './data-paths.ts'
 import { openRights } from './fresh-rights.ts'
 import { keepCatalogue } from './keep-catalogue.ts'
@@ -22,57 +23,56 @@ import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
 import { requireGit } from './requirements.ts'
 
-/** What every long-running process of Godwit stands on, whatever its role. */
+/** The dependencies that every long-running process has, whatever its role. */
 export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
-  places: DataPaths
-  /** Absent where the repositories are not at hand. */
+  paths: DataPaths
+  /** Absent without `--repositories`. */
   source: Source | undefined
-  /** Absent where there is none beside the repositories. */
+  /** Absent without `--forge`. */
   forge: Forge | undefined
-  /** Absent where there is no forge. */
+  /** Absent without `--forge`. */
   rights: RightsRefresher | undefined
   blobs: BlobStore
-  /** Counts a failure of the blob store; those of `blobs` are counted as they are. */
+  /** Counts an error of the blob store. `blobs` calls it by itself; segment threads have stores of their own. */
   onBlobError: (operation: BlobOperation) => void
   queue: Queue
   addresses: Addresses
   now: () => number
   log: Log['log']
-  /** Nobody else works on this database: whatever looks unfinished was left by the dead. */
+  /** Whether no other process uses the database: then unfinished work was left by a process that died. */
   isOnlyProcess: boolean
-  /** Whether the repositories, where they are at hand, have been read once since the start. */
+  /** Whether the catalogue has been synchronized once since the start; always true without `--repositories`. */
   isCatalogueRead: () => boolean
 }
 
-/** Opened one after the other; the stack closes them in reverse. */
+/** Opens the dependencies in order. The stack closes them in reverse order. */
 export async function openProcessParts(
   config: Config,
-  logging: Log,
+  { log }: Log,
   stack: AsyncDisposableStack,
 ): Promise<ProcessParts> {
-  const { log } = logging
   const exposed = exposedFile(config.file)
   if (exposed) log.warn(exposed)
   const isOnlyProcess = config.databaseUrl === undefined
-  const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
+  const { db, pool } = await openLockedDatabase(config, log, stack).catch((error: unknown) => {
     throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error
   })
   const { repositories } = config
-  const places = dataPathsOf(config, repositories ?? '')
-  if (repositories !== undefined) await requireGit(config, createGit(places.git))
+  const paths = dataPathsOf(config, repositories ?? '')
+  if (repositories !== undefined) await requireGit(config, createGit(paths.git))
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
   const forge = await openForge(config, { db, now, log })
   const source =
-    repositories === undefined ? undefined : withForge(openSource(places), forge, { db, now, log })
+    repositories === undefined ? undefined : withForge(openSource(paths), forge, { db, now, log })
   const shared = {
     db,
     ...(pool && { pool }),
-    places,
+    paths,
     source,
     forge,
     rights: openRights({ db, now, log, source, forge }),
-    blobs: watchErrors(await openBlobs(places), onBlobError),
+    blobs: watchErrors(await openBlobs(paths), onBlobError),
     onBlobError,
     queue: await openQueue(config, db, log, stack),
     addresses: addressesFrom(config),
@@ -85,10 +85,10 @@ export async function openProcessParts(
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
 
-/** The database; where it is a file, nobody else's and whole. */
-async function openData(
+/** Opens the database. A SQLite file is locked for this process first, and checked for damage. */
+async function openLockedDatabase(
   config: Config,
-  { log, close: closeLog }: Log,
+  log: Log['log'],
   stack: AsyncDisposableStack,
 ): Promise<Database> {
   if (config.databaseUrl === undefined) {
@@ -99,7 +99,6 @@ async function openData(
     onIdleError: (err) => log.warn({ err }, 'lost a database connection'),
     onDamage(err) {
       log.fatal({ err }, 'the database is damaged; stopping, so that nothing more is written')
-      closeLog()
       process.exit(1)
     },
   })
@@ -107,21 +106,20 @@ async function openData(
   return database
 }
 
-/** SQLite: read-only, input/output, full, cannot open. */
-const OF_THE_DISK = new Set([8, 10, 13, 14])
+/** Result codes of SQLite: read-only, input/output error, full, cannot open. */
+const SQLITE_DISK_CODES = new Set([8, 10, 13, 14])
 
-/** What the disk or its permissions refuse, an operator can mend: in a line, without where in the code it was noticed. */
+/** Turns an error of the disk or its permissions into one line for the operator, without a stack. */
 function asDataDirectoryError(error: unknown, data: string): unknown {
-  const isOfDisk = error instanceof Error && ('syscall' in error || isOfSqlite(error))
-  if (!isOfDisk) return error
+  const isDiskError =
+    error instanceof Error && ('syscall' in error || SQLITE_DISK_CODES.has(primaryCode(error) ?? 0))
+  if (!isDiskError) return error
   return new UserError(`cannot work in the data directory ${data}: ${error.message}`, {
     cause: error,
   })
 }
 
-const isOfSqlite = (error: unknown): boolean => OF_THE_DISK.has(primaryCode(error) ?? 0)
-
-/** The embedded queue is a table of ours; processes that share a PostgreSQL share pg-boss on it. */
+/** Opens the queue: a table in SQLite, or pg-boss in PostgreSQL, which all processes share. */
 async function openQueue(
   { databaseUrl }: Config,
   db: Db,
@@ -135,4 +133,35 @@ async function openQueue(
   await queue.start()
   stack.defer(queue.stop)
   return queue
+}
+
+const WRITE_BLOB_ERRORS_INTERVAL_MS = 5000
+
+/** Returns a function that counts errors of the blob store. The counts are added to those of all processes every few seconds. */
+function countBlobErrors(
+  db: Db,
+  log: Log['log'],
+  stack: AsyncDisposableStack,
+): (operation: BlobOperation) => void {
+  let counts = new Map<string, number>()
+  const count = (operation: string, more = 1) =>
+    counts.set(operation, (counts.get(operation) ?? 0) + more)
+
+  async function write(): Promise<void> {
+    if (counts.size === 0) return
+    const batch = counts
+    counts = new Map()
+    try {
+      await addBlobErrors(db, batch)
+    } catch (error) {
+      for (const [operation, failed] of batch) count(operation, failed)
+      throw error
+    }
+  }
+
+  const onFailure = (err: unknown) => log.warn({ err }, 'could not record errors of the blob store')
+  stack.defer(() => write().catch(onFailure))
+  const writing = repeatedly(write, WRITE_BLOB_ERRORS_INTERVAL_MS, onFailure)
+  stack.defer(writing.stop)
+  return (operation) => count(operation)
 }

@@ -4,6 +4,7 @@ import { lookForGit } from '../git/installed-git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 
+/** Returns the directory of the repositories. Throws if it is not set or does not exist. */
 export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {
     throw new UsageError('no repositories: set --repositories DIR')
@@ -15,7 +16,7 @@ export function requireRepositories({ repositories }: Config): string {
   return repositories
 }
 
-/** Said at the start, rather than by every export. */
+/** Throws if git is missing or too old, so that a start fails rather than every export. */
 export async function requireGit(config: Config, git: Git): Promise<void> {
   const { git: program, searchPath } = config
   const { found, advice } = await lookForGit({ program, searchPath }, git)

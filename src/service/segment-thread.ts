@@ -7,12 +7,12 @@ import {
 } from '../exporter/make-segment.ts'
 import { type DataPaths, openBlobs, openSource } from './data-paths.ts'
 
-/** What a segment thread runs: parts of its own, built from the same settings. */
-const places = workerData as DataPaths
-const { scratch: scratchDirectory } = places
+/** The main module of a segment thread. It opens its own source and store with the settings of the process. */
+const paths = workerData as DataPaths
+const { scratch: scratchDirectory } = paths
 const maker = createSegmentMaker({
-  source: openSource(places),
-  blobs: watchErrors(await openBlobs(places), (blobError) =>
+  source: openSource(paths),
+  blobs: watchErrors(await openBlobs(paths), (blobError) =>
     parentPort!.postMessage({ blobError } satisfies SegmentReply),
   ),
   scratchDirectory,

@@ -1,9 +1,12 @@
-import { hash } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { open, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { offsetTimestamps } from '../http/middleware/timestamps.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
+import { type CloneTokens, cloneTokens } from '../http/routes/clones/clone-tokens.ts'
 import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
 import { createServer } from '../http/server.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
@@ -12,31 +15,29 @@ import { signingKey } from '../migrations/secret-store.ts'
 import type { Config } from '../settings/config.ts'
 import type { Listen } from '../settings/config-values.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
-import { keepCloneTokens } from './clone-key.ts'
+import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import { probeWrite } from './probe-write.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
-import { retryWhileDatabaseIsDown } from './wait-for-database.ts'
 
-/** Beside the source, or beside what was compiled from it. */
-const BUILT_DASHBOARD = fileURLToPath(new URL('../../web/dist', import.meta.url))
-const NOTE_TOKEN_USE_EVERY_MS = 10_000
-/** Proxies give up on a server that has said nothing for a minute. */
+/** Beside `src` in a checkout, beside the compiled code in the package. */
+const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../web/dist', import.meta.url))
+const RECORD_TOKEN_USE_INTERVAL_MS = 10_000
+/** Less than the minute after which proxies give up on a silent server. */
 const CLONE_WAIT_MS = 45_000
 
 export interface Service {
   address: string
-  /** For people, once it runs. */
+  /** A message to print once the service runs. */
   notice?: string
   stop(): Promise<void>
 }
 
-/** The API and, unless its role is `api` alone, the exporter. */
+/** Starts the API and, unless the role is `api`, the exporter. */
 export async function startService(config: Config, logging: Log): Promise<Service> {
   checkRole(config)
   return retryWhileDatabaseIsDown(config, logging.log, () => startOnce(config, logging))
@@ -50,11 +51,11 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
 
   const { db, pool, addresses } = parts
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
-  const cloneTokens = await keepCloneTokens(config, parts, stack)
+  const cloneTokens = await openCloneTokens(config, parts, stack)
   const clonable = cloneTokens.isServed ? 'clonable' : ''
   const app = createServer({
     ...parts,
-    authenticator: keepTokens(stack, parts),
+    authenticator: openAuthenticator(stack, parts),
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     maxSchedules: config.maxSchedules,
@@ -76,19 +77,19 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneSlots: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
-    ...(keepsData(config) && { probeData: () => probeWrite(config.data) }),
+    ...(usesDataDirectory(config) && { probeData: () => probeWrite(config.data) }),
     isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,
-    dashboard: await readDashboard(BUILT_DASHBOARD),
+    dashboard: await readDashboard(DASHBOARD_DIRECTORY),
   })
   stack.defer(async () => {
-    // Begun already now, for a download may take long to end; how it ends is told where it is deferred.
+    // The exporter stops at once, since a download may take long to end. Its deferred stop reports its failure.
     exporter?.stop().catch(() => {})
     await app.close()
   })
   const address = await app.listen(config.listen).catch((error: unknown) => {
-    throw explainedListening(error, config.listen)
+    throw explainListenError(error, config.listen)
   })
   const concurrency = exporter ? config.concurrency : 0
   keepHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
@@ -98,16 +99,16 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
 }
 
 /** Whether the database or the archives are in the data directory. */
-const keepsData = ({ databaseUrl, blobs }: Config): boolean =>
+const usesDataDirectory = ({ databaseUrl, blobs }: Config): boolean =>
   databaseUrl === undefined || blobs === undefined
 
-function explainedListening(error: unknown, { host, port }: Listen): unknown {
+function explainListenError(error: unknown, { host, port }: Listen): unknown {
   const { code } = error as { code?: string }
-  const why = code === undefined ? undefined : WHY_NOT_LISTENING[code]
-  return why ? new UserError(`--listen ${host}:${port}: ${why}`, { cause: error }) : error
+  const reason = code === undefined ? undefined : LISTEN_ERRORS[code]
+  return reason ? new UserError(`--listen ${host}:${port}: ${reason}`, { cause: error }) : error
 }
 
-const WHY_NOT_LISTENING: Record<string, string> = {
+const LISTEN_ERRORS: Record<string, string> = {
   EADDRINUSE: 'address already in use; stop the other program, or use another port',
   EADDRNOTAVAIL: 'this machine does not have this address; use 0.0.0.0 for all addresses',
   EACCES: 'this user may not listen on this port; use a port above 1023',
@@ -121,27 +122,64 @@ function checkRole(config: Config): void {
   }
 }
 
-function keepTokens(stack: AsyncDisposableStack, parts: ProcessParts) {
+function openAuthenticator(stack: AsyncDisposableStack, parts: ProcessParts) {
   const { db, now, log } = parts
   const authenticator = createAuthenticator({ db, now, forge: openForgeSignIn(parts) })
   stack.defer(authenticator.noteUses)
-  const notes = repeatedly(authenticator.noteUses, NOTE_TOKEN_USE_EVERY_MS, (err) =>
+  const recording = repeatedly(authenticator.noteUses, RECORD_TOKEN_USE_INTERVAL_MS, (err) =>
     log.error({ err }, 'could not record the use of tokens'),
   )
-  stack.defer(notes.stop)
+  stack.defer(recording.stop)
   return authenticator
 }
 
 const MAX_CONNECTIONS = 10_000
 
-/** Connections must leave file handles for the database, for archives and for gits. */
+/** Half of the open files are left for the database, for archives and for git. */
 function maxConnections(): number {
   const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
   const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
   return openFiles ? Math.min(MAX_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MAX_CONNECTIONS
 }
 
-/** Short: it is part of every validator. */
-function editionOf(whatRenderingDependsOn: readonly string[]): string {
-  return hash('sha256', JSON.stringify(whatRenderingDependsOn), 'base64url').slice(0, 16)
+/** Returns a short hash of what the rendering depends on. It is part of every ETag. */
+function editionOf(options: readonly string[]): string {
+  return hash('sha256', JSON.stringify(options), 'base64url').slice(0, 16)
+}
+
+const READ_KEY_INTERVAL_MS = 10_000
+
+/** Returns the signer of clone tokens. Its key is read regularly, so that a replaced key takes effect without a restart. */
+export async function openCloneTokens(
+  config: Config,
+  { db, now, log, source }: ProcessParts,
+  stack: AsyncDisposableStack,
+): Promise<CloneTokens> {
+  let key = await signingKey(db, 'clone-key')
+  async function readKey(): Promise<void> {
+    const latest = await signingKey(db, 'clone-key')
+    if (!latest.equals(key)) key = latest
+  }
+  const reading = repeatedly(readKey, READ_KEY_INTERVAL_MS, (err) =>
+    log.error({ err }, 'could not read the key of clone tokens'),
+  )
+  stack.defer(reading.stop)
+  const isServed = source !== undefined && config.maxClones > 0 && isClonedHere(config)
+  return cloneTokens({ key: () => key, now, isServed })
+}
+
+/** Clone tokens are only valid at this server: with another `--clone-url` they would be sent to a third party. */
+function isClonedHere({ baseUrl, cloneUrl }: Pick<Config, 'baseUrl' | 'cloneUrl'>): boolean {
+  return cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
+}
+
+/** More than the database writes for the start of a small migration. */
+const PROBE_BYTES = randomBytes(64 * 1024)
+
+/** Rejects if the directory cannot be written: its disk is full, read-only or gone. Leaves no file behind. */
+async function probeWrite(directory: string): Promise<void> {
+  const file = join(directory, `.write-probe-${randomUUID()}`)
+  await using handle = await open(file, 'wx', 0o600)
+  await unlink(file)
+  await handle.writeFile(PROBE_BYTES)
 }

@@ -2,40 +2,46 @@ import { exportHandlers } from '../exporter/export-migration.ts'
 import { createSegmentThreads } from '../exporter/obtain-segment.ts'
 import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
+import { offsetTimestamps } from '../http/middleware/timestamps.ts'
+import { webhookPayload } from '../http/routes/webhooks/webhook-json.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
-import { RetryLater } from '../queue/queue.ts'
+import { RetryLater, type Working } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
+import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
+import { createDeliveries } from '../webhooks/deliver-webhook.ts'
+import { DELIVERIES_AT_ONCE } from '../webhooks/parked-events.ts'
+import { resolver } from '../webhooks/send-request.ts'
+import { SEGMENT_THREAD } from './data-paths.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
-import { SEGMENT_THREAD } from './segment-thread-address.ts'
-import { startDeliveries } from './start-deliveries.ts'
 import { VERSION } from './version.ts'
 
 export interface RunningExporter {
-  /** Where its snapshots are. */
+  /** The directory of its snapshots. */
   scratch: string
-  /** However often it is called, it stops once. */
+  /** Stops the exporter; further calls return the same promise. */
   stop(): Promise<void>
 }
 
-/** The exporter of this process and its housekeeping. */
+/** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
 export async function startExporter(
   config: Config,
   shared: ProcessParts,
 ): Promise<RunningExporter> {
-  const { db, queue, now, log, isOnlyProcess, places, source, onBlobError } = shared
+  const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
   if (isOnlyProcess) {
     await releaseAllJobs(db, now())
     await sweepOrphans(parts, 0)
   }
-  await sweepScratch(places.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
-  const scratch = await takeScratch(places.scratch)
+  await sweepScratch(paths.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
+  const scratch = await takeScratch(paths.scratch)
 
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
-    workerData: { ...places, scratch: scratch.directory },
+    workerData: { ...paths, scratch: scratch.directory },
     count: config.concurrency,
     onBlobError,
   })
@@ -75,6 +81,38 @@ export async function startExporter(
     stop() {
       stopping ??= stopAll()
       return stopping
+    },
+  }
+}
+
+/** Only events that a crashed process had parked wait for this. */
+const RESUME_PARKED_INTERVAL_MS = 60_000
+
+/** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
+function startDeliveries(config: Config, parts: ProcessParts): Working {
+  const { queue, log, addresses } = parts
+  const migrationTime = offsetTimestamps(config.timeZone)
+  const deliveries = createDeliveries({
+    ...parts,
+    send: { isAllowed: addressesAllowed(config.webhookNetworks ?? []), resolve: resolver() },
+    version: VERSION,
+    payloadOf: webhookPayload({ addresses, migrationTime, edition: '' }),
+  })
+  const working = queue.work(deliveries.handlers, {
+    line: 'webhooks',
+    concurrency: DELIVERIES_AT_ONCE,
+    onError(err, job) {
+      // The log of deliveries has the failed attempts.
+      if (!(err instanceof RetryLater)) log.error({ err, job }, 'webhook job failed')
+    },
+  })
+  const resuming = repeatedly(deliveries.resumeParked, RESUME_PARKED_INTERVAL_MS, (err) =>
+    log.error({ err }, 'could not resume webhook deliveries'),
+  )
+  return {
+    async stop() {
+      await resuming.stop()
+      await working.stop()
     },
   }
 }

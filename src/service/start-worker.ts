@@ -1,11 +1,11 @@
 import type { Config } from '../settings/config.ts'
+import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import { openProcessParts } from './process-parts.ts'
 import { startExporter } from './start-exporter.ts'
-import { retryWhileDatabaseIsDown } from './wait-for-database.ts'
 
-/** Starts an exporter that shares its database with API processes. Disposing of what it returns stops it. */
+/** Starts an exporter that shares its database with API processes. Disposing of the returned stack stops it. */
 export function startWorker(config: Config, logging: Log): Promise<AsyncDisposableStack> {
   return retryWhileDatabaseIsDown(config, logging.log, async () => {
     await using stack = new AsyncDisposableStack()

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCommand, configOf } from '../../src/commands/command-line.ts'
 import { openLog } from '../../src/service/log.ts'
@@ -33,7 +33,6 @@ async function start({ id, args, logFile }: Extract<Order, { args: unknown }>): 
     stops.delete(id)
     await service.stop()
     await logging.close()
-    closeSync(file)
   })
 }
 

@@ -1,110 +1,66 @@
-import { errorSchema, validationErrorSchema } from '../../wire/error.ts'
-import { licenseSchema, licenseTextSchema } from '../../wire/license.ts'
-import {
-  archiveLinkSchema,
-  heldLockSchema,
-  lockSchema,
-  migrationSchema,
-  startRequestSchema,
-  summarySchema,
-} from '../../wire/migration.ts'
-import {
-  fullOrganizationSchema,
-  organizationMembershipSchema,
-  organizationSchema,
-} from '../../wire/organization.ts'
-import {
-  forecastSchema,
-  progressEndSchema,
-  progressSchema,
-  progressUpdateSchema,
-  reportSchema,
-  repositoryProgressSchema,
-  retryForecastSchema,
-  retryRequestSchema,
-} from '../../wire/progress.ts'
-import {
-  branchSchema,
-  collaboratorSchema,
-  extendedRepositorySchema,
-  fullRepositorySchema,
-  languagesSchema,
-  licenseContentSchema,
-  repositorySchema,
-  tagSchema,
-  topicsSchema,
-} from '../../wire/repository.ts'
-import {
-  scheduleChangeSchema,
-  scheduleRequestSchema,
-  scheduleRunSchema,
-  scheduleSchema,
-} from '../../wire/schedule.ts'
+import * as error from '../../wire/error.ts'
+import * as license from '../../wire/license.ts'
+import * as migration from '../../wire/migration.ts'
+import * as organization from '../../wire/organization.ts'
+import * as progress from '../../wire/progress.ts'
+import * as repository from '../../wire/repository.ts'
+import * as schedule from '../../wire/schedule.ts'
 import { count, string, uri } from '../../wire/schema.ts'
-import { rootSchema, serviceStateSchema, tokenSchema } from '../../wire/service.ts'
-import { currentUserSchema, rateLimitSchema, sessionSchema, userSchema } from '../../wire/user.ts'
-import {
-  fullWebhookDeliverySchema,
-  webhookChangeSchema,
-  webhookConfigChangeSchema,
-  webhookConfigSchema,
-  webhookDeliverySchema,
-  webhookEventSchema,
-  webhookRequestSchema,
-  webhookSchema,
-} from '../../wire/webhook.ts'
+import * as service from '../../wire/service.ts'
+import * as user from '../../wire/user.ts'
+import * as webhook from '../../wire/webhook.ts'
 
-/** What operations refer to by name, so that each thing is said once. */
+/** The schemas that operations refer to by name. */
 export const schemas = {
-  'start-request': startRequestSchema,
-  migration: migrationSchema,
-  repository: repositorySchema,
-  'extended-repository': extendedRepositorySchema,
-  'full-repository': fullRepositorySchema,
-  branch: branchSchema,
-  tag: tagSchema,
-  topics: topicsSchema,
-  languages: languagesSchema,
-  collaborator: collaboratorSchema,
-  'license-content': licenseContentSchema,
-  license: licenseSchema,
-  'license-text': licenseTextSchema,
-  progress: progressSchema,
-  'progress-update': progressUpdateSchema,
-  'progress-end': progressEndSchema,
-  'repository-progress': repositoryProgressSchema,
-  report: reportSchema,
-  forecast: forecastSchema,
-  'retry-forecast': retryForecastSchema,
-  'retry-request': retryRequestSchema,
-  summary: summarySchema,
-  lock: lockSchema,
-  'held-lock': heldLockSchema,
-  'archive-link': archiveLinkSchema,
-  schedule: scheduleSchema,
-  'schedule-run': scheduleRunSchema,
-  'schedule-request': scheduleRequestSchema,
-  'schedule-change': scheduleChangeSchema,
-  user: userSchema,
-  'current-user': currentUserSchema,
-  session: sessionSchema,
-  organization: organizationSchema,
-  'full-organization': fullOrganizationSchema,
-  'organization-membership': organizationMembershipSchema,
-  webhook: webhookSchema,
-  'webhook-event': webhookEventSchema,
-  'webhook-config': webhookConfigSchema,
-  'webhook-request': webhookRequestSchema,
-  'webhook-change': webhookChangeSchema,
-  'webhook-config-change': webhookConfigChangeSchema,
-  'webhook-delivery': webhookDeliverySchema,
-  'full-webhook-delivery': fullWebhookDeliverySchema,
-  'rate-limit': rateLimitSchema,
-  root: rootSchema,
-  'service-state': serviceStateSchema,
-  token: tokenSchema,
-  error: errorSchema,
-  'validation-error': validationErrorSchema,
+  'start-request': migration.startRequestSchema,
+  migration: migration.migrationSchema,
+  repository: repository.repositorySchema,
+  'extended-repository': repository.extendedRepositorySchema,
+  'full-repository': repository.fullRepositorySchema,
+  branch: repository.branchSchema,
+  tag: repository.tagSchema,
+  topics: repository.topicsSchema,
+  languages: repository.languagesSchema,
+  collaborator: repository.collaboratorSchema,
+  'license-content': repository.licenseContentSchema,
+  license: license.licenseSchema,
+  'license-text': license.licenseTextSchema,
+  progress: progress.progressSchema,
+  'progress-update': progress.progressUpdateSchema,
+  'progress-end': progress.progressEndSchema,
+  'repository-progress': progress.repositoryProgressSchema,
+  report: progress.reportSchema,
+  forecast: progress.forecastSchema,
+  'retry-forecast': progress.retryForecastSchema,
+  'retry-request': progress.retryRequestSchema,
+  summary: migration.summarySchema,
+  lock: migration.lockSchema,
+  'held-lock': migration.heldLockSchema,
+  'archive-link': migration.archiveLinkSchema,
+  schedule: schedule.scheduleSchema,
+  'schedule-run': schedule.scheduleRunSchema,
+  'schedule-request': schedule.scheduleRequestSchema,
+  'schedule-change': schedule.scheduleChangeSchema,
+  user: user.userSchema,
+  'current-user': user.currentUserSchema,
+  session: user.sessionSchema,
+  organization: organization.organizationSchema,
+  'full-organization': organization.fullOrganizationSchema,
+  'organization-membership': organization.organizationMembershipSchema,
+  webhook: webhook.webhookSchema,
+  'webhook-event': webhook.webhookEventSchema,
+  'webhook-config': webhook.webhookConfigSchema,
+  'webhook-request': webhook.webhookRequestSchema,
+  'webhook-change': webhook.webhookChangeSchema,
+  'webhook-config-change': webhook.webhookConfigChangeSchema,
+  'webhook-delivery': webhook.webhookDeliverySchema,
+  'full-webhook-delivery': webhook.fullWebhookDeliverySchema,
+  'rate-limit': user.rateLimitSchema,
+  root: service.rootSchema,
+  'service-state': service.serviceStateSchema,
+  token: service.tokenSchema,
+  error: error.errorSchema,
+  'validation-error': error.validationErrorSchema,
 }
 
 export const headers = {

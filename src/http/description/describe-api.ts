@@ -1,24 +1,51 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
+import { ref, type Schema } from '../../wire/schema.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../middleware/api-headers.ts'
 import { answerNotModified } from '../middleware/json-answer.ts'
-import type { MediaTypeOptions } from '../middleware/media-type.ts'
+import { type MediaTypeOptions, previewTypeOf } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
-import { getDescription } from '../service/service-operations.ts'
-import type { DescribedRoute, Operation } from './operation.ts'
+import { migrationEvent } from '../routes/webhooks/webhooks.ts'
+import { headers, schemas } from './components.ts'
+import { examplesOf } from './examples.ts'
+import {
+  type DescribedAnswer,
+  type DescribedRoute,
+  ETAG_HEADER,
+  header,
+  NOT_MODIFIED,
+  type Operation,
+  type Tag,
+  withHeaders,
+} from './operation.ts'
+import { IF_NONE_MATCH, parameters } from './parameters.ts'
+import { linkRefusals, refusal, refusals } from './refusals.ts'
 
-interface DescriptionParts {
+interface DescriptionOptions {
   rendering: Rendering
   mediaType: MediaTypeOptions
 }
 
-/** The API's own description. Called before any route is added, to see them all. */
-export function describeApi(app: FastifyInstance, parts: DescriptionParts): void {
+const getDescription = {
+  operationId: 'service/openapi',
+  tags: ['Service'],
+  summary: 'Get this description',
+  description: 'As OpenAPI 3.1.',
+  security: [],
+  parameters: [IF_NONE_MATCH],
+  responses: {
+    200: {
+      description: 'The description.',
+      ...ETAG_HEADER,
+      content: { 'application/json': { schema: { type: 'object' } } },
+    },
+    304: NOT_MODIFIED,
+  },
+} satisfies Operation
+
+/** Adds `GET /openapi.json`. Call it before any other route is added: it describes the routes that follow. */
+export function describeApi(app: FastifyInstance, options: DescriptionOptions): void {
   const routes = collectRoutes(app)
-  /** Put together when it is first asked for: most processes are never asked. */
-  let described: Promise<string> | undefined
-  async function describe(): Promise<string> {
-    const { openApiDocument } = await import('./document.ts')
-    return JSON.stringify(openApiDocument(routes, parts))
-  }
+  let description: string | undefined
 
   app.get('/openapi.json', { schema: getDescription }, async (request, reply) => {
     reply.headers({
@@ -26,17 +53,13 @@ export function describeApi(app: FastifyInstance, parts: DescriptionParts): void
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     })
-    described ??= describe()
-    const description = await described
+    description ??= JSON.stringify(openApiDocument(routes, options))
     if (answerNotModified(request, reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }
 
-/**
- * Keeps every route that is added from now on and says what it does. What stands under a prefix is a twin of what stands
- * without; HEAD comes with every GET.
- */
+/** Collects every described route that is added from now on, without the copies below `/api/v3` and without HEAD. */
 function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   const routes: DescribedRoute[] = []
   app.addHook('onRoute', (route) => {
@@ -61,3 +84,225 @@ function describedRoute({ method, url, schema, config }: Described): DescribedRo
     uncounted,
   }
 }
+
+function openApiDocument(routes: readonly DescribedRoute[], options: DescriptionOptions) {
+  const { rendering, mediaType } = options
+  const { api } = rendering.addresses
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    paths[route.path] ??= {}
+    paths[route.path]![route.method.toLowerCase()] = operationObject(route, options)
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Godwit',
+      summary:
+        "Self-service export and move for git hosts, compatible with GitHub's User Migrations API",
+      description: introduction(mediaType),
+      version: DEFAULT_VERSION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [
+      { url: api },
+      { url: `${api}/api/v3`, description: 'The same API, for clients that add this prefix.' },
+    ],
+    security: [{ token: [] }],
+    tags: TAGS,
+    paths,
+    webhooks: { migration: { post: migrationEvent } },
+    components: {
+      securitySchemes: {
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Created with `godwit token add LOGIN`.',
+        },
+      },
+      schemas,
+      parameters: { ...parameters, 'api-version': versionParameter(mediaType.vendor) },
+      headers,
+      responses: { ...addHeaders(refusals, sharedHeaders(mediaType.vendor)), ...linkRefusals },
+      examples: examplesOf(rendering),
+    },
+  }
+}
+
+function operationObject(route: DescribedRoute, { rendering, mediaType }: DescriptionOptions) {
+  const { body, ...operation } = route.operation
+  const { api } = rendering.addresses
+  const { vendor, preview } = mediaType
+  const described =
+    operation.security?.length === 0
+      ? { ...operation, servers: [{ url: api }] }
+      : withCommonResponses(operation, route, vendor)
+  return {
+    ...described,
+    ...(route.previewed && {
+      description: [operation.description, `Part of the preview. ${describePreview(mediaType)}`]
+        .filter((text) => text !== undefined)
+        .join('\n\n'),
+      'x-preview': { mediaType: previewTypeOf(vendor), required: preview === 'required' },
+    }),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: bodySchema(body) } },
+      },
+    }),
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curlExample(route, api, vendor) }],
+  }
+}
+
+/** Returns a reference to the schema of a body if it is one of the components, otherwise the schema itself. */
+function bodySchema(body: Schema): Schema {
+  const known = Object.entries<Schema>(schemas).find(([, schema]) => schema === body)
+  return known ? ref(known[0]) : body
+}
+
+/** Adds the parameter, responses and headers that all operations of the API share. */
+function withCommonResponses(
+  operation: Operation,
+  route: DescribedRoute,
+  vendor: string,
+): Operation {
+  const shared = sharedHeaders(vendor, route)
+  const version = { $ref: '#/components/parameters/api-version' }
+  return {
+    ...operation,
+    parameters: [...(operation.parameters ?? []), version],
+    responses: {
+      400: refusal('bad-request'),
+      401: refusal('unauthenticated'),
+      403: refusal('forbidden'),
+      ...(route.operation.body && { 408: refusal('request-timeout') }),
+      415: refusal('not-acceptable'),
+      429: refusal('too-many-requests'),
+      500: refusal('server-error'),
+      503: refusal('unavailable'),
+      ...addHeaders(operation.responses, shared),
+    },
+  }
+}
+
+/** Adds headers to responses; a reference gets them where it is defined. */
+function addHeaders<T extends Record<string, DescribedAnswer | { $ref: string }>>(
+  answers: T,
+  shared: DescribedAnswer['headers'],
+): T {
+  const entries = Object.entries(answers).map(([name, answer]) => [
+    name,
+    '$ref' in answer ? answer : { ...answer, headers: { ...answer.headers, ...shared } },
+  ])
+  return Object.fromEntries(entries) as T
+}
+
+const sharedHeaders = (vendor: string, { uncounted } = { uncounted: false }) => ({
+  [`x-${vendor}-request-id`]: header('request-id'),
+  [`x-${vendor}-media-type`]: header('media-type'),
+  [`x-${vendor}-api-version-selected`]: header('version-selected'),
+  ...(uncounted ? {} : rateHeaders),
+})
+
+const { headers: rateHeaders } = withHeaders(
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-used',
+  'x-ratelimit-reset',
+  'x-ratelimit-resource',
+)
+
+const versionParameter = (vendor: string) => ({
+  name: `x-${vendor}-api-version`,
+  in: 'header',
+  description: 'The version of the API to use.',
+  schema: { type: 'string', enum: API_VERSIONS, default: DEFAULT_VERSION },
+})
+
+/** Returns a curl command for the operation, with the examples of its parameters. */
+function curlExample(route: DescribedRoute, api: string, vendor: string): string {
+  const { method, operation, previewed } = route
+  const { responses, body, security } = operation
+  const [sample] = (body?.examples as unknown[] | undefined) ?? []
+  const needsNoMethod = method === 'GET' || sample !== undefined
+  return [
+    'curl',
+    ...(responses[302] ? ['--location --output migration.tar.gz'] : []),
+    ...(route.path.endsWith('.tar.gz') ? ['--remote-name'] : []),
+    ...(needsNoMethod ? [] : [`--request ${method}`]),
+    ...(security?.length === 0 ? [] : ['--header "authorization: bearer $TOKEN"']),
+    ...(previewed ? [`--header 'accept: ${previewTypeOf(vendor)}'`] : []),
+    ...(sample === undefined ? [] : [`--data '${JSON.stringify(sample)}'`]),
+    `'${api}${pathWithExamples(route)}'`,
+  ].join(' \\\n  ')
+}
+
+type Parameter = { name: string; in: string; required?: boolean; example?: unknown }
+
+function pathWithExamples({ path, operation }: DescribedRoute): string {
+  const required = (operation.parameters ?? [])
+    .map((parameter) => ('$ref' in parameter ? resolve(parameter.$ref as string) : parameter))
+    .filter((parameter): parameter is Parameter => (parameter as Parameter).required === true)
+  const query = required
+    .filter((parameter) => parameter.in === 'query')
+    .map(({ name, example }) => `${name}=${example}`)
+    .join('&')
+  const filled = required.reduce(
+    (text, { name, example }) => text.replace(`{${name}}`, String(example)),
+    path,
+  )
+  return query ? `${filled}?${query}` : filled
+}
+
+const resolve = (reference: string): Parameter =>
+  parameters[reference.slice(reference.lastIndexOf('/') + 1) as keyof typeof parameters]
+
+const TAGS: { name: Tag; description: string }[] = [
+  { name: 'Migrations', description: 'Start and follow migrations, and list their repositories.' },
+  { name: 'Archives', description: 'Download and delete the archives of exported migrations.' },
+  { name: 'Schedules', description: 'Migrations that are started every day or every week.' },
+  {
+    name: 'Organizations',
+    description: 'Organizations of the caller, and the same operations on their migrations.',
+  },
+  {
+    name: 'Repositories',
+    description: 'Repositories in their current state, their owners and their licences.',
+  },
+  {
+    name: 'Webhooks',
+    description: 'Addresses that are told when migrations end, and the log of what they were sent.',
+  },
+  { name: 'Caller', description: 'The current account and its rate limit.' },
+  { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },
+  { name: 'Service', description: 'Health, metrics and documentation. No token is needed.' },
+]
+
+/** The introduction for readers, in Markdown. */
+function introduction(mediaType: MediaTypeOptions): string {
+  const { vendor } = mediaType
+  return [
+    'Self-service export and move for git hosts: users export their repositories into one archive. The API is compatible ' +
+      "with GitHub's User Migrations API, so clients of that API work here.",
+    'Operations need a token, except those of the service itself and those on public repositories: `authorization: bearer TOKEN`, or `token TOKEN`. ' +
+      'The operator of the host creates one with `godwit token add LOGIN`. Every request needs a `user-agent` header.',
+    `Some operations are part of a preview. ${describePreview(mediaType)}`,
+    `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +
+      `The default is ${code(DEFAULT_VERSION)}.`,
+    'Lists have pages of 30 entries; `per_page` can be up to 100. The `link` header has the addresses of the other pages. ' +
+      'Send the `etag` of an answer as `if-none-match`: while nothing has changed, the answer is 304 and does not count. ' +
+      'Every GET also works as HEAD, and every path of the API also works below `/api/v3`.',
+    `Answers have the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
+      `\`x-${vendor}-api-version-selected\`, and the rate limit in \`x-ratelimit-limit\`, \`-remaining\`, ` +
+      '`-used`, `-reset` and `-resource`.',
+  ].join('\n\n')
+}
+
+function describePreview({ vendor, preview }: MediaTypeOptions): string {
+  const type = code(previewTypeOf(vendor))
+  return preview === 'required'
+    ? `Send \`accept:\` ${type}; without it the answer is 415 (unless the server runs with \`--preview optional\`).`
+    : `Clients may send \`accept:\` ${type}; this server does not need it (\`--preview optional\`).`
+}
+
+const code = (text: string) => `\`${text}\``

@@ -239,7 +239,7 @@ const forecast: Forecast = {
   warnings: [],
 }
 
-const tallied = {
+const counts = {
   'repositories exported': 9,
   'repositories reused': 3,
   'repositories skipped': 0,
@@ -257,7 +257,7 @@ const serviceState: ServiceState = {
     period: 'hour',
     bucketMs: 60_000,
     buckets: [
-      { startedAt: AT, count: tallied, bytes: { ...tallied, 'repositories exported': 9437184 } },
+      { startedAt: AT, count: counts, bytes: { ...counts, 'repositories exported': 9437184 } },
     ],
   },
   locks: { held: 1, newest: [lock] },
@@ -346,15 +346,15 @@ const storage = {
   freeBytes: 68719476736,
 }
 
-export type ExampleName = keyof ReturnType<typeof valuesOf>
+export type ExampleName = keyof ReturnType<typeof exampleValues>
 
-/** Rendered by what renders the real answers, with this server's own addresses. */
+/** Renders the examples with the renderers of the real responses and the addresses of this server. */
 export function examplesOf(rendering: Rendering): Record<string, { value: unknown }> {
-  const values = Object.entries(valuesOf(rendering))
+  const values = Object.entries(exampleValues(rendering))
   return Object.fromEntries(values.map(([name, value]) => [name, { value }]))
 }
 
-function fullDeliveryIn(rendering: Rendering): FullDelivery {
+function fullDelivery(rendering: Rendering): FullDelivery {
   const facts: EndedMigration = { summary, startedBy: alice }
   const event = { ...delivery, webhookId: webhook.id, facts, payload: null }
   const payload = webhookPayload(rendering)(
@@ -370,15 +370,15 @@ function fullDeliveryIn(rendering: Rendering): FullDelivery {
   }
 }
 
-function valuesOf(rendering: Rendering) {
+function exampleValues(rendering: Rendering) {
   const { addresses } = rendering
-  const refused = (status: number, message: string, more = {}) => ({
+  const errorJson = (status: number, message: string, more = {}) => ({
     message,
     ...more,
     documentation_url: addresses.documentation,
     status: String(status),
   })
-  const refusal = ({ status, message }: HttpError) => refused(status, message)
+  const httpError = ({ status, message }: HttpError) => errorJson(status, message)
   const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
   const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' }
   const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]
@@ -434,7 +434,7 @@ function valuesOf(rendering: Rendering) {
     webhooks: [webhookJson(webhook, addresses)],
     'webhook-config': webhookConfigJson(webhook),
     'webhook-deliveries': [deliveryJson(delivery)],
-    'webhook-delivery': fullDeliveryJson(fullDeliveryIn(rendering)),
+    'webhook-delivery': fullDeliveryJson(fullDelivery(rendering)),
     accepted: {},
     tokens: [tokenJson(token)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
@@ -443,21 +443,21 @@ function valuesOf(rendering: Rendering) {
     meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
-    'bad-request': refusal(unparsableBody()),
-    unauthenticated: refusal(requiresAuthentication()),
-    forbidden: refusal(rateLimited(alice)),
-    'archive-damaged': refusal(archiveDamaged(['alice/atlas'])),
-    'link-invalid': refusal(invalidLink()),
-    'not-found': refused(404, 'Not Found'),
-    'too-large': refusal(bodyTooLarge()),
-    'not-acceptable': refusal(previewMissing()),
-    invalid: refused(422, 'Validation Failed', { errors }),
-    'invalid-query': refused(422, 'Validation Failed', {
+    'bad-request': httpError(unparsableBody()),
+    unauthenticated: httpError(requiresAuthentication()),
+    forbidden: httpError(rateLimited(alice)),
+    'archive-damaged': httpError(archiveDamaged(['alice/atlas'])),
+    'link-invalid': httpError(invalidLink()),
+    'not-found': errorJson(404, 'Not Found'),
+    'too-large': httpError(bodyTooLarge()),
+    'not-acceptable': httpError(previewMissing()),
+    invalid: errorJson(422, 'Validation Failed', { errors }),
+    'invalid-query': errorJson(422, 'Validation Failed', {
       errors: [{ resource: 'Repository', field: 'sort', code: 'invalid' }],
     }),
-    'request-timeout': refusal(requestTimeout()),
-    'too-many-requests': refusal(tooManyRequests()),
-    unavailable: refusal(unavailable()),
-    'server-error': refused(500, 'Server Error'),
+    'request-timeout': httpError(requestTimeout()),
+    'too-many-requests': httpError(tooManyRequests()),
+    unavailable: httpError(unavailable()),
+    'server-error': errorJson(500, 'Server Error'),
   }
 }

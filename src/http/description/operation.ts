@@ -23,13 +23,12 @@ export type Tag =
   | 'Operator'
   | 'Service'
 
-/** With a token, or without. */
+/** The operation works with and without a token. */
 export const OPTIONAL_TOKEN: [{ token: [] }, object] = [{ token: [] }, {}]
 
 /**
- * An operation in OpenAPI's own words, but for the body of its request: that is the very schema which fastify checks
- * requests against. Parameters and answers are described and never checked: paging refuses nothing, and answers are
- * sent as strings that are ready.
+ * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
+ * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
  */
 export interface Operation {
   operationId: string
@@ -37,17 +36,17 @@ export interface Operation {
   summary: string
   description?: string
   deprecated?: boolean
-  /** Empty where no token is looked at. */
+  /** Empty if the operation ignores tokens. */
   security?: [] | typeof OPTIONAL_TOKEN
   parameters?: (Reference | Schema)[]
   body?: Schema | undefined
   responses: Record<number, DescribedAnswer | Reference>
 }
 
-/** A route of the server, with what its schema and its config say of it. */
+/** A route of the server with its operation and the relevant parts of its config. */
 export interface DescribedRoute {
   method: string
-  /** With parameters in braces. */
+  /** The path with parameters in braces. */
   path: string
   operation: Operation
   previewed: boolean
@@ -55,7 +54,7 @@ export interface DescribedRoute {
 }
 
 declare module 'fastify' {
-  // Fastify reads `body`, `querystring`, `params`, `headers` and `response` of a route's schema; the rest is ours.
+  // Fastify reads `body`, `querystring`, `params`, `headers` and `response` of a route's schema and ignores the rest.
   interface FastifySchema extends Partial<Omit<Operation, 'body'>> {}
 }
 
@@ -66,6 +65,10 @@ export const withHeaders = (...names: HeaderName[]) => ({
   headers: Object.fromEntries(names.map((name) => [name, header(name)])),
 })
 
+export const ETAG_HEADER = withHeaders('etag')
+/** The 304 of routes that have no rate limit. */
+export const NOT_MODIFIED = { description: 'Not modified.', ...ETAG_HEADER }
+
 interface JsonAnswer {
   schema: Schema
   example: ExampleName
@@ -74,12 +77,12 @@ interface JsonAnswer {
 
 export function json(
   description: string,
-  { schema, example: shown, headers = [] }: JsonAnswer,
+  { schema, example: exampleName, headers = [] }: JsonAnswer,
 ): DescribedAnswer {
   return {
     description,
     ...(headers.length > 0 && withHeaders(...headers)),
-    content: { 'application/json': { schema, examples: example(shown) } },
+    content: { 'application/json': { schema, examples: example(exampleName) } },
   }
 }
 

@@ -25,7 +25,7 @@ export const inHeader = (name: string, description: string) => ({
 
 export const LENIENT = 'Invalid values are ignored.'
 
-/** What operations refer to by name, so that each is told once. */
+/** The parameters that operations refer to by name. */
 export const parameters = {
   'migration-id': inPath('migration_id', integer, 79, 'ID of a migration.'),
   'schedule-id': inPath('schedule_id', integer, 3, 'ID of a schedule.'),

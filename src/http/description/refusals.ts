@@ -4,7 +4,7 @@ import { type DescribedAnswer, type HeaderName, json, one, withHeaders } from '.
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
   json(description, { schema: one('error'), example, headers })
 
-/** By any operation of the API. */
+/** Error responses of the operations of the API. */
 export const refusals = {
   'not-modified': {
     description: 'Not modified. Does not count against the rate limit.',
@@ -58,7 +58,7 @@ export const refusals = {
   ),
 } satisfies Record<string, DescribedAnswer>
 
-/** By a link, which no token goes with. */
+/** Error responses of a signed link, which needs no token. */
 export const linkRefusals = {
   'link-invalid': error('The link is not valid, or has expired.', 'link-invalid'),
   'link-gone': error('The archive was deleted or has expired.', 'not-found'),

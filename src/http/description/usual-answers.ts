@@ -14,20 +14,20 @@ export const notFound = refusal('not-found')
 export const notModified = refusal('not-modified')
 export const done = { description: 'Done.' }
 
-/** A record whose example has its name. */
+/** The response with one record, whose example has the same name. */
 export const record = (
   description: string,
   name: SchemaName & ExampleName,
   ...headers: HeaderName[]
 ): DescribedAnswer => json(description, { schema: one(name), example: name, headers })
 
-/** A record as it is now, unless the caller has it already. */
+/** The responses of reading one record: the record, or 304. */
 export const current = (description: string, name: SchemaName & ExampleName) => ({
   200: record(description, name, 'etag'),
   304: notModified,
 })
 
-/** One page of a list, unless the caller has it already. */
+/** The responses of reading a list: one page of it, or 304. */
 export const page = (name: SchemaName, example: ExampleName, ...more: HeaderName[]) => ({
   200: json('One page of the list.', {
     schema: several(name),
@@ -37,7 +37,7 @@ export const page = (name: SchemaName, example: ExampleName, ...more: HeaderName
   304: notModified,
 })
 
-/** Adds another content type to a response, for clients that accept it. */
+/** Adds another content type to the 200 response, for clients that accept it. */
 export function alsoAs<Answers extends { 200: DescribedAnswer }>(
   type: string,
   answers: Answers,

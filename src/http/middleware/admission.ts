@@ -1,90 +1,79 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { http } from '../../lib/node-http.ts'
+import { CallerCounts } from './concurrency-limit.ts'
 import { busy, tooManyRequests, tooManyStreams } from './refusals.ts'
-import { Tally } from './tally.ts'
 
 export interface AdmissionOptions {
-  /** Connections at a time; more are not taken. */
+  /** Connections at a time; further ones are refused. */
   maxConnections: number
   /**
-   * Requests at a time, not counting streams and bodies that are still being sent; more are answered 503. So many bodies may be
-   * sent at a time, a tenth of them by one account or address.
+   * Requests at a time, without streams and without requests whose body is still being sent; further ones get 503. Also the number
+   * of bodies that may be sent at a time, a tenth of them by one account or address.
    */
   maxRequests: number
   /** Downloads and event streams at a time. */
   maxStreams: number
-  /** Of these, how many for one account. */
+  /** Downloads and event streams at a time of one account. */
   maxStreamsPerAccount: number
-  /** How long a client may take to send a request, or to take any of the next bytes of a stream. */
+  /** How long a client may take to send a request, or to read any of the bytes that wait for it. */
   clientTimeoutMs: number
 }
 
-export interface Admission {
-  /** The server that fastify listens with. */
-  server(listener: RequestListener): Server
-  /**
-   * Counts a request as one whose body is still being sent, until the result is disposed of: it does not keep others out
-   * meanwhile. Refuses it if the caller, or all together, send too many.
-   */
-  receive(caller: string): Disposable
-  /** Lets a response go on for as long as its client takes what there is to take, or refuses it. */
-  stream(response: ServerResponse, accountId: number): void
-  /** How many requests were answered 503. */
-  shed(): number
-}
+export type Admission = ReturnType<typeof createAdmission>
 
 const KEEP_ALIVE_MS = 72_000
 const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
 
 /**
- * What is more than can be done soon is turned away at the door, in a few microseconds, rather than kept waiting in memory.
- * This stands before fastify: hooks would cost every request many times as much.
+ * Rejects requests above the limit at once, rather than keeping them in memory. This runs before Fastify: a rejection takes a few
+ * microseconds, and hooks would cost every request many times as much.
  */
-export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
+export function createAdmission(options: AdmissionOptions, documentation: string) {
   const { maxConnections, maxRequests, clientTimeoutMs } = options
   const { maxStreams, maxStreamsPerAccount } = options
-  const streams = new Tally()
-  const bodies = new Tally()
+  const streams = new CallerCounts()
+  const bodies = new CallerCounts()
   const maxBodiesPerCaller = Math.ceil(maxRequests / 10)
-  const unread = new Map<ServerResponse, string>()
-  const refusal = refusalAsBytes(documentation)
+  /** Open responses, with the state of their socket at the last check. */
+  const open = new Map<ServerResponse, string>()
+  const overloaded = overloadedResponse(documentation)
   let requests = 0
   let shed = 0
 
-  // Called once by every response: one function for all, and none around it.
-  function leave(this: ServerResponse) {
+  // One function for all responses, which is cheaper than a closure for each.
+  function onClose(this: ServerResponse) {
     requests--
-    unread.delete(this)
+    open.delete(this)
   }
 
   /**
-   * Ends responses of which the client has read nothing since the last call. Slow is not stalled: any piece read counts, and
-   * nothing need be read where nothing waits. What the client sends does not count, though the socket's own timeout would take
-   * it for a sign of life.
+   * Ends responses of which the client has read nothing since the last call although bytes wait. A slow client is not stalled: any
+   * byte read counts. The timeout of the socket cannot do this, because it counts what the client sends as activity.
    */
   function endStalled(): void {
-    for (const [response, last] of unread) {
+    for (const [response, last] of open) {
       const { bytesWritten = 0, writableLength = 0 } = response.socket ?? {}
-      const now = `${bytesWritten} ${writableLength}`
-      if (writableLength > 0 && now === last) response.destroy()
-      else unread.set(response, now)
+      const state = `${bytesWritten} ${writableLength}`
+      if (writableLength > 0 && state === last) response.destroy()
+      else open.set(response, state)
     }
   }
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
     if (requests - streams.total() >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
-      response.writeHead(503, refusal.headers).end(refusal.body)
+      response.writeHead(503, overloaded.headers).end(overloaded.body)
       return
     }
     requests++
-    unread.set(response, '')
-    response.on('close', leave)
+    open.set(response, '')
+    response.on('close', onClose)
     listener(request, response)
   }
 
   return {
-    server(listener) {
+    /** Creates the server that Fastify listens with. */
+    server(listener: RequestListener): Server {
       const server = http.createServer(
         {
           headersTimeout: clientTimeoutMs,
@@ -100,7 +89,11 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       return server
     },
 
-    receive(caller) {
+    /**
+     * Marks a request as one whose body is still being sent, until the result is disposed of. Meanwhile it does not count as a
+     * running request. Throws if the caller, or all callers together, send too many bodies.
+     */
+    receive(caller: string): Disposable {
       if (bodies.of(caller) >= maxBodiesPerCaller) throw tooManyRequests()
       if (bodies.total() >= maxRequests) {
         shed++
@@ -116,7 +109,8 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       }
     },
 
-    stream(response, accountId) {
+    /** Marks a response as a stream, which may last as long as its client keeps reading. Throws if there are too many. */
+    stream(response: ServerResponse, accountId: number): void {
       const account = String(accountId)
       if (streams.of(account) >= maxStreamsPerAccount) throw tooManyStreams()
       if (streams.total() >= maxStreams) {
@@ -127,16 +121,17 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       response.once('close', () => streams.add(account, -1))
     },
 
+    /** Returns how many requests were answered 503. */
     shed: () => shed,
   }
 }
 
-function refusalAsBytes(documentation: string) {
+function overloadedResponse(documentation: string) {
   const { status, message } = busy()
   const text = { message, documentation_url: documentation, status: String(status) }
   const body = Buffer.from(JSON.stringify(text))
   const headers = {
-    // Or a page in a browser would see no answer at all.
+    // Without it, a page in a browser cannot read the response.
     'access-control-allow-origin': '*',
     'content-type': 'application/json; charset=utf-8',
     'content-length': body.length,

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { userAgentMissing, versionUnknown } from './refusals.ts'
+import { unknownVersion, userAgentMissing } from './refusals.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
 const METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
-const A_DAY = '86400'
+const PREFLIGHT_MAX_AGE_SECONDS = '86400'
 
-const alwaysSaid = (named: string) => ({
+const commonHeaders = (vendorName: string) => ({
   'access-control-allow-origin': '*',
   'access-control-expose-headers': [
-    `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${named}-Media-Type, X-${named}-Request-Id`,
+    `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${vendorName}-Media-Type, X-${vendorName}-Request-Id`,
     'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
     'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
   ].join(', '),
@@ -18,32 +18,34 @@ const alwaysSaid = (named: string) => ({
   'x-content-type-options': 'nosniff',
 })
 
-/** The headers that this API asks of every caller and says in every answer, whatever the operation. */
+/** The headers that every operation requires of requests and sets in responses. */
 export function apiHeaders(vendor: string) {
-  const named = vendor === 'github' ? 'GitHub' : vendor
-  const always = alwaysSaid(named)
+  const vendorName = vendor === 'github' ? 'GitHub' : vendor
+  const common = commonHeaders(vendorName)
   const versionHeader = `x-${vendor}-api-version`
   const selectedHeader = `${versionHeader}-selected`
   const requestIdHeader = `x-${vendor}-request-id`
 
   return {
-    greet(request: FastifyRequest, reply: FastifyReply): void {
-      reply.headers(always).header(requestIdHeader, request.id)
+    /** Sets the common headers. Throws if the request has no `user-agent`, or asks for an unknown version of the API. */
+    setApiHeaders(request: FastifyRequest, reply: FastifyReply): void {
+      reply.headers(common).header(requestIdHeader, request.id)
       if (!request.headers['user-agent']) throw userAgentMissing()
-      const asked = request.headers[versionHeader] ?? DEFAULT_VERSION
-      if (!API_VERSIONS.includes(asked as string)) throw versionUnknown(named, String(asked))
-      reply.header(selectedHeader, asked)
+      const version = request.headers[versionHeader] ?? DEFAULT_VERSION
+      if (!API_VERSIONS.includes(version as string))
+        throw unknownVersion(vendorName, String(version))
+      reply.header(selectedHeader, version)
     },
 
-    /** Browsers ask first. They may call anything: what lets a caller in is the token, which no browser adds by itself. */
-    answerPreflights(app: FastifyInstance): void {
+    /** Answers CORS preflights: any page may call the API, because a browser never adds the token by itself. */
+    addPreflightRoute(app: FastifyInstance): void {
       app.options('/*', async (_request, reply) =>
         reply
           .headers({
-            ...always,
+            ...common,
             'access-control-allow-methods': METHODS,
-            'access-control-allow-headers': `Authorization, Content-Type, If-None-Match, Range, If-Range, Accept-Encoding, X-${named}-Api-Version, X-Requested-With, User-Agent`,
-            'access-control-max-age': A_DAY,
+            'access-control-allow-headers': `Authorization, Content-Type, If-None-Match, Range, If-Range, Accept-Encoding, X-${vendorName}-Api-Version, X-Requested-With, User-Agent`,
+            'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
           })
           .code(204)
           .send(),

@@ -57,7 +57,7 @@ async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 1
 }
 
 onEachEngine('a request that is asked again word for word', (engine) => {
-  test('is answered the same, and logged and counted as any', async (t) => {
+  test('gets the same response, and is logged and counted', async (t) => {
     const { ask, id, lines } = await serverWithMigration(t, engine)
     const status = `/user/migrations/${id}`
     for (const path of [status, `${status}/repositories?per_page=2`]) {
@@ -77,7 +77,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     assert.equal(Number(times?.[1]), lines.filter(({ path }) => path === status).length)
   })
 
-  test('costs nothing where nothing has changed', async (t) => {
+  test('gets 304 and does not count if nothing has changed', async (t) => {
     const { ask } = await serverWithMigration(t, engine)
     const known = { 'if-none-match': (await ask()).headers.get('etag')! }
     const [first, second] = [await ask(known), await ask(known)]
@@ -86,7 +86,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     assert.equal(left(second), left(first))
   })
 
-  test('is not taken for known by what another database has told of the same number', async (t) => {
+  test('does not match the ETag of another database with the same id', async (t) => {
     const [before, after] = [
       await serverWithMigration(t, engine),
       await serverWithMigration(t, engine),
@@ -100,7 +100,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     }
   })
 
-  test('is told of every change', async (t) => {
+  test('sees every change', async (t) => {
     const { ask, db, id } = await serverWithMigration(t, engine)
     for (const state of ['exporting', 'failed', 'exported'] as const) {
       await ask()
@@ -117,7 +117,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     assert.equal((await ask()).status, 404)
   })
 
-  test('is refused with a token that has been revoked, or has ended', async (t) => {
+  test('is rejected with a revoked or expired token', async (t) => {
     for (const end of ['revoked', 'ended']) {
       const { ask, db, pass } = await serverWithMigration(t, engine)
       await ask()
@@ -128,7 +128,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     }
   })
 
-  test('is refused when nothing is left, and counts no further', async (t) => {
+  test('is rejected when the rate limit is used up, and not counted', async (t) => {
     const { ask } = await serverWithMigration(t, engine, { perHour: 3 })
     for (const remaining of [2, 1, 0]) assert.equal(left(await ask()), remaining)
     for (let time = 0; time < 3; time++) {
@@ -139,7 +139,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     }
   })
 
-  test('is another request when any word of it is another', async (t) => {
+  test('is a different request if any part of it differs', async (t) => {
     const { ask, db } = await serverWithMigration(t, engine)
     const other = await ensureAccount(db, 'mallory', Date.now())
     const token = await addToken(db, other, { name: 'other', expiresAt: null, now: Date.now() })

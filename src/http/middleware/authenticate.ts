@@ -8,12 +8,14 @@ declare module 'fastify' {
   }
 }
 
-/** `authorization: bearer T` or `token T`, in any letter case: clients in the field send both. */
+/** `authorization: bearer T` or `token T`, in any letter case: clients send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
+/** Returns the token of an `authorization` header, or undefined if the header has another form. */
 export const tokenIn = (authorization: string): string | undefined =>
   CREDENTIALS.exec(authorization)?.[1]
 
+/** Returns the caller of a request. Throws 401 if it is anonymous. */
 export function viewerOf(request: FastifyRequest): Viewer {
   if (!request.viewer) throw requiresAuthentication()
   return request.viewer

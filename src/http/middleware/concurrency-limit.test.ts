@@ -1,78 +1,78 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { concurrencyLimit } from './concurrency-limit.ts'
 
 const forever = new AbortController().signal
-const limitOf = (max: number, waitMs: number) =>
+const createLimit = (max: number, waitMs: number) =>
   concurrencyLimit({
     max,
     maxPerCaller: Math.ceil(max / 2),
     maxWaiting: 20,
     waitMs,
-    refusal: (isOwn) => Object.assign(new Error(), { status: isOwn ? 429 : 503 }),
+    refusal: (isCallerFull) => Object.assign(new Error(), { status: isCallerFull ? 429 : 503 }),
   })
 
-test('those that are too many wait in line, and nobody has more than half', async () => {
-  const places = limitOf(4, 60_000)
-  const begun: string[] = []
-  const leave: (() => void)[] = []
-  const come = (holder: string) =>
-    void places.take(holder, forever).then((left) => {
-      begun.push(holder)
-      leave.push(left)
+test('requests above the limit wait, and one caller gets at most its share', async () => {
+  const limit = createLimit(4, 60_000)
+  const started: string[] = []
+  const releases: (() => void)[] = []
+  const request = (caller: string) =>
+    void limit.take(caller, forever).then((release) => {
+      started.push(caller)
+      releases.push(release)
     })
-  for (const holder of ['a', 'a', 'a', 'b', 'c', 'd']) come(holder)
-  await turn()
-  assert.deepEqual(begun, ['a', 'a', 'b', 'c'])
-  assert.deepEqual([places.running(), places.waiting()], [4, 2])
-  leave[2]!()
-  await turn()
-  assert.deepEqual(begun.slice(4), ['d'])
-  leave[0]!()
-  await turn()
-  assert.deepEqual(begun.slice(5), ['a'])
-  for (const left of [1, 3, 4, 5]) leave[left]!()
-  assert.deepEqual([places.running(), places.waiting()], [0, 0])
+  for (const caller of ['a', 'a', 'a', 'b', 'c', 'd']) request(caller)
+  await nextTurn()
+  assert.deepEqual(started, ['a', 'a', 'b', 'c'])
+  assert.deepEqual([limit.running(), limit.waiting()], [4, 2])
+  releases[2]!()
+  await nextTurn()
+  assert.deepEqual(started.slice(4), ['d'])
+  releases[0]!()
+  await nextTurn()
+  assert.deepEqual(started.slice(5), ['a'])
+  for (const index of [1, 3, 4, 5]) releases[index]!()
+  assert.deepEqual([limit.running(), limit.waiting()], [0, 0])
 })
 
-test('who waits too long, or behind too many, is told to come again', async () => {
-  const places = limitOf(1, 1)
-  const leave = await places.take('a', forever)
+test('a request is rejected when it waits too long or the queue is full', async () => {
+  const limit = createLimit(1, 1)
+  const release = await limit.take('a', forever)
   const refusals = await Promise.allSettled(
-    Array.from({ length: 21 }, () => places.take('b', forever)),
+    Array.from({ length: 21 }, () => limit.take('b', forever)),
   )
   assert.deepEqual(
     [...new Set(refusals.map((each) => (each as PromiseRejectedResult).reason.status))],
     [503],
   )
-  assert.equal(places.waiting(), 0)
-  leave()
-  ;(await places.take('b', forever))()
+  assert.equal(limit.waiting(), 0)
+  release()
+  ;(await limit.take('b', forever))()
 })
 
-test('a caller has at most half of the line, and is told that its own requests are too many', async () => {
-  const places = limitOf(4, 60_000)
-  const leave = await Promise.all([places.take('a', forever), places.take('a', forever)])
-  const line = Array.from({ length: 10 }, () => places.take('a', forever))
-  await assert.rejects(places.take('a', forever), { status: 429 })
-  leave.push(await places.take('b', forever), await places.take('c', forever))
-  const waiting = places.take('d', forever)
-  for (const each of leave) each()
-  for (const each of [waiting, ...line]) (await each)()
-  assert.deepEqual([places.running(), places.waiting()], [0, 0])
+test('a caller can fill at most half of the queue, and is then rejected with 429', async () => {
+  const limit = createLimit(4, 60_000)
+  const releases = await Promise.all([limit.take('a', forever), limit.take('a', forever)])
+  const queued = Array.from({ length: 10 }, () => limit.take('a', forever))
+  await assert.rejects(limit.take('a', forever), { status: 429 })
+  releases.push(await limit.take('b', forever), await limit.take('c', forever))
+  const waiting = limit.take('d', forever)
+  for (const release of releases) release()
+  for (const each of [waiting, ...queued]) (await each)()
+  assert.deepEqual([limit.running(), limit.waiting()], [0, 0])
 })
 
-test('who leaves the line leaves no hole in it', async () => {
-  const places = limitOf(1, 60_000)
-  const leave = await places.take('a', forever)
-  const impatient = new AbortController()
-  const left = places.take('b', impatient.signal)
-  const next = places.take('c', forever)
-  impatient.abort(new Error('gone'))
-  await assert.rejects(left, /gone/)
-  await assert.rejects(places.take('b', impatient.signal), /gone/)
-  leave()
+test('an aborted request leaves the queue, and the next one starts', async () => {
+  const limit = createLimit(1, 60_000)
+  const release = await limit.take('a', forever)
+  const aborting = new AbortController()
+  const aborted = limit.take('b', aborting.signal)
+  const next = limit.take('c', forever)
+  aborting.abort(new Error('gone'))
+  await assert.rejects(aborted, /gone/)
+  await assert.rejects(limit.take('b', aborting.signal), /gone/)
+  release()
   ;(await next)()
-  assert.deepEqual([places.running(), places.waiting()], [0, 0])
+  assert.deepEqual([limit.running(), limit.waiting()], [0, 0])
 })

@@ -1,89 +1,109 @@
-import { Tally } from './tally.ts'
-
 export interface ConcurrencyOptions {
-  /** How many may be under way at a time. */
+  /** How many requests may run at a time. */
   max: number
-  /** How many of these one caller may have. */
+  /** How many of these may be of one caller. */
   maxPerCaller: number
-  /** How many may wait for their turn, of all callers together; half of them of one caller. */
+  /** How many requests may wait, of all callers together. One caller may have half of them. */
   maxWaiting: number
-  /** How long one waits for its turn. */
+  /** How long a request waits before it is rejected. */
   waitMs: number
-  /** The error for one that waited too long, or behind too many; `isOwn` if the caller itself has its full share under way. */
-  refusal: (isOwn: boolean) => Error
+  /** Makes the error for a request that waited too long, or found too many waiting. `isCallerFull`: the caller runs its maximum. */
+  refusal: (isCallerFull: boolean) => Error
 }
 
 export interface ConcurrencyLimit {
-  /** Resolves, when it is this request's turn, to a function that must be called at its end. */
+  /** Waits until the request may run. Resolves to a function that must be called when it has ended. */
   take(caller: string, signal: AbortSignal): Promise<() => void>
   running(): number
   waiting(): number
 }
 
-interface Waiting {
+interface WaitingRequest {
   caller: string
-  begin(): void
+  start(): void
 }
 
 /**
- * Limits how many requests of a kind are under way, in total and per caller. Those that are too many wait in line, since many
- * clients do not try again. No caller has all of it, nor all of the line: who asks for much waits for itself alone.
+ * Limits how many requests of a kind run, in total and per caller. Further requests wait, since many clients do not retry. No
+ * caller can use all slots or fill the queue, so a caller with many requests delays only itself.
  */
 export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit {
   const { max, maxPerCaller, maxWaiting, waitMs, refusal } = options
-  const held = new Tally()
-  const lined = new Tally()
-  const line = new Set<Waiting>()
+  const running = new CallerCounts()
+  const waitingCounts = new CallerCounts()
+  const queue = new Set<WaitingRequest>()
 
-  const isOwn = (caller: string) => held.of(caller) >= maxPerCaller
-  const isFree = (caller: string) => held.total() < max && !isOwn(caller)
+  const isCallerFull = (caller: string) => running.of(caller) >= maxPerCaller
+  const mayStart = (caller: string) => running.total() < max && !isCallerFull(caller)
 
-  function begin(caller: string): () => void {
-    held.add(caller, 1)
+  function start(caller: string): () => void {
+    running.add(caller, 1)
     return () => {
-      held.add(caller, -1)
-      for (const next of line) if (isFree(next.caller)) return next.begin()
+      running.add(caller, -1)
+      for (const next of queue) if (mayStart(next.caller)) return next.start()
     }
   }
 
   function wait(caller: string, signal: AbortSignal): Promise<() => void> {
     const { promise, resolve, reject } = Promise.withResolvers<() => void>()
     const leave = () => {
-      line.delete(waiting)
-      lined.add(caller, -1)
-      clearTimeout(bound)
-      signal.removeEventListener('abort', giveUp)
+      queue.delete(request)
+      waitingCounts.add(caller, -1)
+      clearTimeout(timeout)
+      signal.removeEventListener('abort', onAbort)
     }
-    const giveUp = () => {
+    const onAbort = () => {
       leave()
       reject(signal.reason)
     }
-    const waiting: Waiting = {
+    const request: WaitingRequest = {
       caller,
-      begin() {
+      start() {
         leave()
-        resolve(begin(caller))
+        resolve(start(caller))
       },
     }
-    const bound = setTimeout(() => {
+    const timeout = setTimeout(() => {
       leave()
-      reject(refusal(isOwn(caller)))
+      reject(refusal(isCallerFull(caller)))
     }, waitMs)
-    line.add(waiting)
-    lined.add(caller, 1)
-    signal.addEventListener('abort', giveUp, { once: true })
+    queue.add(request)
+    waitingCounts.add(caller, 1)
+    signal.addEventListener('abort', onAbort, { once: true })
     return promise
   }
 
   return {
     async take(caller, signal) {
       signal.throwIfAborted()
-      if (isFree(caller)) return begin(caller)
-      const isLineFull = line.size >= maxWaiting || lined.of(caller) >= Math.ceil(maxWaiting / 2)
-      if (isLineFull) throw refusal(isOwn(caller))
+      if (mayStart(caller)) return start(caller)
+      const isQueueFull =
+        queue.size >= maxWaiting || waitingCounts.of(caller) >= Math.ceil(maxWaiting / 2)
+      if (isQueueFull) throw refusal(isCallerFull(caller))
       return wait(caller, signal)
     },
-    running: () => held.total(),
-    waiting: () => line.size,
+    running: () => running.total(),
+    waiting: () => queue.size,
+  }
+}
+
+/** Amounts by caller, and their sum. A caller whose amount is zero takes no memory. */
+export class CallerCounts {
+  readonly #amounts = new Map<string, number>()
+  #total = 0
+
+  of(caller: string): number {
+    return this.#amounts.get(caller) ?? 0
+  }
+
+  total(): number {
+    return this.#total
+  }
+
+  add(caller: string, by: number): void {
+    const amount = this.of(caller) + by
+    this.#total += by
+    if (amount === 0) this.#amounts.delete(caller)
+    else this.#amounts.set(caller, amount)
   }
 }

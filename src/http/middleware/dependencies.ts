@@ -8,36 +8,36 @@ export interface DependencyParts {
   db: Db
   blobs: BlobStore
   log: Logger
-  /** Whether the repositories have been read once since the start. */
+  /** Whether the catalogue has been synchronized once since the start. */
   isCatalogueRead: () => boolean
-  /** Rejects where nothing can be written to the data directory; absent where neither database nor archives are in it. */
+  /** Rejects if the data directory cannot be written; absent if neither the database nor archives are in it. */
   probeData?: (() => Promise<void>) | undefined
 }
 
-/** Something that this process cannot do its work without. */
+/** A service or directory that this process needs. */
 export interface Dependency {
   name: 'catalogue' | 'database' | 'blobs' | 'data'
-  /** Without it, reads, downloads and deletions go on: nothing can be started or exported. */
+  /** Without it, reads, downloads and deletions still work; migrations cannot be started or exported. */
   isForWritesOnly?: true
-  isThere(): Promise<boolean>
+  isAvailable(): Promise<boolean>
 }
 
-/** Who asks for readiness gives up after a few seconds. */
-const LONGEST_WAIT_MS = 2000
-/** One that never answers is asked again: the connection it was asked on may be dead. */
-const FORGOTTEN_MS = 15_000
-/** Readiness is asked for often, and by many; asking a bucket costs money. */
-const REMEMBERED_MS = { database: 0, blobs: 5000, data: 5000 }
+/** Load balancers give up on a readiness check after a few seconds. */
+const PROBE_TIMEOUT_MS = 2000
+/** A probe that does not end is replaced by a new one, because its connection may be dead. */
+const MAX_PROBE_AGE_MS = 15_000
+/** How long a success is cached: readiness is checked often, and requests to a bucket cost money. */
+const CACHED_MS = { database: 0, blobs: 5000, data: 5000 }
 
 export function dependencies(parts: DependencyParts): Dependency[] {
   const { db, blobs, log, isCatalogueRead, probeData } = parts
-  const remote = (name: keyof typeof REMEMBERED_MS, ask: () => Promise<unknown>): Dependency => {
-    const answers = sharedAnswer(ask, REMEMBERED_MS[name])
+  const probed = (name: keyof typeof CACHED_MS, probe: () => Promise<unknown>): Dependency => {
+    const sharedProbe = shareProbe(probe, CACHED_MS[name])
     return {
       name,
-      async isThere() {
+      async isAvailable() {
         try {
-          await inTime(answers())
+          await withDeadline(sharedProbe())
           return true
         } catch (err) {
           log.warn({ err, name }, 'a dependency does not answer')
@@ -47,46 +47,47 @@ export function dependencies(parts: DependencyParts): Dependency[] {
     }
   }
   return [
-    { name: 'catalogue', isThere: async () => isCatalogueRead() },
-    remote('database', () => sql`select 1`.execute(db)),
-    remote('blobs', () => blobs.probe({ signal: AbortSignal.timeout(LONGEST_WAIT_MS) })),
-    ...(probeData ? [{ ...remote('data', probeData), isForWritesOnly: true as const }] : []),
+    { name: 'catalogue', isAvailable: async () => isCatalogueRead() },
+    probed('database', () => sql`select 1`.execute(db)),
+    probed('blobs', () => blobs.probe({ signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })),
+    ...(probeData ? [{ ...probed('data', probeData), isForWritesOnly: true as const }] : []),
   ]
 }
 
-interface Attempt {
-  answer: Promise<unknown>
-  since: number
-  state: 'open' | 'good' | 'bad'
+interface Probe {
+  result: Promise<unknown>
+  startedAt: number
+  state: 'running' | 'succeeded' | 'failed'
 }
 
-/** Nobody asks while an answer is awaited, nor soon after a good one: a store that is slow is not made slower. */
-function sharedAnswer(ask: () => Promise<unknown>, rememberedMs: number): () => Promise<unknown> {
-  const stays = { open: FORGOTTEN_MS, good: rememberedMs, bad: 0 }
-  let last: Attempt | undefined
+/** Concurrent callers share one probe, and a success is cached: probes do not slow down a slow store further. */
+function shareProbe(probe: () => Promise<unknown>, cachedMs: number): () => Promise<unknown> {
+  const maxAgeMs = { running: MAX_PROBE_AGE_MS, succeeded: cachedMs, failed: 0 }
+  let last: Probe | undefined
   return () => {
-    if (last && performance.now() - last.since < stays[last.state]) return last.answer
-    const asked: Attempt = { answer: ask(), since: performance.now(), state: 'open' }
-    asked.answer.then(
-      () => Object.assign(asked, { state: 'good' }),
-      () => Object.assign(asked, { state: 'bad' }),
+    if (last && performance.now() - last.startedAt < maxAgeMs[last.state]) return last.result
+    const next: Probe = { result: probe(), startedAt: performance.now(), state: 'running' }
+    next.result.then(
+      () => Object.assign(next, { state: 'succeeded' }),
+      () => Object.assign(next, { state: 'failed' }),
     )
-    last = asked
-    return asked.answer
+    last = next
+    return next.result
   }
 }
 
-export async function inTime<T>(work: Promise<T>): Promise<T> {
-  const ended = new AbortController()
-  const tooLate = sleep(LONGEST_WAIT_MS, undefined, { signal: ended.signal, ref: false }).then(
+/** Rejects if the work takes longer than a readiness check may. The work itself goes on. */
+export async function withDeadline<T>(work: Promise<T>): Promise<T> {
+  const finished = new AbortController()
+  const timeout = sleep(PROBE_TIMEOUT_MS, undefined, { signal: finished.signal, ref: false }).then(
     () => {
-      throw new Error(`no answer within ${LONGEST_WAIT_MS} ms`)
+      throw new Error(`no answer within ${PROBE_TIMEOUT_MS} ms`)
     },
   )
   try {
-    return await Promise.race([work, tooLate])
+    return await Promise.race([work, timeout])
   } finally {
-    ended.abort()
-    tooLate.catch(() => {})
+    finished.abort()
+    timeout.catch(() => {})
   }
 }

@@ -4,8 +4,8 @@ import type { FastifyReply } from 'fastify'
 export const EVENT_STREAM = 'text/event-stream'
 
 /**
- * From here on the answer is written by hand, with the headers that were set so far. A proxy that gathers answers is told to
- * pass this one on as it comes (nginx, and whoever does as it does).
+ * Sends the headers of an event stream and returns the response, to which the caller writes events. `x-accel-buffering` turns off
+ * the buffering of nginx and compatible proxies.
  */
 export function openEventStream(reply: FastifyReply): ServerResponse {
   const headers = reply

@@ -10,7 +10,7 @@ import type { ServerParts } from '../server-parts.ts'
 
 const HOUR = 3_600_000
 
-async function door(t: TestContext, more: Partial<ServerParts> = {}) {
+async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const { db } = await openDatabase(t, 'sqlite')
   let elapsed = 0
   const now = () => Date.now() + elapsed
@@ -33,8 +33,8 @@ async function door(t: TestContext, more: Partial<ServerParts> = {}) {
   return { ask, app, token: `bearer ${token}`, text, pass }
 }
 
-test('too many bad credentials are refused, and a good token of the same address is not', async (t) => {
-  const { ask, token } = await door(t)
+test('too many bad credentials are rejected, but a valid token from the same address works', async (t) => {
+  const { ask, token } = await createApp(t)
   for (let n = 0; n <= 60; n++) assert.equal(await ask(`bearer guess-${n}`), 401)
   assert.equal(await ask('bearer guess'), 403)
   assert.equal(await ask(token), 200)
@@ -42,36 +42,36 @@ test('too many bad credentials are refused, and a good token of the same address
   assert.equal(await ask('bearer guess'), 403)
 })
 
-test('many refusals that wait keep nobody out', async (t) => {
-  const { ask, token } = await door(t)
+test('delayed rejections do not block other requests', async (t) => {
+  const { ask, token } = await createApp(t)
   for (let n = 0; n <= 60; n++) await ask('bearer guess')
   const guesses = Promise.all(Array.from({ length: 200 }, () => ask('bearer guess')))
   assert.equal(await ask(token), 200)
   assert.deepEqual(new Set(await guesses), new Set([403]))
 })
 
-test('x-forwarded-for from an address that is not trusted is told once an hour', async (t) => {
-  const { ask, app, text, pass } = await door(t)
-  const told = () => text.filter((line) => line.includes('--trusted-proxies')).length
+test('x-forwarded-for from an untrusted address is logged once an hour', async (t) => {
+  const { ask, app, text, pass } = await createApp(t)
+  const warnings = () => text.filter((line) => line.includes('--trusted-proxies')).length
   await ask(undefined)
-  assert.equal(told(), 0)
+  assert.equal(warnings(), 0)
   for (let n = 0; n < 3; n++) await ask(undefined, { 'x-forwarded-for': `203.0.113.${n}` })
-  assert.equal(told(), 1)
+  assert.equal(warnings(), 1)
   pass(HOUR)
   await ask(undefined, { 'x-forwarded-for': '203.0.113.7' })
-  assert.equal(told(), 2)
+  assert.equal(warnings(), 2)
   assert.match((await app.inject('/metrics')).body, /^godwit_http_untrusted_forwarding_total 4$/m)
 })
 
-test('x-forwarded-for from a trusted proxy is believed, and no warning', async (t) => {
-  const { ask, text } = await door(t, { trustedProxies: ['127.0.0.1'] })
+test('x-forwarded-for from a trusted proxy is used without a warning', async (t) => {
+  const { ask, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
   await ask(undefined, { 'x-forwarded-for': '203.0.113.7' })
   assert.equal(text.filter((line) => line.includes('--trusted-proxies')).length, 0)
   assert.equal(JSON.parse(text.at(-1)!).from, '203.0.113.7')
 })
 
-test('whatever a request says, its line in the log is JSON', async (t) => {
-  const { ask, text } = await door(t, { trustedProxies: ['127.0.0.1'] })
+test('the log line of any request is valid JSON', async (t) => {
+  const { ask, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
   const hostile = ['9.9.9.9"x', '9.9.9.9\\', '":200}', '\u00e9\u0080', '{', "';--"]
   for (const address of hostile) await ask('bearer x', { 'x-forwarded-for': address })
   const lines = text.map((line) => JSON.parse(line) as { msg: string; from: string })

@@ -1,21 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
-import { addressKey } from './address-key.ts'
-import { countersInMemory } from './counters.ts'
+import { addressKey } from './caller-key.ts'
+import { countersInMemory } from './rate-limit.ts'
 import { badCredentials, tooManyFailures } from './refusals.ts'
 
 const MAX_FAILURES = 60
-const WITHIN_MS = 600_000
-const PAUSE_MS = 1000
-/** Those that wait are requests under way: more would keep others out. */
-const MAX_PAUSED = 50
+const WINDOW_MS = 600_000
+const DELAY_MS = 1000
+/** Delayed requests count as running requests: more of them would keep others out. */
+const MAX_DELAYED = 50
 
-export interface FailedLogins {
-  /** Whose token it is, if it is a good one. */
-  viewerOf(token: string | undefined, ip: string): Promise<Viewer>
-  refuse(ip: string): Promise<never>
-}
+export type FailedLogins = ReturnType<typeof failedLogins>
 
 interface LoginParts {
   authenticator: Authenticator
@@ -23,33 +19,35 @@ interface LoginParts {
 }
 
 /**
- * Refuses bad credentials. An address that has sent too many of them waits for each further refusal. Only these are refused: a
- * good token is served wherever it comes from, since many people may share an address. Every process counts for itself.
+ * Rejects bad credentials. After too many of them from one address, each further rejection is delayed. A valid token always works,
+ * because many people may share an address. Each process has its own counts.
  */
-export function failedLogins({ authenticator, now }: LoginParts): FailedLogins {
-  const failures = countersInMemory(WITHIN_MS, now)
-  const hasFailedOften = async (ip: string) =>
-    (await failures.look(addressKey(ip))).times > MAX_FAILURES
-  let paused = 0
+export function failedLogins({ authenticator, now }: LoginParts) {
+  const failures = countersInMemory(WINDOW_MS, now)
+  const hasTooManyFailures = async (ip: string) =>
+    (await failures.get(addressKey(ip))).times > MAX_FAILURES
+  let delayed = 0
 
+  /** Counts a failed login of this address and throws. */
   async function refuse(ip: string): Promise<never> {
-    if (!(await hasFailedOften(ip))) {
+    if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
       throw badCredentials()
     }
-    if (paused < MAX_PAUSED) {
-      paused++
-      await sleep(PAUSE_MS, undefined, { ref: false })
-      paused--
+    if (delayed < MAX_DELAYED) {
+      delayed++
+      await sleep(DELAY_MS, undefined, { ref: false })
+      delayed--
     }
     throw tooManyFailures()
   }
 
   return {
-    async viewerOf(token, ip) {
+    /** Returns the owner of a token. Throws if the token is not valid. */
+    async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
       if (token === undefined) return refuse(ip)
-      const mayAskNew = async () => !(await hasFailedOften(ip))
-      return (await authenticator.viewerOf(token, mayAskNew)) ?? refuse(ip)
+      const mayAskForge = async () => !(await hasTooManyFailures(ip))
+      return (await authenticator.viewerOf(token, mayAskForge)) ?? refuse(ip)
     },
     refuse,
   }

@@ -1,37 +1,32 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { addressKey } from './address-key.ts'
+import { addressKey } from './caller-key.ts'
 
-const HOUR = 3_600_000
+const WARN_INTERVAL_MS = 3_600_000
 const MAX_ADDRESSES = 1000
 
-/** The metric that counts them; `godwit doctor` looks at it too. */
+/** The metric that counts these requests. `godwit doctor` reads it. */
 export const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 
-export interface Forwarding {
-  /** Warns where a request names another address than its own and whoever sent it is not trusted to. */
-  check(request: FastifyRequest): void
-  /** How many such requests there were. */
-  untrusted(): number
-}
+export type Forwarding = ReturnType<typeof watchForwarding>
 
 /**
- * Behind a proxy that is not trusted every caller has the proxy's address: in the log, and where bad credentials are counted.
- * It is told once an hour for each address, since anyone can send the header.
+ * Behind a proxy that is not trusted, every caller seems to have the address of the proxy: in the log, and where failed logins are
+ * counted. The warning is logged once an hour for each address, because any client can send the header.
  */
-export function watchForwarding(log: Logger, now: () => number): Forwarding {
-  const told = new Set<string>()
-  let toldSince = now()
+export function watchForwarding(log: Logger, now: () => number) {
+  const warned = new Set<string>()
+  let warnedSince = now()
   let untrusted = 0
 
   function warnOnce(address: string): void {
-    if (Math.abs(now() - toldSince) >= HOUR) {
-      told.clear()
-      toldSince = now()
+    if (Math.abs(now() - warnedSince) >= WARN_INTERVAL_MS) {
+      warned.clear()
+      warnedSince = now()
     }
     const key = addressKey(address)
-    if (told.has(key) || told.size >= MAX_ADDRESSES) return
-    told.add(key)
+    if (warned.has(key) || warned.size >= MAX_ADDRESSES) return
+    warned.add(key)
     log.warn(
       { address },
       'x-forwarded-for from an untrusted address: if this is your proxy, add it to --trusted-proxies',
@@ -39,13 +34,15 @@ export function watchForwarding(log: Logger, now: () => number): Forwarding {
   }
 
   return {
-    check({ headers, ips, socket }) {
+    /** Warns if a request has `x-forwarded-for` but its sender is not a trusted proxy. */
+    check({ headers, ips, socket }: FastifyRequest): void {
       if (!headers['x-forwarded-for']) return
       const isTrusted = ips !== undefined && ips.length > 1
       if (isTrusted) return
       untrusted++
       warnOnce(socket.remoteAddress ?? '')
     },
+    /** Returns how many such requests there were. */
     untrusted: () => untrusted,
   }
 }

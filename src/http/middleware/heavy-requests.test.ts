@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { until } from '../../../test/support/wait-until.ts'
 import { createGit } from '../../git/git.ts'
 
-/** Real git, which waits for ever once it is told to, and leaves a file by its id for as long as it does. */
+/** Wraps git: on demand it waits forever, and has a file named by its process id meanwhile. */
 async function waitingGit(t: TestContext) {
   const dir = temporaryDirectory(t)
   const running = join(dir, 'running')
@@ -45,7 +45,7 @@ function isAlive(pid: number): boolean {
 }
 
 onEachEngine('preflights', (engine) => {
-  test('end with their clients, and one account has two at a time', async (t) => {
+  test('stop when their client is gone, and one account runs two at a time', async (t) => {
     const { git, wait, waiting } = await waitingGit(t)
     const { token, call, log } = await cloneScene(
       t,

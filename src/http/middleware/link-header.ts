@@ -8,7 +8,7 @@ interface Pages {
   total: number
 }
 
-/** The way to the other pages of a list. */
+/** Sets the `link` header of one page of a list. */
 export function setLinkHeader(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -19,19 +19,19 @@ export function setLinkHeader(
   if (link) reply.header('link', link)
 }
 
-/** Our own address for what was asked, and its query as it was spelt. */
+/** Returns the public address of a request, and its query as it was sent. */
 export function addressAsked({ url, server }: FastifyRequest, { api }: Addresses) {
-  // Some proxies send the whole address.
+  // Some proxies send an absolute URL.
   const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
-  const asked = path.slice(server.prefix.length)
-  const end = asked.indexOf('?')
-  const [place, query] = end < 0 ? [asked, ''] : [asked.slice(0, end), asked.slice(end + 1)]
-  return { address: `${api}${place}`, query }
+  const local = path.slice(server.prefix.length)
+  const end = local.indexOf('?')
+  const [route, query] = end < 0 ? [local, ''] : [local.slice(0, end), local.slice(end + 1)]
+  return { address: `${api}${route}`, query }
 }
 
 /**
- * The `Link` header of one page, or undefined where all fits on one. Addresses repeat the caller's own query, as it was
- * spelt, with another page number; the order of the relations is the one clients have always seen.
+ * Returns the `link` header of one page, or undefined if there is only one. The addresses repeat the caller's query as it was sent,
+ * with another page number; the relations have GitHub's order.
  */
 export function linkHeader(
   address: string,
@@ -58,6 +58,6 @@ function withPage(rawQuery: string, page: number): string {
   const others = parts.filter((part, index) => index === at || !isPage(part))
   if (at < 0) others.push(`page=${page}`)
   else others[others.findIndex(isPage)] = `page=${page}`
-  // Some clients take every comma of the header for the end of an address.
+  // Some clients split the header at every comma.
   return others.join('&').replace(/[<>",\s]/g, encodeURIComponent)
 }

@@ -24,7 +24,7 @@ async function starting(t: TestContext) {
   return { app, start }
 }
 
-test('a list with too many elements is refused by one fault, whatever is in it', async (t) => {
+test('a list with too many elements is rejected with one error', async (t) => {
   const { start } = await starting(t)
   for (const field of ['repositories', 'exclude']) {
     for (const element of [0, 'a']) {
@@ -42,7 +42,7 @@ test('a list with too many elements is refused by one fault, whatever is in it',
   }
 })
 
-test('no more than the first 20 faults are told', async (t) => {
+test('at most 20 errors are returned', async (t) => {
   const { start } = await starting(t)
   for (const [element, code] of [
     [0, 'invalid'],
@@ -64,7 +64,7 @@ test('no more than the first 20 faults are told', async (t) => {
   }
 })
 
-test('many huge lists at once leave health answered among them', async (t) => {
+test('the health check answers while many huge lists are validated', async (t) => {
   const { app, start } = await starting(t)
   let refused = 0
   const huge = Array.from({ length: 24 }, async () => {

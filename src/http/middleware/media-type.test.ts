@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mediaTypes } from './media-type.ts'
+import { mediaTypeChooser } from './media-type.ts'
 
 const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 const V3 = 'application/vnd.github.v3+json'
 const previewed = { previewed: true }
 const plain = { previewed: false }
-const required = mediaTypes({ vendor: 'github', preview: 'required' })
-const optional = mediaTypes({ vendor: 'github', preview: 'optional' })
+const required = mediaTypeChooser({ vendor: 'github', preview: 'required' })
+const optional = mediaTypeChooser({ vendor: 'github', preview: 'optional' })
 
 for (const accept of [
   PREVIEW,
@@ -18,7 +18,7 @@ for (const accept of [
   `text/html, ${PREVIEW};q=0.1`,
 ]) {
   test(`required: "${accept}" asks for the preview`, () =>
-    assert.equal(required.choose(accept, previewed), 'github.wyandotte-preview; format=json'))
+    assert.equal(required(accept, previewed), 'github.wyandotte-preview; format=json'))
 }
 
 for (const accept of [
@@ -31,7 +31,7 @@ for (const accept of [
   'text/html',
 ]) {
   test(`required: "${accept}" does not`, () =>
-    assert.throws(() => required.choose(accept, previewed), {
+    assert.throws(() => required(accept, previewed), {
       status: 415,
       message: /^If you would/,
     }))
@@ -40,36 +40,36 @@ for (const accept of [
 const v3 = V3.replace('+json', '')
 for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3, v3]) {
   test(`optional: "${accept}" is taken`, () =>
-    assert.equal(optional.choose(accept, previewed), 'github.v3; format=json'))
+    assert.equal(optional(accept, previewed), 'github.v3; format=json'))
   test(`required: "${accept}" is taken where there is no preview`, () =>
-    assert.equal(required.choose(accept, plain), 'github.v3; format=json'))
+    assert.equal(required(accept, plain), 'github.v3; format=json'))
 }
 
-test('the dearest of several types is chosen', () => {
+test('the type with the highest weight is chosen', () => {
   assert.equal(
-    optional.choose(`${V3};q=0.2, ${PREVIEW};q=0.8`, previewed),
+    optional(`${V3};q=0.2, ${PREVIEW};q=0.8`, previewed),
     'github.wyandotte-preview; format=json',
   )
-  assert.equal(optional.choose(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
+  assert.equal(optional(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
 })
 
-test('what names another format of the vendor, or none at all, is refused', () => {
+test('another format of the vendor, or no type at all, is rejected', () => {
   for (const accept of ['application/vnd.github.v3.raw', '__proto__'])
-    assert.throws(() => optional.choose(accept, plain), { status: 415 }, accept)
+    assert.throws(() => optional(accept, plain), { status: 415 }, accept)
 })
 
-test('what cannot take JSON is refused in words', () => {
-  assert.throws(() => optional.choose('application/xml', previewed), {
+test('an accept header without JSON is rejected with a message', () => {
+  assert.throws(() => optional('application/xml', previewed), {
     status: 415,
     message: "Unsupported 'Accept' header: 'application/xml'. Must accept 'application/json'.",
   })
 })
 
-test('the vendor is the one configured', () => {
-  const acme = mediaTypes({ vendor: 'acme', preview: 'required' })
+test('the configured vendor is used', () => {
+  const acme = mediaTypeChooser({ vendor: 'acme', preview: 'required' })
   assert.equal(
-    acme.choose('application/vnd.acme.wyandotte-preview+json', previewed),
+    acme('application/vnd.acme.wyandotte-preview+json', previewed),
     'acme.wyandotte-preview; format=json',
   )
-  assert.throws(() => acme.choose(PREVIEW, previewed), { status: 415 })
+  assert.throws(() => acme(PREVIEW, previewed), { status: 415 })
 })

@@ -8,62 +8,54 @@ export interface MediaTypeOptions {
 
 interface Operation {
   previewed?: boolean
-  /** Types beside JSON that it can answer in. */
+  /** Types other than JSON that the operation can respond with. */
   alsoAccepts?: readonly string[]
-}
-
-export interface MediaTypes {
-  /**
-   * What is spoken on this request, as `x-<vendor>-media-type` puts it. Refuses an `accept` that leaves out JSON, and
-   * on a previewed operation, where the preview is required, one that leaves out the preview.
-   */
-  choose(accept: string | undefined, operation: Operation): string
 }
 
 export const previewTypeOf = (vendor: string) =>
   `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
 
-export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
+/**
+ * Returns a function that chooses the media type of a response, as in `x-<vendor>-media-type`. It throws 415 if `accept` excludes
+ * JSON, or lacks the preview type that the operation requires.
+ */
+export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
   const ours = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
-  /** `+json` may be left out of a type that names no other format. */
-  const shortOnes = new Map(
+  /** `+json` may be omitted from these types. */
+  const withJson = new Map(
     [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
   )
   const isJson = (type: string) =>
     ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
     (type.startsWith(`${ours}.`) && type.endsWith('+json'))
 
-  return {
-    choose(accept, { previewed = false, alsoAccepts = [] }) {
-      const accepted = acceptedTypes(accept).map((type) => shortOnes.get(type) ?? type)
-      if (previewed && preview === 'required' && !accepted.includes(previewType)) {
-        throw previewMissing()
-      }
-      const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
-      if (best === undefined) throw unacceptable(accept ?? '')
-      const spoken =
-        best === previewType || (previewed && preview === 'required') ? 'wyandotte-preview' : 'v3'
-      return `${vendor}.${spoken}; format=json`
-    },
+  return (accept: string | undefined, { previewed = false, alsoAccepts = [] }: Operation) => {
+    const needsPreview = previewed && preview === 'required'
+    const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
+    if (needsPreview && !accepted.includes(previewType)) throw previewMissing()
+    const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
+    if (best === undefined) throw unacceptable(accept ?? '')
+    const version = best === previewType || needsPreview ? 'wyandotte-preview' : 'v3'
+    return `${vendor}.${version}; format=json`
   }
 }
 
-/** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. None sent means any. */
+/** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
 export function acceptedTypes(accept: string | undefined): readonly string[] {
   return accept?.trim() ? typesOf(accept) : ['*/*']
 }
 
-/** Whether one of these comes before JSON. Browsers name HTML before all else; programs name JSON, or anything. */
+/** Whether the client prefers one of these types to JSON. Browsers put HTML first; programs put JSON first, or accept anything. */
 export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {
   const first = acceptedTypes(accept).find((type) => types.includes(type) || type.endsWith('json'))
   return first !== undefined && types.includes(first)
 }
 
-const MAX_READ = 1000
+const MAX_CACHED_HEADERS = 1000
 
-/** Clients send the same one again and again. */
-const typesOf = memoize(MAX_READ, (accept: string): readonly string[] =>
+/** Cached, because clients send the same header with every request. */
+const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] =>
   accept
     .split(',')
     .map((range) => {

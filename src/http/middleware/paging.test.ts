@@ -34,12 +34,12 @@ function rels(query: string, page: number, perPage: number, total: number): stri
     .flatMap((match) => (match ? [`${match[2]} ${match[1]}`] : []))
 }
 
-test('a single page has no Link', () => {
+test('a single page has no link header', () => {
   assert.equal(linkHeader(HERE, '', pagingOf({}), 30), undefined)
   assert.equal(linkHeader(HERE, '', pagingOf({}), 0), undefined)
 })
 
-test('relations come in the order clients know', () => {
+test("relations have GitHub's order", () => {
   assert.deepEqual(rels('', 1, 30, 90), ['next page=2', 'last page=3'])
   assert.deepEqual(rels('page=2', 2, 30, 90), [
     'prev page=1',
@@ -51,7 +51,7 @@ test('relations come in the order clients know', () => {
   assert.deepEqual(rels('page=9', 9, 30, 90), ['prev page=3', 'last page=3', 'first page=1'])
 })
 
-test("the caller's own spelling of the query is repeated", () => {
+test("the caller's query is repeated as it was sent", () => {
   assert.deepEqual(rels('per_page=500&page=1', 1, 100, 250), [
     'next per_page=500&page=2',
     'last per_page=500&page=3',
@@ -73,18 +73,18 @@ for (const [url, next] of [
   ['http://proxied.test/api/v3/user/migrations?per_page=30', 'per_page=30&page=2'],
   ['HTTPS://proxied.test/api/v3/user/migrations', 'page=2'],
 ] as const) {
-  test(`${url} is followed by a page at our own address`, () => {
-    const told: string[] = []
-    const reply = { header: (_: string, link: string) => told.push(link) }
+  test(`${url} gets links with the public address`, () => {
+    const links: string[] = []
+    const reply = { header: (_: string, link: string) => links.push(link) }
     const addresses = { api: 'https://git.example.com' } as Addresses
     const request = { url, server: { prefix: '/api/v3' } }
     const pages = { addresses, paging: pagingOf({}), total: 31 }
     setLinkHeader(request as FastifyRequest, reply as unknown as FastifyReply, pages)
-    assert.match(told[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
+    assert.match(links[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
   })
 }
 
-test('an address has no commas, though the query that was sent has', () => {
+test('commas of the query are encoded in links', () => {
   const link = linkHeader(HERE, 'exclude=repositories,others', pagingOf({}), 90)!
   assert.deepEqual(
     link.split(',').map((part) => part.trim()),

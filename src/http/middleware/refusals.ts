@@ -1,9 +1,9 @@
 import type { Account } from '../../accounts/account.ts'
 import { inShort } from '../../migrations/archive-store.ts'
 
-/** A request that the wire itself refuses, before anything of the domain was asked. */
+/** An error response with this status and message, thrown before the domain is involved. */
 export class HttpError extends Error {
-  override name = 'Refused'
+  override name = 'HttpError'
   readonly status: number
 
   constructor(status: number, message: string) {
@@ -14,12 +14,12 @@ export class HttpError extends Error {
 
 export const requiresAuthentication = () => new HttpError(401, 'Requires authentication')
 export const badCredentials = () => new HttpError(401, 'Bad credentials')
-export const notOurPages = () =>
+export const sessionsOnlyForPages = () =>
   new HttpError(403, 'Sessions are for the pages of this server: use a token instead.')
 export const typeWithOthers = () =>
   new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new HttpError(400, 'Problems parsing JSON')
-export const bodyIsNoObject = () => new HttpError(400, 'Body should be a JSON object')
+export const bodyNotAnObject = () => new HttpError(400, 'Body should be a JSON object')
 export const previewMissing = () =>
   new HttpError(
     415,
@@ -35,7 +35,7 @@ export const accessLost = (names: readonly string[]) =>
     403,
     `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
   )
-/** For good: the bytes do not come back by themselves. */
+/** 410, because the damage is permanent. */
 export const archiveDamaged = (names: readonly string[]) =>
   new HttpError(
     410,
@@ -46,7 +46,7 @@ export const userAgentMissing = () =>
     403,
     'Request forbidden by administrative rules. Please make sure your request has a User-Agent header.',
   )
-export const versionUnknown = (vendor: string, version: string) =>
+export const unknownVersion = (vendor: string, version: string) =>
   new HttpError(
     400,
     `The 'X-${vendor}-Api-Version' header '${version}' is not a version of this API.`,
@@ -98,7 +98,7 @@ export const notUploadPackRequest = () =>
   new HttpError(415, 'The content type must be application/x-git-upload-pack-request.')
 export const unknownCompression = (encoding: string) =>
   new HttpError(415, `Unsupported content encoding: ${encoding.slice(0, 20)}. Use gzip or none.`)
-export const badCompression = () => new HttpError(400, 'The request is not valid gzip.')
+export const invalidCompression = () => new HttpError(400, 'The request is not valid gzip.')
 export const unavailable = () =>
   new HttpError(503, 'This server cannot do that at the moment. Please try again later.')
 export const diskFull = () =>

@@ -36,7 +36,7 @@ async function halfSent(t: TestContext, url: string, pieces: readonly (string | 
   return { socket, answer: () => answer, isSettled: () => isSent || socket.closed }
 }
 
-test('half-sent requests without a token do not keep others from cloning', async (t) => {
+test('incomplete requests without a token do not block clones', async (t) => {
   const { url, host, git, at, token } = await cloneScene(t, fill)
   const path = '/alice/open/git-upload-pack'
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${GIT_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`
@@ -63,7 +63,7 @@ test('half-sent requests without a token do not keep others from cloning', async
 })
 
 onEachEngine('a server with half-sent requests', (engine) => {
-  test('answers complete requests, and refuses more of the same address', async (t) => {
+  test('answers complete requests, and rejects further ones of the same address', async (t) => {
     const limits = {
       ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },
       clientTimeoutMs: 600_000,
@@ -97,7 +97,7 @@ onEachEngine('a server with half-sent requests', (engine) => {
   })
 })
 
-test('a body of which nothing more arrives is refused with 408', async (t) => {
+test('a stalled body is rejected with 408', async (t) => {
   const read = bodyReader({ receive: () => ({ [Symbol.dispose]() {} }) }, 20)
   const options = { maxBytes: 100, tooLarge: () => new Error('too large') }
   const server = createServer((raw: IncomingMessage, response) => {

@@ -1,39 +1,39 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
 import { callerKey } from './caller-key.ts'
+import { CallerCounts } from './concurrency-limit.ts'
 import {
-  badCompression,
   busy,
+  invalidCompression,
   requestTimeout,
   tooManyRequests,
   unknownCompression,
 } from './refusals.ts'
 import { ClientGone } from './taking-client.ts'
-import { Tally } from './tally.ts'
 
 const MIB = 1024 * 1024
-/** Bytes of every body that are not counted. Most bodies are smaller, so they are read whatever others send. */
-const UNCOUNTED = MIB / 16
-/** Bytes that all bodies hold together, beyond what is not counted. */
-const MAX_TOGETHER = 128 * MIB
-const MAX_OF_ACCOUNT = 32 * MIB
-const MAX_OF_ADDRESS = 16 * MIB
-/** Bytes that the bodies of all requests without a token hold together. */
-const MAX_ANONYMOUS = 32 * MIB
+/** The first bytes of every body are not counted. Most bodies are smaller, so they are read whatever others send. */
+const UNCOUNTED_BYTES = MIB / 16
+/** Counted bytes of all bodies together. */
+const MAX_BYTES = 128 * MIB
+const MAX_BYTES_PER_ACCOUNT = 32 * MIB
+const MAX_BYTES_PER_ADDRESS = 16 * MIB
+/** Counted bytes of all requests without a token together. */
+const MAX_ANONYMOUS_BYTES = 32 * MIB
 
 /** A body that was received completely. */
 export interface ReceivedBody {
   bytes: Buffer
-  /** Must be called once the bytes are no longer held. */
+  /** Must be called once the bytes are no longer referenced. */
   release(): void
 }
 
 export interface BodyOptions {
-  /** Of the body after decompression. */
+  /** The maximum size of the body after decompression. */
   maxBytes: number
   /** The error for a larger body. */
   tooLarge: () => Error
@@ -45,12 +45,12 @@ export type ReadBody = (request: FastifyRequest, options: BodyOptions) => Promis
 
 /**
  * Reads bodies within limits per account, per address and in total. A body that has arrived is read at once. While one is still
- * being sent, it is counted by `admission.receive`, and refused if nothing arrives for `stallMs`. After an error the stream is left
- * as it is: destroying it would cut off the answer as well.
+ * being sent, it is counted by `admission.receive`, and rejected if nothing arrives for `stallMs`. After an error the stream is not
+ * destroyed: that would cut off the response as well.
  */
 export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: number): ReadBody {
-  const held = new Tally()
-  let anonymous = 0
+  const heldBytes = new CallerCounts()
+  let anonymousBytes = 0
 
   return async (request, { maxBytes, tooLarge, isUnpacked = false }) => {
     const { raw, viewer } = request
@@ -60,29 +60,30 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
     let counted = 0
     const count = (bytes: number) => {
       counted += bytes
-      held.add(caller, bytes)
-      if (!viewer) anonymous += bytes
+      heldBytes.add(caller, bytes)
+      if (!viewer) anonymousBytes += bytes
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) throw tooLarge()
       chunks.push(chunk)
-      count(Math.max(0, size - UNCOUNTED) - counted)
+      count(Math.max(0, size - UNCOUNTED_BYTES) - counted)
       if (counted === 0) return
-      if (held.of(caller) > (viewer ? MAX_OF_ACCOUNT : MAX_OF_ADDRESS)) throw tooManyRequests()
-      if (held.total() > MAX_TOGETHER || anonymous > MAX_ANONYMOUS) throw busy()
+      if (heldBytes.of(caller) > (viewer ? MAX_BYTES_PER_ACCOUNT : MAX_BYTES_PER_ADDRESS))
+        throw tooManyRequests()
+      if (heldBytes.total() > MAX_BYTES || anonymousBytes > MAX_ANONYMOUS_BYTES) throw busy()
     }
     const release = () => count(-counted)
     try {
       if (Number(raw.headers['content-length']) > maxBytes) throw tooLarge()
-      // A small body has often arrived with its headers, and is then known to be complete.
-      if (!raw.complete) await nextTurn()
+      // A small body often arrives with its headers: after one turn of the event loop Node knows that it is complete.
+      if (!raw.complete) await nextEventLoopTurn()
       if (raw.destroyed) throw new ClientGone('the client is gone')
-      const from = isUnpacked ? unpackedFrom(raw) : raw
-      if (raw.complete) await eachChunk(raw, from, take)
+      const source = isUnpacked ? decompress(raw) : raw
+      if (raw.complete) await readChunks(raw, source, take)
       else {
         using _ = admission.receive(caller)
-        await eachChunk(raw, from, take, stallMs)
+        await readChunks(raw, source, take, stallMs)
       }
       return { bytes: Buffer.concat(chunks), release }
     } catch (error) {
@@ -92,16 +93,16 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
   }
 }
 
-function unpackedFrom(raw: IncomingMessage): Readable {
+function decompress(raw: IncomingMessage): Readable {
   const encoding = raw.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
   if (encoding === 'identity') return raw
   if (encoding !== 'gzip' && encoding !== 'x-gzip') throw unknownCompression(encoding)
   return raw.pipe(createGunzip())
 }
 
-function eachChunk(
+function readChunks(
   raw: IncomingMessage,
-  from: Readable,
+  source: Readable,
   take: (chunk: Buffer) => void,
   stallMs?: number,
 ): Promise<void> {
@@ -109,8 +110,8 @@ function eachChunk(
   const stop = (error: unknown) => {
     raw.unpipe()
     raw.pause()
-    from.removeAllListeners('data')
-    if (from !== raw) from.destroy()
+    source.removeAllListeners('data')
+    if (source !== raw) source.destroy()
     reject(error)
   }
   if (stallMs !== undefined) {
@@ -119,18 +120,18 @@ function eachChunk(
     const end = () => clearTimeout(stall)
     promise.then(end, end)
   }
-  from.on('data', (chunk: Buffer) => {
+  source.on('data', (chunk: Buffer) => {
     try {
       take(chunk)
     } catch (error) {
       stop(error)
     }
   })
-  from.once('end', resolve)
-  const gone = () => stop(new ClientGone('the client is gone'))
-  from.once('error', () => (from === raw ? gone() : stop(badCompression())))
+  source.once('end', resolve)
+  const onGone = () => stop(new ClientGone('the client is gone'))
+  source.once('error', () => (source === raw ? onGone() : stop(invalidCompression())))
   raw.once('close', () => {
-    if (!raw.complete) gone()
+    if (!raw.complete) onGone()
   })
   return promise
 }

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { ClientGone, watchClient } from './taking-client.ts'
 
-test('a client that leaves is gone, also if it left before anyone looked', () => {
+test('the signal aborts when the client leaves, even before it is watched', () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const early = watchClient(response)
   assert.equal(early.signal.aborted, false)

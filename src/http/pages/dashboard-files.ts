@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 
-/** Encodings that the build may have written beside a file, the smaller first. */
+/** Encodings that the build may have written beside a file, the smallest first. */
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const
 export type Encoding = keyof typeof ENCODINGS
 
@@ -24,26 +24,26 @@ export interface DashboardFile {
   bytes: Buffer
   encoded: Partial<Record<Encoding, Buffer>>
   digest: string
-  /** Its name changes with its content. */
+  /** Whether the name of the file changes with its content. */
   isImmutable: boolean
 }
 
 export interface Dashboard {
   page: DashboardFile
-  /** The description of the API, for people. */
+  /** The page at `/docs`. */
   docs: DashboardFile
-  /** By path below the root, `assets/index-4f1c.js`. */
+  /** The other files by path, such as `assets/index-4f1c.js`. */
   files: ReadonlyMap<string, DashboardFile>
 }
 
 /**
- * The built page, read once: whatever is asked for later is looked up by name among what was found, so there is no path to
- * escape by, and an upgrade under a running service never mixes two builds. Undefined where nothing was built.
+ * Reads the built pages into memory, or returns undefined if there are none. Requests look up names among the files that were found,
+ * so a path cannot leave the directory, and an upgrade of the files under a running service never mixes two builds.
  */
 export async function readDashboard(directory: string): Promise<Dashboard | undefined> {
   const files = new Map([
-    ...(await readFilesOf(directory, '')),
-    ...(await readFilesOf(join(directory, 'assets'), 'assets/')),
+    ...(await readFiles(directory, '')),
+    ...(await readFiles(join(directory, 'assets'), 'assets/')),
   ])
   const page = files.get('index.html')
   const docs = files.get('docs.html')
@@ -52,14 +52,14 @@ export async function readDashboard(directory: string): Promise<Dashboard | unde
   return page && docs && { page, docs, files }
 }
 
-async function readFilesOf(
+async function readFiles(
   directory: string,
   prefix: string,
 ): Promise<[path: string, DashboardFile][]> {
-  const names = new Set(await filesIn(directory))
-  const shown = [...names].filter((name) => TYPES[extname(name)] !== undefined)
+  const names = new Set(await fileNames(directory))
+  const served = [...names].filter((name) => TYPES[extname(name)] !== undefined)
   return Promise.all(
-    shown.map(async (name) => {
+    served.map(async (name) => {
       const bytes = await readFile(join(directory, name))
       const encoded: DashboardFile['encoded'] = {}
       for (const [encoding, suffix] of Object.entries(ENCODINGS)) {
@@ -73,7 +73,7 @@ async function readFilesOf(
   )
 }
 
-async function filesIn(directory: string): Promise<string[]> {
+async function fileNames(directory: string): Promise<string[]> {
   const entries = await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')
   return entries?.filter((entry) => entry.isFile()).map(({ name }) => name) ?? []
 }

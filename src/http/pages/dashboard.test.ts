@@ -8,7 +8,7 @@ import { readDashboard } from './dashboard-files.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 
-/** A build as Vite leaves it, with something beside that nobody may have. */
+/** A build like Vite's, with a file beside it that must not be served. */
 async function built(t: TestContext) {
   const base = await mkdtemp(join(tmpdir(), 'godwit-dashboard-'))
   t.after(() => rm(base, { recursive: true, force: true }))
@@ -30,7 +30,7 @@ async function built(t: TestContext) {
 
 const asBrowser = (url: string, more = {}) => ({ url, headers: { accept: BROWSER, ...more } })
 
-test('browsers are given the page, and programs the addresses', async (t) => {
+test('browsers get the page, programs get the addresses', async (t) => {
   const app = await built(t)
   const page = await app.inject(asBrowser('/'))
   assert.equal(page.statusCode, 200)
@@ -57,7 +57,7 @@ test('browsers are given the page, and programs the addresses', async (t) => {
   }
 })
 
-test('the page may run its own files alone, and talk to its own server alone', async (t) => {
+test('the page may load only its own files and connect only to its own server', async (t) => {
   const app = await built(t)
   for (const url of ['/', '/assets/app-1a2b.js', '/godwit.svg']) {
     const { headers } = await app.inject(asBrowser(url))
@@ -74,7 +74,7 @@ test('the page may run its own files alone, and talk to its own server alone', a
   }
 })
 
-test('files are sent as small as the build made them, and are kept for good', async (t) => {
+test('files are sent compressed and cached forever', async (t) => {
   const app = await built(t)
   for (const [accepted, encoding, body] of [
     [undefined, undefined, 'plain()'],
@@ -103,7 +103,7 @@ test('files are sent as small as the build made them, and are kept for good', as
   assert.equal((await app.inject('/godwit.svg')).headers['cache-control'], 'no-cache')
 })
 
-test('nothing else is there', async (t) => {
+test('other paths do not exist', async (t) => {
   const app = await built(t)
   for (const url of [
     '/index.html',
@@ -124,7 +124,7 @@ test('nothing else is there', async (t) => {
   }
 })
 
-test('a page that was not built says so', async (t) => {
+test('without built pages, a page explains how to build them', async (t) => {
   const missing = await readDashboard(join(tmpdir(), 'godwit-no-such-directory'))
   assert.equal(missing, undefined)
   const app = describingServer(t, USUAL, { dashboard: missing })
@@ -134,7 +134,7 @@ test('a page that was not built says so', async (t) => {
   assert.equal((await app.inject('/')).json().current_user_url, 'https://git.host.test/api/user')
 })
 
-test('the address of a repository leads to its page, and takes nothing from the API', async (t) => {
+test('the address of a repository redirects to its page, without hiding paths of the API', async (t) => {
   const app = await built(t)
   for (const accept of [BROWSER, '*/*', undefined]) {
     const headers = accept === undefined ? {} : { accept }

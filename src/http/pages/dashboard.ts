@@ -1,31 +1,61 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { string } from '../../wire/schema.ts'
+import { ETAG_HEADER, NOT_MODIFIED, type Operation } from '../description/operation.ts'
+import { IF_NONE_MATCH } from '../description/parameters.ts'
+import { alsoAs, current } from '../description/usual-answers.ts'
 import { answerIfChanged, answerNotModified } from '../middleware/json-answer.ts'
 import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { rootJson } from '../service/root-json.ts'
-import { getDocs, getRoot } from '../service/service-operations.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 
 interface DashboardParts {
   rendering: Rendering
   mediaType: MediaTypeOptions
-  /** Undefined where it was not built. */
+  /** Undefined if the pages were not built. */
   dashboard: Dashboard | undefined
 }
 
-/** The pages for people, and for programs the addresses of the API. None asks for a token. */
+const getRoot = {
+  operationId: 'meta/root',
+  tags: ['Service'],
+  summary: 'Get the addresses of the API',
+  description:
+    'Browsers (which prefer `text/html`) get the dashboard; other clients get the addresses.',
+  security: [],
+  parameters: [IF_NONE_MATCH],
+  responses: { ...alsoAs('text/html', current('Addresses.', 'root')), 304: NOT_MODIFIED },
+} satisfies Operation
+
+const getDocs = {
+  operationId: 'service/docs',
+  tags: ['Service'],
+  summary: 'Read this description as a web page',
+  security: [],
+  parameters: [IF_NONE_MATCH],
+  responses: {
+    200: {
+      description: 'A web page.',
+      ...ETAG_HEADER,
+      content: { 'text/html': { schema: string } },
+    },
+    304: NOT_MODIFIED,
+  },
+} satisfies Operation
+
+/** Adds the pages of the dashboard, and for programs the addresses of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { rendering, mediaType, dashboard: built } = parts
-  const guards = pageGuards(rendering.addresses.api)
-  const { page, docs } = built ?? notBuilt(rendering.addresses.api)
+  const security = securityHeaders(rendering.addresses.api)
+  const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
 
   app.get('/', { schema: getRoot }, async (request, reply) => {
     if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
-    reply.headers({ ...guards, vary: 'accept, accept-encoding' })
+    reply.headers({ ...security, vary: 'accept, accept-encoding' })
     return sendFile(request, reply, page)
   })
   app.get('/docs', { schema: getDocs }, async (request, reply) => {
-    reply.headers({ ...guards, vary: 'accept-encoding' })
+    reply.headers({ ...security, vary: 'accept-encoding' })
     return sendFile(request, reply, docs)
   })
   const addresses = rendering.addresses.under('/api/v3')
@@ -36,7 +66,7 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   }
   for (const [path, file] of built?.files ?? []) {
     app.get(`/${path}`, async (request, reply) => {
-      reply.headers({ ...guards, vary: 'accept-encoding' })
+      reply.headers({ ...security, vary: 'accept-encoding' })
       return sendFile(request, reply, file)
     })
   }
@@ -63,8 +93,8 @@ function sendFile(
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
 ): FastifyReply {
   const encoding = encodingFor(request.headers['accept-encoding'], encoded)
-  const forever = 'public, max-age=31536000, immutable'
-  reply.header('cache-control', isImmutable ? forever : 'no-cache')
+  const immutable = 'public, max-age=31536000, immutable'
+  reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
   if (answerNotModified(request, reply, [digest, encoding ?? ''])) return reply
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
@@ -79,10 +109,10 @@ function encodingFor(
 }
 
 /**
- * A page of ours runs our own files and talks to this server alone, by either of its addresses: the one it was loaded from,
- * and the one that the API gives out in its links.
+ * Pages may load only files of this server and connect only to it: by the address they were loaded from, and by the public address
+ * that the API uses in its links.
  */
-function pageGuards(api: string) {
+function securityHeaders(api: string) {
   return {
     'content-security-policy': [
       "default-src 'none'",
@@ -113,7 +143,7 @@ function pageGuards(api: string) {
   }
 }
 
-function notBuilt(api: string): Pick<Dashboard, 'page' | 'docs'> {
+function notBuiltPages(api: string): Pick<Dashboard, 'page' | 'docs'> {
   const text = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -1,32 +1,51 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
+import { type Operation, withHeaders } from '../description/operation.ts'
+import { parameter } from '../description/parameters.ts'
+import { notFound } from '../description/usual-answers.ts'
 import { prefersOver } from '../middleware/media-type.ts'
-import { getRepositoryPage } from '../service/service-operations.ts'
 
 interface PageParts {
-  greet(request: FastifyRequest, reply: FastifyReply): void
-  /** What the paths of the API begin with. */
+  setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
+  /** The first path segments of the API, which cannot be owners. */
   firstSegments: ReadonlySet<string>
 }
 
+const getRepositoryPage = {
+  operationId: 'service/repository-page',
+  tags: ['Service'],
+  summary: 'See a repository in a browser',
+  description:
+    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Leads to the page of the dashboard, which shows it to those who may read it. Clients that prefer JSON get 404.',
+  security: [],
+  parameters: [parameter('owner'), parameter('repo')],
+  responses: {
+    302: { description: 'Where the page is.', ...withHeaders('location') },
+    404: notFound,
+  },
+} satisfies Operation
+
 /**
- * Where a repository's `html_url` leads unless the operator has pages elsewhere. The page itself stands behind the `#` of the
- * dashboard, beside all others, and asks for what may be seen there.
+ * Redirects the `html_url` of a repository to its page in the dashboard, unless the operator has set another `--web-url`. The
+ * dashboard then reads what the viewer may see.
  */
-export function repositoryPage(app: FastifyInstance, { greet, firstSegments }: PageParts): void {
+export function repositoryPage(
+  app: FastifyInstance,
+  { setApiHeaders, firstSegments }: PageParts,
+): void {
   app.get<{ Params: { owner: string; repo: string } }>(
     '/:owner/:repo',
     { schema: getRepositoryPage },
     async (request, reply) => {
       const { owner, repo } = request.params
-      const isForPeople = prefersOver(request.headers.accept, ['text/html', '*/*'])
+      const isBrowser = prefersOver(request.headers.accept, ['text/html', '*/*'])
       const isNamed = isName(owner) && isName(repo) && !firstSegments.has(owner)
-      if (!(isForPeople && isNamed)) {
-        greet(request, reply)
+      if (!(isBrowser && isNamed)) {
+        setApiHeaders(request, reply)
         throw new NotFound()
       }
-      // Relative, so that it leads to this server by whichever address it was asked.
+      // Relative, so that it keeps the address by which the client reached this server.
       return reply
         .headers({ 'cache-control': 'no-cache', vary: 'accept' })
         .redirect(`../#/repositories/${owner}/${repo}`, 302)
@@ -34,7 +53,7 @@ export function repositoryPage(app: FastifyInstance, { greet, firstSegments }: P
   )
 }
 
-/** Called before any route is added, to see them all. */
+/** Collects the first segment of every route that is added from now on. */
 export function collectFirstSegments(app: FastifyInstance): ReadonlySet<string> {
   const segments = new Set<string>()
   app.addHook('onRoute', ({ url }) => {

@@ -4,10 +4,10 @@ import { openEventStream } from '../middleware/event-stream.ts'
 import type { ArchiveLinks } from '../routes/migrations/archive-download.ts'
 import { byteRange } from '../routes/migrations/archive-download.ts'
 
-/** In the place of an archive's guid in the signature; none is called so. */
+/** Takes the place of an archive's guid in the signature. No archive has this guid. */
 export const PROXY_PROBE = 'proxy-probe'
 export const PROBED_TEXT = 'godwit is here'
-/** Between the first and the last event: who gets both at once has them from something that waited for the end. */
+/** The pause between the first and the last event. A client that gets both at once is behind a proxy that buffers. */
 const PAUSE_MS = 5000
 
 interface Probe {
@@ -15,8 +15,8 @@ interface Probe {
 }
 
 /**
- * For `godwit doctor`, which asks by the public address and so sees what stands between. Signed by the key in the database:
- * what a request looks like from here is nobody else's concern.
+ * Adds the route that `godwit doctor` calls by the public address, to see what proxies do to requests and responses. The link is
+ * signed by the key in the database, because the answer shows details of the request.
  */
 export function proxyProbe(
   app: FastifyInstance,
@@ -25,7 +25,7 @@ export function proxyProbe(
   app.get<Probe>('/proxy-probe', async (request, reply) => {
     if (!links.isValid(PROXY_PROBE, request.query, now())) throw new NotFound()
     reply.header('cache-control', 'private, no-store')
-    if (request.query.part === 'stream') return stream(request, reply)
+    if (request.query.part === 'stream') return sendEvents(request, reply)
     const range = byteRange(request.headers.range, PROBED_TEXT.length)
     if (!range) return reply.type('text/plain').send(PROBED_TEXT)
     const { start, end } = range
@@ -37,7 +37,7 @@ export function proxyProbe(
   })
 }
 
-function stream(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendEvents(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { headers, ip, ips, socket } = request
   const seen = {
     peer: socket.remoteAddress ?? '',
@@ -47,7 +47,7 @@ function stream(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   }
   const events = openEventStream(reply)
   events.write(`event: seen\ndata: ${JSON.stringify(seen)}\n\n`)
-  const ending = setTimeout(() => events.end('event: end\ndata: {}\n\n'), PAUSE_MS)
-  events.on('close', () => clearTimeout(ending))
+  const timeout = setTimeout(() => events.end('event: end\ndata: {}\n\n'), PAUSE_MS)
+  events.on('close', () => clearTimeout(timeout))
   return reply
 }

@@ -3,7 +3,7 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type * as wire from '../../wire/types.ts'
 import { previewTypeOf } from '../middleware/media-type.ts'
 
-/** Where everything is. Much of it leads nowhere on a git host, like the addresses in a repository's record. */
+/** The addresses of GitHub's API. Many of them do not exist here, as in the JSON of a repository. */
 export function rootJson(addresses: Addresses, vendor: string) {
   const { api } = addresses
   const search = (what: string) => `${api}/search/${what}?q={query}{&page,per_page,sort,order}`
@@ -40,7 +40,7 @@ export function rootJson(addresses: Addresses, vendor: string) {
     user_organizations_url: `${api}/user/orgs`,
     user_repositories_url: `${api}/users/{user}/repos{?type,page,per_page,sort}`,
     user_search_url: search('users'),
-    // Ours.
+    // Not in GitHub's API.
     user_migrations_url: `${api}/user/migrations{?page,per_page}`,
     user_migration_url: `${api}/user/migrations/{migration_id}`,
     documentation_url: addresses.documentation,

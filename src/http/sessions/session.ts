@@ -2,14 +2,68 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import { closeSession, findSession, openSession } from '../../accounts/session-store.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
+import { EXTENSION, string } from '../../wire/schema.ts'
 import type * as wire from '../../wire/types.ts'
+import type { Operation } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
+import { record } from '../description/usual-answers.ts'
 import type { FailedLogins } from '../middleware/failed-logins.ts'
 import { answer } from '../middleware/json-answer.ts'
-import { notOurPages } from '../middleware/refusals.ts'
+import { sessionsOnlyForPages } from '../middleware/refusals.ts'
 import { isOfOurPages, type SessionCookies } from '../middleware/session-cookie.ts'
 import { currentUserJson } from '../routes/users/user-json.ts'
 import type { ServerParts } from '../server-parts.ts'
-import * as operations from './session-operations.ts'
+
+const sessionHeader = {
+  name: 'x-godwit-session',
+  in: 'header',
+  required: true,
+  description: 'Any value. Sent by the pages of this server; without it the cookie is ignored.',
+  schema: string,
+  example: '1',
+}
+const description = `For the pages of this server: a cookie that scripts cannot read takes the place of the token. ${EXTENSION}`
+
+const getSession = {
+  operationId: 'session/get',
+  tags: ['Caller'],
+  summary: 'Get who is signed in with this browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  responses: { 200: record('The session.', 'session') },
+} satisfies Operation
+
+const postSession = {
+  operationId: 'session/open',
+  tags: ['Caller'],
+  summary: 'Sign in with a browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  body: {
+    type: 'object',
+    required: ['token'],
+    properties: { token: { ...string, description: 'An access token.' } },
+    examples: [{ token: 'gwt_…' }],
+  },
+  responses: {
+    201: record('Signed in. The cookie is in `set-cookie`.', 'session'),
+    401: refusal('unauthenticated'),
+    403: refusal('forbidden'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+const deleteSession = {
+  operationId: 'session/close',
+  tags: ['Caller'],
+  summary: 'Sign out with a browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  responses: { 204: { description: 'Signed out.' }, 403: refusal('forbidden') },
+} satisfies Operation
 
 interface SessionParts
   extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
@@ -17,14 +71,13 @@ interface SessionParts
   logins: FailedLogins
 }
 
-/** Nobody keeps it, and nobody else may read it. */
-const ALWAYS = {
+const SESSION_HEADERS = {
   'cache-control': 'no-store',
   vary: 'Cookie',
   'x-content-type-options': 'nosniff',
 }
 
-/** Signing in and out with a browser, which is given a cookie that no script can read in place of the token. */
+/** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
 export function session(app: FastifyInstance, parts: SessionParts): void {
   const { db, now, log, authenticator, rendering, cookies } = parts
 
@@ -34,43 +87,43 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     return { user: currentUserJson(account, await countPublic(db, account), rendering.addresses) }
   }
 
-  const tell = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
+  const logAction = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
     log.info(
       { audit: action, id: request.id, login: account.login, tokenId, from: request.ip },
       action,
     )
 
-  app.get('/session', { schema: operations.getSession }, async (request, reply) => {
-    reply.headers(ALWAYS)
+  app.get('/session', { schema: getSession }, async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
     const viewer = await authenticator.viewerInSession(cookies.read(request))
     return answer(reply, await sessionJson(viewer))
   })
 
   app.post<{ Body: { token: string } }>(
     '/session',
-    { schema: operations.openSession },
+    { schema: postSession },
     async (request, reply) => {
-      reply.headers(ALWAYS)
-      if (!isOfOurPages(request)) throw notOurPages()
+      reply.headers(SESSION_HEADERS)
+      if (!isOfOurPages(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
       cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
-      tell(request, 'session.open', viewer)
+      logAction(request, 'session.open', viewer)
       return answer(reply.code(201), await sessionJson(viewer))
     },
   )
 
-  app.delete('/session', { schema: operations.closeSession }, async (request, reply) => {
-    reply.headers(ALWAYS)
-    if (!isOfOurPages(request)) throw notOurPages()
+  app.delete('/session', { schema: deleteSession }, async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
+    if (!isOfOurPages(request)) throw sessionsOnlyForPages()
     const secret = cookies.read(request)
     if (secret !== undefined) {
-      // Whoever leaves may do so while the forge is away: it is not asked about the token.
-      const left = await findSession(db, secret, now())
+      // The forge is not asked about the token, so that sign-out works while the forge is unavailable.
+      const session = await findSession(db, secret, now())
       await closeSession(db, secret)
-      if (left) tell(request, 'session.close', left.viewer)
+      if (session) logAction(request, 'session.close', session.viewer)
     }
-    // Last: whoever could not be signed out is still signed in, and may try again.
+    // Last, so that after a failure the user is still signed in and can try again.
     cookies.clear(reply, request)
     return reply.code(204).send()
   })

@@ -1,5 +1,11 @@
 import type { Forecast } from '../../../migrations/preflight.ts'
-import { type Progress, type RepositoryProgress, totalsOf } from '../../../migrations/progress.ts'
+import {
+  type Progress,
+  type Report,
+  type RepositoryProgress,
+  totalsOf,
+} from '../../../migrations/progress.ts'
+import type { RetryForecast } from '../../../migrations/retry-migration.ts'
 import type * as wire from '../../../wire/types.ts'
 import { timeOrNull } from '../../middleware/timestamps.ts'
 
@@ -60,7 +66,7 @@ export function progressJson(progress: Progress, now: number): wire.Progress {
   }
 }
 
-export function reportJson(report: wire.Report, now: number): wire.Report {
+export function reportJson(report: Report, now: number): wire.Report {
   const { migration, progress, seconds, warnings } = report
   return {
     id: migration.id,
@@ -72,7 +78,7 @@ export function reportJson(report: wire.Report, now: number): wire.Report {
   }
 }
 
-export function retryForecastJson({ broken, isUnchanged }: wire.RetryForecast): wire.RetryForecast {
+export function retryForecastJson({ broken, isUnchanged }: RetryForecast): wire.RetryForecast {
   return {
     broken: broken.map(({ fullName, reason, isGone, isChanged }) => ({
       full_name: fullName,

@@ -1,11 +1,37 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { countersInPostgres } from './shared-counters.ts'
+import { countersInMemory, countersInPostgres } from './rate-limit.ts'
+
+test('concurrent additions each get their own count', async () => {
+  const counters = countersInMemory(1000, () => 0)
+  const counts = await Promise.all([1, 1, 1].map((by) => counters.add('one', by)))
+  assert.deepEqual(
+    counts.map(({ times }) => times),
+    [1, 2, 3],
+  )
+})
+
+test('a count restarts when its window has ended', async () => {
+  let time = 0
+  const counters = countersInMemory(1000, () => time)
+  await counters.add('one', 2)
+  assert.deepEqual(await counters.get('one'), { times: 2, endsAt: 1000 })
+  time = 1000
+  assert.deepEqual(await counters.add('one', 1), { times: 1, endsAt: 2000 })
+})
+
+test('setting the clock back does not extend a window', async () => {
+  let time = 7_200_000
+  const counters = countersInMemory(1000, () => time)
+  await counters.add('one', 2)
+  time = 0
+  assert.deepEqual(await counters.get('one'), { times: 0, endsAt: 1000 })
+})
 
 const HOUR = 3_600_000
 
-/** As two processes have them, on the same rows. */
+/** Two sets of counters on the same rows, as two processes have them. */
 async function twoOnPostgres(t: TestContext) {
   const { pool } = await openDatabase(t, 'postgres')
   const counters = [1, 2].map(() => countersInPostgres(HOUR, Date.now, pool!))
@@ -17,7 +43,7 @@ async function twoOnPostgres(t: TestContext) {
   return { counters, writes: () => writes, query: (sql: string) => query(sql) }
 }
 
-test('processes that share counters tell every count to exactly one, by few writes', async (t) => {
+test('processes that share counters return each count exactly once, with few writes', async (t) => {
   const { counters, writes } = await twoOnPostgres(t)
   const counted = await Promise.all(
     Array.from({ length: 100 }, (_, n) => counters[n % 2]!.add('ada', 1)),
@@ -30,7 +56,7 @@ test('processes that share counters tell every count to exactly one, by few writ
   assert.ok(counted.every(({ endsAt }) => endsAt > Date.now() + HOUR - 60_000))
 })
 
-test('what is given back is counted among the others, and keys do not mix', async (t) => {
+test('a negative addition is applied in order, and keys are independent', async (t) => {
   const { counters } = await twoOnPostgres(t)
   const [{ add }] = counters as [ReturnType<typeof countersInPostgres>]
   const counted = await Promise.all([
@@ -46,7 +72,7 @@ test('what is given back is counted among the others, and keys do not mix', asyn
   )
 })
 
-test('a database that refuses fails those who wait, and no later ones', async (t) => {
+test('a failing statement rejects the pending additions, but no later ones', async (t) => {
   const { counters, query } = await twoOnPostgres(t)
   const [{ add }] = counters as [ReturnType<typeof countersInPostgres>]
   await query('alter table rate_limits rename to elsewhere')
@@ -59,14 +85,14 @@ test('a database that refuses fails those who wait, and no later ones', async (t
   assert.equal((await add('ada', 1)).times, 1)
 })
 
-test('a clock that is put back makes no shared window longer', async (t) => {
+test('setting the clock back does not extend a shared window', async (t) => {
   const { pool } = await openDatabase(t, 'postgres')
   let time = Date.now()
-  const { add, look } = countersInPostgres(HOUR, () => time, pool!)
+  const { add, get } = countersInPostgres(HOUR, () => time, pool!)
   await add('ada', 2)
   time -= 60_000
-  assert.equal((await look('ada')).times, 2, 'clocks of two machines may differ')
+  assert.equal((await get('ada')).times, 2, 'the clocks of two machines may differ')
   time -= 24 * HOUR
-  assert.deepEqual(await look('ada'), { times: 0, endsAt: time + HOUR })
+  assert.deepEqual(await get('ada'), { times: 0, endsAt: time + HOUR })
   assert.deepEqual(await add('ada', 1), { times: 1, endsAt: time + HOUR })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressKey } from './address-key.ts'
+import { addressKey } from './caller-key.ts'
 import { failedLogins } from './failed-logins.ts'
 import { createRateLimit } from './rate-limit.ts'
 
@@ -19,7 +19,7 @@ test('an IPv6 address counts as its /64 network, in every spelling', () => {
   for (const [address, key] of Object.entries(keys)) assert.equal(addressKey(address), key)
 })
 
-test('text that is no address is its own key', () => {
+test('text that is not an address is its own key', () => {
   for (const text of ['', 'unknown', '1::2::3', '1:2:3', 'x::1', '1:2:3:4:5:6:7:8:9', '::12345'])
     assert.equal(addressKey(text), text)
 })

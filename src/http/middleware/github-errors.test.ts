@@ -6,9 +6,9 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { createDatabase } from '../../../test/support/postgres.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
-import { isTemporary } from './temporary-errors.ts'
+import { isTemporary } from './github-errors.ts'
 
-const coded = (code: string, message = 'said') => Object.assign(new Error(message), { code })
+const coded = (code: string, message = 'message') => Object.assign(new Error(message), { code })
 
 describe('a temporary error', () => {
   for (const error of [
@@ -43,23 +43,23 @@ describe('a temporary error', () => {
     test(`${error.name}: ${error.message}`, () => assert.equal(isTemporary(error), true))
   }
 
-  test('is everything that pg says of a connection without a code', () => {
+  test('includes every connection error of pg without a code', () => {
     const sources = ['pg/lib/client.js', 'pg-pool'].map((path) =>
       readFileSync(createRequire(import.meta.url).resolve(path), 'utf8'),
     )
-    const said = sources
+    const messages = sources
       .flatMap((text) => [...text.matchAll(/new Error\('([^']+)'/g)])
       .map(([, message]) => message!)
       .filter((message) => /terminated|queryable|time(d )?out|unexpected .* message/i.test(message))
-    assert.ok(said.length >= 12, said.join('\n'))
+    assert.ok(messages.length >= 12, messages.join('\n'))
     assert.deepEqual(
-      said.filter((message) => !isTemporary(new Error(message))),
+      messages.filter((message) => !isTemporary(new Error(message))),
       [],
     )
   })
 })
 
-describe('a lasting error', () => {
+describe('a permanent error', () => {
   for (const error of [
     new TypeError('undefined is not a function'),
     new Error('Query values must be an array'),
@@ -75,8 +75,8 @@ describe('a lasting error', () => {
   }
 })
 
-describe('a real PostgreSQL', () => {
-  test('that ends a connection in the middle of a query', async () => {
+describe('PostgreSQL is temporarily unavailable', () => {
+  test('when it ends a connection during a query', async () => {
     const url = await createDatabase()
     const [victim, other] = [new pg.Client(url), new pg.Client(url)]
     victim.on('error', () => {})
@@ -90,7 +90,7 @@ describe('a real PostgreSQL', () => {
     await other.end()
   })
 
-  test('behind a network that breaks in the middle of a query', async (t) => {
+  test('when the network breaks during a query', async (t) => {
     const { port, href } = new URL(await createDatabase())
     const network = createServer((socket) => {
       const there = connect(Number(port), '127.0.0.1')

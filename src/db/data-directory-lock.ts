@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
+import { UserError } from '../lib/user-error.ts'
 
-export class DataDirectoryInUse extends Error {
+export class DataDirectoryInUse extends UserError {
   override name = 'DataDirectoryInUse'
   constructor(dataDirectory: string) {
     super(

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { UserError } from '../lib/user-error.ts'
 
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
 /** The file is not what was written to it. Nothing but a backup helps, so nothing more is written. */
-export class DatabaseCorrupt extends Error {
+export class DatabaseCorrupt extends UserError {
   override name = 'DatabaseCorrupt'
   constructor(path: string, cause: unknown) {
     const said = cause instanceof Error ? cause.message : cause

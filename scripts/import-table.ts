@@ -62,7 +62,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...[
         'check-repository.ts',
         'check-segments.ts',
-        'claim-blob-store.ts',
         'export-archive.ts',
         'export-migration.ts',
         'make-segment.ts',

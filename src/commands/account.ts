@@ -6,7 +6,7 @@ import {
   listAccounts,
   setAccount,
 } from '../accounts/account-store.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Db } from '../db/database.ts'
 import { nameRefusal } from '../lib/names.ts'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -82,6 +82,15 @@ async function changeAccount(
     return setAccount(db, login, change, Date.now())
   }
   printAccounts([await withDatabase(dataConfigOf(command), act, { create })])
+}
+
+/** Finds an account that another command needs. `flags` are added to the suggested command that creates it. */
+export async function requireAccount(db: Db, login: string, flags = ''): Promise<Account> {
+  const account = await findAccount(db, login)
+  if (account) return account
+  throw new UserError(
+    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags} --create\``,
+  )
 }
 
 const jsonOf = ({ id, login, type, siteAdmin }: Account) => ({

@@ -15,9 +15,9 @@ import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
-import { progressLine } from './progress-line.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { progressLine } from './terminal.ts'
 
 interface CheckOptions {
   json?: boolean

@@ -14,7 +14,7 @@ import {
   optionOf,
   variableOf,
 } from '../settings/setting-names.ts'
-import { paint, paintState } from './paint.ts'
+import { paint, paintState } from './terminal.ts'
 
 /** Adds a command that takes all settings, except one whose name the command uses for an option of its own. */
 export function addCommand(

@@ -4,7 +4,7 @@ import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.t
 import { actAsOwnerOf } from '../service/data-owner.ts'
 import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
-import { paint } from './paint.ts'
+import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
   const command = addCommand(program, 'doctor', about)

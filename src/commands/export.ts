@@ -19,9 +19,9 @@ import { type Config, settingsForExport } from '../settings/config.ts'
 import type { WaitUntil } from '../sources/forge-errors.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf, type WrittenArchive } from './export/output.ts'
-import { progressLine } from './progress-line.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { progressLine } from './terminal.ts'
 import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {

@@ -12,28 +12,23 @@ import {
   ServerError,
   ServerUnreachable,
 } from '../client/errors.ts'
-import { DataDirectoryInUse } from '../db/connect.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
-import { DatabaseCorrupt } from '../db/sqlite-corruption.ts'
-import { SchemaTooNew } from '../db/upgrade.ts'
-import { StoreOwnedByAnotherDatabase } from '../exporter/claim-blob-store.ts'
 import { GitFailed } from '../git/git-end.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/exit-codes.ts'
 import { ForgeUnreachable } from '../repositories/forge-unreachable.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
-/** Errors whose own message is for people, with the exit code of the command. Subclasses are included. */
+/**
+ * Errors other than UserError whose own message is for people, with the exit code of the command. Subclasses are included.
+ * Only small modules are imported here: a failed command should not load the database or the exporter.
+ */
 const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, exitCode: number][] =
   [
     [ArchiveDamaged, EXIT.failed],
     [ArchiveNotSupported, EXIT.failed],
     [ArchiveRefused, EXIT.failed],
     [ManifestInvalid, EXIT.failed],
-    [StoreOwnedByAnotherDatabase, EXIT.failed],
-    [DataDirectoryInUse, EXIT.failed],
-    [DatabaseCorrupt, EXIT.failed],
-    [SchemaTooNew, EXIT.failed],
     [Unreadable, EXIT.failed],
     [SecretNeeded, EXIT.misused],
     [RequestRejected, EXIT.refused],
@@ -43,10 +38,7 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [ServerUnreachable, EXIT.unreachable],
   ]
 
-/**
- * Returns the message and exit code for an error that has no need of a stack, or undefined. This module imports the error
- * classes of most folders, so load it only after a failure.
- */
+/** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */
 export function describeKnownError(
   error: Error,
 ): { message: string; exitCode: number } | undefined {

@@ -3,7 +3,7 @@ import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../settings/setting-names.ts'
 import { print, withExamples } from './command-line.ts'
-import { paint } from './paint.ts'
+import { paint } from './terminal.ts'
 
 export function settingsCommand(program: Command, about: string): void {
   const command = program

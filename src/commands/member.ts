@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { Account } from '../accounts/account.ts'
-import { findAccount } from '../accounts/account-store.ts'
 import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
+import { requireAccount } from './account.ts'
 import { addCommand, dataConfigOf, note, print, printTable, withExamples } from './command-line.ts'
 
 export function memberCommands(program: Command, about: string): void {
@@ -84,14 +84,6 @@ async function findOrganization(db: Db, login: string): Promise<Account> {
   if (account.type === 'Organization') return account
   throw new UserError(
     `${account.login} is a user: \`godwit account set ${account.login} --type Organization\` makes it an organization`,
-  )
-}
-
-async function requireAccount(db: Db, login: string, flags = ''): Promise<Account> {
-  const account = await findAccount(db, login)
-  if (account) return account
-  throw new UserError(
-    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags} --create\``,
   )
 }
 

@@ -3,7 +3,7 @@ import { exitCodes } from '../lib/exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { print, withExamples, withoutSettings } from './command-line.ts'
-import { paint } from './paint.ts'
+import { paint } from './terminal.ts'
 
 /** Adds a command to the program. */
 type AddCommand = (program: Command, about: string) => void

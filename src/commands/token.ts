@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { findAccount } from '../accounts/account-store.ts'
 import {
   addToken,
   listTokens,
@@ -12,6 +11,7 @@ import { UserError } from '../lib/user-error.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { duration } from '../settings/config-values.ts'
+import { requireAccount } from './account.ts'
 import {
   addCommand,
   ago,
@@ -89,8 +89,7 @@ interface AddOptions {
 async function createToken(login: string, options: AddOptions, command: Command): Promise<void> {
   const now = Date.now()
   await withDatabase(dataConfigOf(command), async ({ db }) => {
-    const account = await findAccount(db, login)
-    if (!account) throw new UserError(unknownAccount(login))
+    const account = await requireAccount(db, login)
     if (account.type !== 'User') throw new UserError(notAUser(account.login))
     const expiresAt = options.expires === 0 ? null : now + options.expires
     const token = await addToken(db, account, { name: options.name, expiresAt, now })
@@ -104,8 +103,6 @@ async function createToken(login: string, options: AddOptions, command: Command)
 
 const notAUser = (login: string) =>
   `${login} is an organization: create a token for a user who administers its repositories`
-const unknownAccount = (login: string) =>
-  `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login} --create\``
 
 function lifetime(text: string): number {
   try {

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { hasCode } from '../lib/errno.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { Database } from './database.ts'
 import { cacheUntilChange, prepareManyWith, prepareWith } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
@@ -106,7 +107,7 @@ const numbersAsNumbers = (types: typeof pg.types) =>
 /** Whether PostgreSQL ended this transaction because two transactions waited for each other. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')
 
-export class DataDirectoryInUse extends Error {
+export class DataDirectoryInUse extends UserError {
   override name = 'DataDirectoryInUse'
   constructor(dataDirectory: string) {
     super(

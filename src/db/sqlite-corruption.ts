@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { UserError } from '../lib/user-error.ts'
 
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
 /** The file is damaged. Only a backup helps, so nothing more is written to it. */
-export class DatabaseCorrupt extends Error {
+export class DatabaseCorrupt extends UserError {
   override name = 'DatabaseCorrupt'
   constructor(path: string, cause: unknown) {
     const details = cause instanceof Error ? cause.message : cause

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { Database, Db } from './database.ts'
 
 /** A number that no other application on the same PostgreSQL is likely to lock. */
@@ -9,7 +10,7 @@ const UPGRADE_LOCK = 0x676f64776974
 /** The newest schema that this version knows. */
 export const KNOWN_SCHEMA = steps.length
 
-export class SchemaTooNew extends Error {
+export class SchemaTooNew extends UserError {
   override name = 'SchemaTooNew'
   constructor(found: number) {
     super(

@@ -1,9 +1,10 @@
 import { BlobExists, BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { UserError } from '../lib/user-error.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 
 /** The store has the blobs of another database: to this one all of them would be what nobody refers to. */
-export class StoreOwnedByAnotherDatabase extends Error {
+export class StoreOwnedByAnotherDatabase extends UserError {
   override name = 'StoreOwnedByAnotherDatabase'
   constructor(mark: string) {
     super(

@@ -97,7 +97,7 @@ function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   return origin !== undefined && read('url', origin) === url
 }
 
-/** Flags come before the environment, and that before the file. At each level, a token file comes before the token. */
+/** The order: --token, then the token file of a flag or variable, GODWIT_TOKEN, and the token file and token of the file. */
 function tokenFor(origins: ClientOrigins, env: Environment): string | undefined {
   if (origins.token?.from === 'flag') return origins.token.text
   const { tokenFile } = origins

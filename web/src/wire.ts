@@ -6,39 +6,7 @@ import type {
 } from '../../src/wire/types.ts'
 
 /** The types of API requests and responses, from the contract, and names for parts of them. */
-export type {
-  ArchiveLink,
-  Branch,
-  Forecast,
-  FullRepository,
-  FullWebhookDelivery,
-  HeldLock,
-  Lock,
-  Migration,
-  OrganizationMembership,
-  Progress,
-  ProgressUpdate,
-  RepositoryProgress,
-  RetryForecast,
-  RetryRequest,
-  Schedule,
-  ScheduleChange,
-  ScheduleRequest,
-  ScheduleRun,
-  ServiceState,
-  Session,
-  StartRequest,
-  Summary,
-  Tag,
-  Token,
-  User,
-  ValidationError,
-  Webhook,
-  WebhookChange,
-  WebhookConfig,
-  WebhookDelivery,
-  WebhookRequest,
-} from '../../src/wire/types.ts'
+export type * from '../../src/wire/types.ts'
 
 export type Repository = ExtendedRepository
 export type MigrationState = Progress['state']

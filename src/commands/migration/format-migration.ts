@@ -10,7 +10,7 @@ import { isPartial } from '../../lib/is-partial.ts'
 import { duration, inUnits } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { ago } from '../command-line.ts'
-import { paintState } from '../paint.ts'
+import { paintState } from '../terminal.ts'
 import { formatCounts, formatSkipped } from './partial-export.ts'
 
 type Row = readonly string[]

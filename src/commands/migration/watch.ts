@@ -15,8 +15,7 @@ import {
   withClient,
 } from '../client-command.ts'
 import { idArgument, withExamples } from '../command-line.ts'
-import { paintState } from '../paint.ts'
-import { progressLine } from '../progress-line.ts'
+import { paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 
 export function watchCommand(migration: Command): void {

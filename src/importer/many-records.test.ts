@@ -12,7 +12,7 @@ import { summarizeArchive } from './summarize-archive.ts'
 import { dumpForGitea } from './targets/gitea-dump.ts'
 import { verifyArchive } from './verify-archive.ts'
 
-/** More than can be passed as arguments of one call. */
+/** More than a function call can have arguments. */
 const COUNT = 200_000
 const LEFT_OUT = 'issues: and 199,900 more of this kind'
 const { signal } = new AbortController()
@@ -37,7 +37,7 @@ before(async () => {
     'schema.json': { version: '1.2.0' },
     'users_000001.json': numbers.map(user),
     'protected_branches_000001.json': numbers.map(rule),
-    // Invalid, all of them.
+    // All of these are invalid.
     'issues_000001.json': numbers,
   }
   for (const [name, value] of Object.entries(files))

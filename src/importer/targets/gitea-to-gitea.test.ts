@@ -11,7 +11,7 @@ import { gitHost } from '../../../test/support/git-host.ts'
 import { archiveOfFacts } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
-import { dumpForGitea } from './gitea-dump.ts'
+import { type DumpParts, dumpForGitea } from './gitea-dump.ts'
 
 for (const dialect of [GITEA_1_15, FORGEJO_11])
   test(`facts of ${dialect.version} survive the way through an archive into a dump`, async (t) => {
@@ -29,10 +29,13 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     await host.repository(fullName, { files: { a: 'a' } })
     await archiveOfFacts(archive, host, facts)
     const into = join(folder, 'dumps')
-    const wishes = { people: new Map(), keepLinks: true, target: '', repositories: [], tell() {} }
     const open = () => ({ folder: archive })
-    const { signal } = new AbortController()
-    await Array.fromAsync(dumpForGitea({ git: host.locked, into, open, ...wishes }, signal))
+    const parts: DumpParts = {
+      ...{ git: host.locked, into, open, people: new Map(), keepLinks: true, target: '' },
+      repositories: [],
+      tell: () => {},
+    }
+    await Array.fromAsync(dumpForGitea(parts, new AbortController().signal))
     const dump = readDump(join(into, fullName))
     const { inline, reviews, ...expected } = factsOfArchive(facts, fullName, () => false)
     const { inline: inlineDumped, reviews: reviewsDumped, ...dumped } = factsOfDump(dump)

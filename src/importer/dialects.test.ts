@@ -15,7 +15,7 @@ import { desk } from '../../test/support/without-server.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { type RestoreEvents, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvents, type RestoreParts, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
 const t = forTheWholeFile()
@@ -72,7 +72,7 @@ const wholeIn = (findings: Finding[]) =>
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
   const news: RestoreEvents[] = []
-  const parts = { git, open, into, tell: (each: RestoreEvents) => news.push(each) }
+  const parts: RestoreParts = { git, open, into, tell: (each) => news.push(each) }
   for await (const { fullName, faults } of restoreArchive(parts, signal()))
     assert.deepEqual(faults, [], fullName)
   return { into, news }

@@ -7,7 +7,7 @@ import { checkGzip } from './check-archive.ts'
 const { signal } = new AbortController()
 const [first, second] = [gzipSync('hello '.repeat(1000)), gzipSync('world')]
 
-test('every member of a gzip is checked, wherever the chunks end', async () => {
+test('every member of a gzip file is checked, for any chunk size', async () => {
   const whole = Buffer.concat([first, second])
   await checkGzip([first, second], signal)
   await checkGzip([whole], signal)
@@ -24,7 +24,7 @@ test('every member of a gzip is checked, wherever the chunks end', async () => {
     await assert.rejects(checkGzip(bad, signal), ArchiveDamaged)
 })
 
-test('whoever stops it, or the stream that fails, comes through', async () => {
+test('an abort or an error of the stream is thrown as it is', async () => {
   const unplugged = new Error('unplugged')
   async function* failing() {
     yield first.subarray(0, 20)

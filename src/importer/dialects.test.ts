@@ -15,13 +15,13 @@ import { desk } from '../../test/support/without-server.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { type RestoreEvents, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvents, type RestoreParts, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
 const t = forTheWholeFile()
 let base: string
 let git: Git
-/** What an archive of Godwit's own making was unpacked into. */
+/** The directory of an unpacked archive of Godwit. */
 let ours: string
 let oursPacked: string
 let real: string
@@ -72,7 +72,7 @@ const wholeIn = (findings: Finding[]) =>
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
   const news: RestoreEvents[] = []
-  const parts = { git, open, into, tell: (each: RestoreEvents) => news.push(each) }
+  const parts: RestoreParts = { git, open, into, tell: (each) => news.push(each) }
   for await (const { fullName, faults } of restoreArchive(parts, signal()))
     assert.deepEqual(faults, [], fullName)
   return { into, news }
@@ -108,13 +108,13 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     await isTaken(() => ({ folder: real }))
   })
 
-  // The oldest form has no room for the path of its pack.
+  // The path of the pack is too long for the oldest format.
   for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
     if (!name.includes('v7'))
       test(`packed again by ${name}`, needs(tool), async () => {
         const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
         await write(real, archive)
-        // What every writer packed is restored below, with an archive of Godwit's.
+        // Restoring the archives of every writer is tested below, with an archive of Godwit.
         await isVerified(fileOf(archive))
       })
 
@@ -127,7 +127,7 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
   test('files only, in the contrary order', needs('Python'), async () => {
     const bare = join(mkdtempSync(join(base, 'bare-')), 'real')
     await cp(real, bare, { recursive: true })
-    // As it comes from whoever leaves empty directories out.
+    // Some programs leave empty directories out.
     for (const empty of ['refs', 'branches', 'hooks', 'logs'])
       await rm(join(bare, `repositories/${NAME}.git`, empty), { recursive: true, force: true })
     await packFilesOnly(bare, `${bare}.tar.gz`)
@@ -263,7 +263,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
 })
 
 describe('what an archive of others says', () => {
-  /** Ours without its manifest, changed. */
+  /** A changed archive of Godwit without its manifest. */
   async function foreign(edit: (folder: string) => Promise<unknown>): Promise<Folder> {
     const folder = join(mkdtempSync(join(base, 'foreign-')), 'ours')
     await cp(ours, folder, { recursive: true })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { moveBelow, moveTo } from './install-repository.ts'
 
-test('of a move that fails nothing stays but what was there before', async (t) => {
+test('a failed move leaves everything as it was before', async (t) => {
   const folder = await temporaryFolder(t)
   const from = join(folder, 'from')
   await mkdir(from)
@@ -24,7 +24,7 @@ test('of a move that fails nothing stays but what was there before', async (t) =
   assert.ok(existsSync(to))
 })
 
-test('what cannot be undone does not hide what has failed', async (t) => {
+test('an error while undoing does not hide the first error', async (t) => {
   const owner = join(await temporaryFolder(t), 'owner')
   const move = async () => {
     await rmdir(owner)

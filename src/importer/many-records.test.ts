@@ -9,10 +9,10 @@ import { createGit, type Git } from '../git/git.ts'
 import { listPeople } from './people.ts'
 import { restoreArchive } from './restore-archive.ts'
 import { summarizeArchive } from './summarize-archive.ts'
-import { dumpForGitea } from './targets/gitea-dump.ts'
+import { type DumpParts, dumpForGitea } from './targets/gitea-dump.ts'
 import { verifyArchive } from './verify-archive.ts'
 
-/** More than can be passed as arguments of one call. */
+/** More than a function call can have arguments. */
 const COUNT = 200_000
 const LEFT_OUT = 'issues: and 199,900 more of this kind'
 const { signal } = new AbortController()
@@ -37,7 +37,7 @@ before(async () => {
     'schema.json': { version: '1.2.0' },
     'users_000001.json': numbers.map(user),
     'protected_branches_000001.json': numbers.map(rule),
-    // Invalid, all of them.
+    // All of these are invalid.
     'issues_000001.json': numbers,
   }
   for (const [name, value] of Object.entries(files))
@@ -74,9 +74,9 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
   assert.ok(warningsIn(news).includes(LEFT_OUT))
 
   news.length = 0
-  const asked = { repositories: [], people: new Map(), keepLinks: true, target: '' }
-  const dumps = { git, open: archive, into: join(into, 'dumps'), tell, ...asked }
-  const [dumped] = await Array.fromAsync(dumpForGitea(dumps, signal))
+  const options = { repositories: [], people: new Map(), keepLinks: true, target: '' }
+  const parts: DumpParts = { git, open: archive, into: join(into, 'dumps'), tell, ...options }
+  const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))
   assert.deepEqual(dumped, { fullName: 'alice/site', faults: [], isPrivate: true })
   assert.ok(warningsIn(news).includes(LEFT_OUT))
   assert.ok(warningsIn(news).length < 250, String(warningsIn(news).length))

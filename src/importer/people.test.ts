@@ -8,7 +8,7 @@ const read = (...lines: string[]) => {
   return { people: Object.fromEntries(people), warnings }
 }
 
-test('old and new logins, by hand', () => {
+test('old and new logins are read without a header', () => {
   assert.deepEqual(read('Alice,anna', '# a word', '', '"bob", robert', 'carol,caroline,17'), {
     people: {
       alice: { login: 'anna', id: undefined },
@@ -19,7 +19,7 @@ test('old and new logins, by hand', () => {
   })
 })
 
-test('the file that show --people wrote, filled in', () => {
+test('a file of show --people is read when it is filled in', () => {
   const header = 'old-login,new-login,account-id,issues'
   assert.deepEqual(read(`\ufeff${header}\r`, 'alice,anna,7,3\r', 'bob,,,12', 'carol,caro,,1'), {
     people: {
@@ -30,7 +30,7 @@ test('the file that show --people wrote, filled in', () => {
   })
 })
 
-test('a bad line is a warning with its number, and the others count', () => {
+test('an invalid line is a warning with its number, and the others are used', () => {
   const { people, warnings } = read(
     'old-login,new-login,account-id',
     'alice',

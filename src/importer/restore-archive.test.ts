@@ -33,7 +33,7 @@ before(async () => {
   all = await entriesIn(whole)
 })
 
-/** Restores into `name` of a folder of its own. */
+/** Restores into `name` of a new temporary folder. */
 async function scene(t: TestContext) {
   const folder = await temporaryFolder(t)
   const searchPath = process.env.PATH ?? ''
@@ -56,11 +56,11 @@ const aFile = (path: string, text = 'hello'): PlainEntry => ({
   content: Buffer.from(text),
 })
 
-/** As others would have made it: without a manifest nothing is known of how it should be. */
+/** Removes the manifest, as in archives of other programs. */
 const foreign = (change: (those: PlainEntry[]) => PlainEntry[]): Buffer =>
   packed(change(all.filter(({ path }) => path !== MANIFEST)))
 
-/** What is put into an archive, and what must be said of it before anything is written. */
+/** An entry of an archive, and the error that is expected before anything is written. */
 const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] = [
   ['a way up', { name: '../evil' }, /the path "\.\.\/evil" has a part that is "\.\."/],
   ['a way up from inside', { name: `${SITE}/../../../../evil` }, /has a part that is "\.\."/],
@@ -91,7 +91,7 @@ for (const [name, entry, says] of HOSTILE)
     assert.ok(!existsSync(into))
   })
 
-test('what is there stays, and then nothing is restored', async (t) => {
+test('an existing repository stays, and then nothing is restored', async (t) => {
   const taken: [path: string, says: RegExp][] = [
     ['alice/site.git', /alice\/site\.git already exists; move it away/],
     ['alice/site.wiki.git', /alice\/site\.wiki\.git already exists/],
@@ -106,7 +106,7 @@ test('what is there stays, and then nothing is restored', async (t) => {
   }
 })
 
-test('an owner that is a link is not followed', async (t) => {
+test('an owner directory that is a symbolic link is not followed', async (t) => {
   const { into, restore } = await scene(t)
   await mkdir(join(into, 'elsewhere'), { recursive: true })
   await symlink(join(into, 'elsewhere'), join(into, 'alice'))
@@ -114,7 +114,7 @@ test('an owner that is a link is not followed', async (t) => {
   assert.deepEqual(readdirSync(join(into, 'elsewhere')), [])
 })
 
-test('an archive without repositories, or one that is cut off, writes nothing', async (t) => {
+test('nothing is written from an empty or truncated archive', async (t) => {
   const { into, restore } = await scene(t)
   const bare = all.filter(({ path }) => !path.startsWith('repositories/'))
   await assert.rejects(restore(packed(bare)), /it holds no repositories/)
@@ -123,7 +123,7 @@ test('an archive without repositories, or one that is cut off, writes nothing', 
   assert.ok(!existsSync(into))
 })
 
-test('all of it comes back, whole', async (t) => {
+test('a complete archive is restored completely', async (t) => {
   const { into, restore } = await scene(t)
   const restored = await restore(whole)
   assert.deepEqual(restored, [
@@ -175,7 +175,7 @@ for (const [what, change, says] of BROKEN)
     git(join(into, 'alice/notes.git'), ['fsck', '--full', '--strict'])
   })
 
-test('a repository that the manifest does not name, or that is not as it says, stays away', async (t) => {
+test('a repository that is missing in the manifest or differs from it is not restored', async (t) => {
   const { into, restore } = await scene(t)
   const edit = editing<{ repositories: { full_name: string; head: string }[] }>(
     MANIFEST,
@@ -193,7 +193,7 @@ test('a repository that the manifest does not name, or that is not as it says, s
   assert.ok(!existsSync(into))
 })
 
-test("what a restore left that was killed is removed, and what is another's stays", async (t) => {
+test('the work directory of a killed restore is removed, and other directories stay', async (t) => {
   const { into, restore } = await scene(t)
   for (const name of ['.godwit-restore-dead', '.godwit-restore-busy', '.godwit-restore-old', 'bob'])
     await mkdir(join(into, name, 'unpacked'), { recursive: true })
@@ -205,7 +205,7 @@ test("what a restore left that was killed is removed, and what is another's stay
   assert.deepEqual(readdirSync(into).sort(), left)
 })
 
-test('a restore that is under way is left alone by the next', async (t) => {
+test('the work directory of a running restore stays', async (t) => {
   const { into, restoring } = await scene(t)
   const first = restoring()
   assert.deepEqual((await first.next()).value, { fullName: 'alice/notes', faults: [] })
@@ -214,7 +214,7 @@ test('a restore that is under way is left alone by the next', async (t) => {
   assert.deepEqual(readdirSync(into), ['alice'])
 })
 
-test('nothing of a repository comes along but refs and objects', async (t) => {
+test('only refs and objects of a repository are restored', async (t) => {
   const { into, restore } = await scene(t)
   const hook = aFile(`${SITE}/hooks/post-receive`, '#!/bin/sh\n')
   await restore(foreign((those) => [...those, hook]))
@@ -222,7 +222,7 @@ test('nothing of a repository comes along but refs and objects', async (t) => {
   assert.deepEqual(readdirSync(join(into, 'alice/site.git')).sort(), expected)
 })
 
-test('what the archive was made without is a warning', async (t) => {
+test('repositories that were skipped by the export are a warning', async (t) => {
   const { restore, warnings } = await scene(t)
   const edit = editing<Manifest>(MANIFEST, ({ repositories, skipped }) => {
     repositories[0]!.lfs_missing = [{ oid: 'a'.repeat(64), size: 1 }]
@@ -235,7 +235,7 @@ test('what the archive was made without is a warning', async (t) => {
   ])
 })
 
-test('LFS objects that files name and nobody packed are a warning', async (t) => {
+test('LFS objects that the archive lacks are a warning', async (t) => {
   const oid = 'b'.repeat(64)
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize 9\n`
   await using host = await gitHost()
@@ -246,7 +246,7 @@ test('LFS objects that files name and nobody packed are a warning', async (t) =>
   assert.deepEqual(warnings, [`alice/video: 1 LFS object is not in the archive: ${oid}`])
 })
 
-test('metadata that was edited is not applied: the archive is refused', async (t) => {
+test('an archive with edited metadata is refused', async (t) => {
   const { into, restore } = await scene(t)
   const open = editing<{ private: boolean }[]>('repositories_000001.json', (those) => {
     for (const each of those) each.private = false

@@ -41,16 +41,17 @@ export type RestoreEvents =
  * not at all. Nothing is written before the whole archive was read and every target was found to be free.
  */
 export async function* restoreArchive(
-  { git, open, into, tell = () => {} }: RestoreParts,
+  parts: RestoreParts,
   signal: AbortSignal,
 ): AsyncGenerator<Restored> {
+  const { git, open, into } = parts
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
   await refuseExisting(into, folders)
   await using work = await unpackBeside(into, open(), signal)
   const { unpacked } = work
   const manifest = await readManifest(unpacked.root)
-  const warnings = new LimitedLines(({ text }) => tell({ warning: text }))
+  const warnings = new LimitedLines(({ text }) => parts.tell?.({ warning: text }))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
     for (const each of skippedRepositories(manifest)) warnings.add('skipped repositories', each)
@@ -58,10 +59,10 @@ export async function* restoreArchive(
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const each of records.errors) warnings.add('record files', each)
-  for (const { text } of records.warnings) tell({ warning: text })
+  for (const { text } of records.warnings) parts.tell?.({ warning: text })
   const describe = repositoryDescriber(records)
-  const parts = { git, scratch: work.path }
-  for await (const checked of checkRepositories(unpacked, manifest, parts, signal)) {
+  const checkParts = { git, scratch: work.path }
+  for await (const checked of checkRepositories(unpacked, manifest, checkParts, signal)) {
     const { fullName } = checked
     if ('snapshot' in checked) {
       for (const each of await missingLfs(fullName, checked.snapshot, manifest))
@@ -73,7 +74,7 @@ export async function* restoreArchive(
     yield { fullName, faults: 'errors' in checked ? checked.errors : [] }
   }
   warnings.end()
-  tell({ leftBehind: countLeftBehind(records, denials) })
+  parts.tell?.({ leftBehind: countLeftBehind(records, denials) })
 }
 
 const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']

@@ -12,7 +12,7 @@ async function pathsWithin(limits: PathLimits): Promise<number> {
   return (await Array.fromAsync(safeEntries([three], room, signal, limits))).length
 }
 
-test('as many paths, and as long ones, as memory has room for', async () => {
+test('the number and length of paths are limited', async () => {
   assert.equal(await pathsWithin({ entries: 4, characters: 300 }), 3)
   await assert.rejects(
     pathsWithin({ entries: 4, characters: 299 }),

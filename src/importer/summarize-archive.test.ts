@@ -24,7 +24,7 @@ const entry = (path: string, text: string): OddEntry => ({
 })
 const OID = '1'.repeat(40)
 
-test('an archive is told from one pass, in any order of its entries', async () => {
+test('an archive is summarized in one pass, for any order of its entries', async () => {
   const site = 'repositories/octo/site'
   const entries = [
     entry(`${site}.wiki.git/HEAD`, 'ref: refs/heads/main\n'),
@@ -97,7 +97,7 @@ test('an archive is told from one pass, in any order of its entries', async () =
   }
 })
 
-test('a damaged archive is told as far as it can be read, and that it is damaged', async () => {
+test('a damaged archive is summarized as far as it can be read', async () => {
   const entries = [entry('schema.json', '{"version":"1"}'), entry('users_000001.json', '[]')]
   const whole = oddTar(entries)
   const { summary, damage } = await summarizeArchive([whole.subarray(0, -1024)], signal())
@@ -106,7 +106,7 @@ test('a damaged archive is told as far as it can be read, and that it is damaged
 })
 
 describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
-  test('says who made it, when, and what is in it', async () => {
+  test('is summarized with its maker, time and contents', async () => {
     const { summary, damage } = await summarizeArchive(
       createReadStream(REAL_ARCHIVE.file),
       signal(),
@@ -126,7 +126,7 @@ describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
     assert.ok((branches ?? 0) > 0)
   })
 
-  test('packed again it says the same', needs('GNU tar'), async (t) => {
+  test('has the same summary after it was packed again', needs('GNU tar'), async (t) => {
     const folder = await temporaryFolder(t)
     await runTool('GNU tar', ['-xzf', REAL_ARCHIVE.file, '--no-same-owner', '-C', folder])
     const again = join(await temporaryFolder(t), 'again')

@@ -49,7 +49,7 @@ before(async () => {
 
 const { signal } = new AbortController()
 
-/** What is said of it, a line each. */
+/** Returns each finding as a line. */
 async function verified(t: TestContext, archive: Buffer, isKept = true): Promise<string[]> {
   const directory = await temporaryFolder(t)
   const file = join(directory, 'archive.tar.gz')
@@ -66,7 +66,7 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
     .map((each) => Object.entries(each)[0]!.join(': '))
 }
 
-/** A change to an archive, and what must be said of it. */
+/** A change of an archive, and the findings that are expected. */
 type Fault = [name: string, make: () => Buffer, says: RegExp]
 
 const bytes = (edit: (copy: Buffer) => Buffer) => () => edit(Buffer.from(whole))
@@ -76,7 +76,7 @@ const flip = (copy: Buffer, at: number, bit = 1): Buffer => {
   return copy
 }
 
-/** Where the header of the stored block begins that holds the byte: five of its bits mean nothing to who inflates. */
+/** Returns the offset of the header of the stored block that contains the byte. Decompression ignores five bits of that header. */
 function storedBlockBefore(copy: Buffer, at: number): number {
   let start = at
   while ((copy.readUInt16LE(start + 1) ^ copy.readUInt16LE(start + 3)) !== 0xffff) start -= 1
@@ -257,25 +257,25 @@ const FAULTS: Fault[] = [
 ]
 
 for (const [name, make, says] of FAULTS)
-  test(`verify names ${name}`, async (t) => {
+  test(`verify reports ${name}`, async (t) => {
     const said = await verified(t, make())
     assert.match(said.filter((line) => line.startsWith('fault: ')).join('\n'), says)
   })
 
-test('what cannot be read to its end does not hide what is whole before it', async (t) => {
+test('a truncated archive still verifies the repositories before the damage', async (t) => {
   const said = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
   assert.match(said.join('\n'), /fault: alice\/site: it cannot be read to its end/)
   assert.doesNotMatch(said.join('\n'), /whole:/)
 })
 
-test('a whole archive has nothing but whole repositories', async (t) => {
+test('all repositories of a complete archive are verified', async (t) => {
   assert.deepEqual(await verified(t, whole), ['whole: alice/site', 'whole: alice/video'])
   const directory = await temporaryFolder(t)
   await writeFile(join(directory, 'a'), whole)
   assert.equal(await checkArchive(join(directory, 'a'), signal), 'digests')
 })
 
-test('what cannot be compared is said in a note', async (t) => {
+test('a note says what cannot be compared', async (t) => {
   const wholes = ['whole: alice/site', 'whole: alice/video']
   const notes = async (archive: Buffer, isKept = true) => {
     const said = await verified(t, archive, isKept)
@@ -307,7 +307,7 @@ test('LFS objects that were missing on the host are a note', async (t) => {
   assert.doesNotMatch(said, /^fault/m)
 })
 
-test('what was skipped when it was made, and data that is not there, are notes', async (t) => {
+test('skipped repositories and missing data are notes', async (t) => {
   const skipping = manifest((value) => {
     value.skipped.push({ full_name: 'alice/lost', reason: 'it is damaged' })
   })
@@ -322,7 +322,7 @@ test('what was skipped when it was made, and data that is not there, are notes',
   assert.match((await verified(t, bare())).join('\n'), /note: it holds no git data/)
 })
 
-test('without git data, only links to that are not followed', async (t) => {
+test('without git data, only links to repositories are not followed', async (t) => {
   const bare = all.filter(({ path }) => !path.startsWith('repositories') && path !== MANIFEST)
   const metadata = all.filter(({ path }) => path === 'repositories_000001.json')
   const attachment = { url: `${NOBODY}/1`, asset_url: 'tarball://root/attachments/u1/a.txt' }

@@ -37,7 +37,7 @@ after(() => host.remove())
 
 type Wishes = Partial<DumpParts>
 
-/** For who looks at no other. */
+/** Options of tests that need only this repository. */
 const SITE: Wishes = { repositories: ['alice/site'] }
 
 const ALL = ['alice/site', 'corp/empty', 'corp/quiet']
@@ -74,7 +74,7 @@ async function dumpOnce(keepLinks: boolean) {
   return { ...here, dumped: await here.dump({ keepLinks }) }
 }
 
-/** The facts as they are, dumped once for all tests that only look at what came of it. */
+/** Dumps the unchanged facts once, for all tests that only read the dump. */
 function dumpOfAll(keepLinks = false) {
   const dump = made.get(keepLinks) ?? dumpOnce(keepLinks)
   made.set(keepLinks, dump)
@@ -84,13 +84,13 @@ function dumpOfAll(keepLinks = false) {
 const warnings = (news: readonly DumpEvents[]) =>
   news.flatMap((one) => ('warning' in one ? [one.warning] : []))
 
-describe('what is in a dump', () => {
-  test('the same facts as in the archive', async () => {
+describe('a dump', () => {
+  test('has the same facts as the archive', async () => {
     const { place } = await dumpOfAll(true)
     assert.deepEqual(factsOfDump(readDump(place)), factsOfArchive(facts, 'alice/site'))
   })
 
-  test('of an archive that github.com made', REAL_ARCHIVE.needed, async (t) => {
+  test('has the same facts as an archive of github.com', REAL_ARCHIVE.needed, async (t) => {
     const { dump, into } = await scene(t)
     await dump({ open: () => createReadStream(REAL_ARCHIVE.file) })
     const real: Facts = {}
@@ -109,14 +109,14 @@ describe('what is in a dump', () => {
     )
   })
 
-  test('text that YAML or a database would stumble over', async () => {
+  test('has text that YAML parsers and databases accept', async () => {
     const { place } = await dumpOfAll()
     const issue = readDump(place).issues.find(({ number }) => number === 2)
     const readable = HOSTILE_TEXT.toWellFormed().replace('\u0000', '\ufffd')
     assert.deepEqual([issue?.title, issue?.content], [readable, readable])
   })
 
-  test('titles and colours that old servers fail at are put right', async (t) => {
+  test('has titles and colours that old servers accept', async (t) => {
     const [site, ...others] = facts.repositories!
     const { dump, place, news } = await scene(t, {
       issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
@@ -129,7 +129,7 @@ describe('what is in a dump', () => {
     assert.match(warnings(news).join('\n'), /the title of #1 is cut to 255 characters/)
   })
 
-  test('where inline comments are, and whose', async () => {
+  test('has comments on lines with their positions and authors', async () => {
     const { place } = await dumpOfAll()
     const reviews = readDump(place).reviews.get(3)!
     const told = reviews.map(({ reviewer_name, state, comments }) => [
@@ -146,7 +146,7 @@ describe('what is in a dump', () => {
     ])
   })
 
-  test('what was said of lines whose commits are not in the archive is a review', async (t) => {
+  test('has comments on missing commits as reviews', async (t) => {
     const gone = '1'.repeat(40)
     const { dump, place } = await scene(t, {
       pull_requests: facts.pull_requests!.map((pull) =>
@@ -169,7 +169,7 @@ describe('what is in a dump', () => {
     )
   })
 
-  test('a number that is there twice, a milestone that is not there, two of one title', async (t) => {
+  test('handles duplicate numbers, missing milestones and duplicate titles', async (t) => {
     const [pull, ...pulls] = facts.pull_requests!
     const [milestone] = facts.milestones!
     const [issue] = facts.issues!
@@ -187,9 +187,9 @@ describe('what is in a dump', () => {
     assert.match(told, /a second milestone “(.+)” is called “\1 \(2\)”/)
   })
 
-  test('assets by name and bytes; a release without its tag is a draft', async (t) => {
+  test('has assets with names and bytes, and a release without a tag as a draft', async (t) => {
     const [first, ...others] = facts.releases!
-    // In a URL that nothing is escaped in, these would mean something else.
+    // These characters have a meaning in a URL, and the server does not escape them.
     const odd = { ...first!.assets[0]!, name: '../%41?#.txt' }
     const { dump, place, news } = await scene(t, {
       releases: [{ ...first!, assets: [...first!.assets, odd] }, ...others],
@@ -208,7 +208,7 @@ describe('what is in a dump', () => {
     assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
   })
 
-  test('attachments beside it, with a list', async () => {
+  test('has attachments beside it, with a list', async () => {
     const { place, news } = await dumpOfAll()
     assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
       '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
@@ -219,7 +219,7 @@ describe('what is in a dump', () => {
     assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
   })
 
-  test('files that are not those that were exported are left out, and named', async (t) => {
+  test('skips changed files with a warning', async (t) => {
     const { archive, dump, place, news } = await scene(t)
     const stored = Object.keys(DISCUSSED_FILES)
     await addManifest(archive, host, { repositories: ALL, stored })
@@ -241,7 +241,7 @@ describe('what is in a dump', () => {
     )
   })
 
-  test('what was missing when the archive was made', async (t) => {
+  test('reports what the archive lacks', async (t) => {
     const { archive, dump, into, news } = await scene(t)
     const missing = [{ oid: 'a'.repeat(64), size: 1 }]
     await addManifest(archive, host, { repositories: ALL, stored: [] }, (manifest) => {
@@ -258,7 +258,7 @@ describe('what is in a dump', () => {
     assert.deepEqual(warnings(news), [])
   })
 
-  test('what no dump has a place for, by kind', async (t) => {
+  test('reports what it cannot contain, by kind', async (t) => {
     const { dump, news } = await scene(t)
     await dump(SITE)
     assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
@@ -276,7 +276,7 @@ describe('what is in a dump', () => {
   })
 })
 
-/** Git that fails so at one command, and does all others. */
+/** Returns a git that fails for one command. */
 function failingAt(command: string, error: Error): Git {
   const { start, run, text } = host.locked
   return {
@@ -307,7 +307,7 @@ describe('git of a dump', () => {
     assert.match(warnings(news).join('\n'), /pull request 6: the commits are not in the archive/)
   })
 
-  test('one who pushed after the record was read loses nothing', async (t) => {
+  test('keeps commits that were pushed after the record was read', async (t) => {
     const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
     const { dump, place, git, news } = await scene(t, {
       pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
@@ -321,7 +321,7 @@ describe('git of a dump', () => {
     assert.match(warnings(news).join('\n'), /pull request 4: record and ref name different commits/)
   })
 
-  test('patches apply to where the branch began', async () => {
+  test('has patches relative to where the branch began', async () => {
     const { git, place } = await dumpOfAll()
     const [first] = (await git('rev-list', '--max-parents=0', 'main')).split('\n')
     for (const { number, base, head, patch_url } of readDump(place).pulls) {
@@ -334,7 +334,7 @@ describe('git of a dump', () => {
     }
   })
 
-  test('a patch from a commit that is not there is empty, and told', async (t) => {
+  test('has an empty patch with a warning if the base is missing', async (t) => {
     const base = { ref: 'gone', sha: 'd'.repeat(40) }
     const { dump, place, news } = await scene(t, {
       pull_requests: facts.pull_requests!.map((pull) => ({ ...pull, base })),
@@ -351,7 +351,7 @@ describe('git of a dump', () => {
   })
 
   for (const command of ['merge-base', 'diff'])
-    test(`a git ${command} that is killed is no patch without a word`, async (t) => {
+    test(`reports a git ${command} that was killed`, async (t) => {
       const { dump, into } = await scene(t)
       const killed = new GitFailed([command], { exitCode: null, said: '', killedBy: 'SIGKILL' })
       const [end] = await dump({ ...SITE, git: failingAt(command, killed) })
@@ -359,14 +359,14 @@ describe('git of a dump', () => {
       assert.equal(existsSync(into), false)
     })
 
-  test('a patch that the disk has no room for ends it', async (t) => {
+  test('fails if the disk is full while a patch is written', async (t) => {
     const { dump, into } = await scene(t)
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     await assert.rejects(dump({ ...SITE, git: failingAt('diff', full) }), full)
     assert.equal(existsSync(into), false)
   })
 
-  test('merged stays merged, and a draft is one by its title', async () => {
+  test('keeps merged pull requests merged, and marks drafts by their title', async () => {
     const { place } = await dumpOfAll()
     const { pulls } = readDump(place)
     const of = (number: number) => pulls.find((pull) => pull.number === number)!
@@ -376,7 +376,7 @@ describe('git of a dump', () => {
     assert.deepEqual([of(4).title, of(4).head.ref], ['Pull 4', 'bob/fix'])
   })
 
-  test('a wiki where the server looks for it, with the branch that it shows', async () => {
+  test('has a wiki where the server looks for it, with the branch that it shows', async () => {
     const { place } = await dumpOfAll()
     const dir = join(place, 'git.wiki.git')
     assert.match(await host.git(['log', '--format=%H', 'master'], { dir }), /^[0-9a-f]{40}$/)
@@ -384,7 +384,7 @@ describe('git of a dump', () => {
 })
 
 describe('people and links', () => {
-  test('mapped people have their new name; two that become one react once', async (t) => {
+  test('mapped people have their new login, and two with the same one react once', async (t) => {
     const { dump, place } = await scene(t)
     const [alice, bob] = ['alice', 'bob'].map((old) => [old, { login: 'anna', id: 7 }] as const)
     await dump({ ...SITE, people: new Map([alice!, bob!]) })
@@ -403,7 +403,7 @@ describe('people and links', () => {
     )
   })
 
-  test('with the address of the server, accounts are named by their numbers', async (t) => {
+  test('with the URL of the server, accounts are identified by id', async (t) => {
     const { dump, place } = await scene(t)
     const people = new Map([['alice', { login: 'anna', id: 7 }]])
     await dump({ ...SITE, people, target: 'https://new.example.com/' })
@@ -413,7 +413,7 @@ describe('people and links', () => {
     assert.match(repository.original_url!, /^https:\/\/new\.example\.com\/\?migrated-from=https%3A/)
   })
 
-  test('links to what is in the archive lead to the new place, unless they are kept', async () => {
+  test('links into the archive are changed to the server, unless they are kept', async () => {
     const body = async (keepLinks: boolean) => {
       const { place } = await dumpOfAll(keepLinks)
       return readDump(place)
@@ -440,8 +440,8 @@ const SPOILED: [what: string, spoil: (archive: string) => Promise<void>, why: Re
   ['whose git data is not there', removeGit, /repositories\/alice\/site\.git of .* is not in the/],
 ]
 
-describe('whole or not at all', () => {
-  test('several repositories, empty ones and quiet ones, and a script for all', async () => {
+describe('complete or not at all', () => {
+  test('several repositories, also empty ones, are dumped with a script for all', async () => {
     const { dumped, into } = await dumpOfAll()
     assert.deepEqual(dumped, [
       { fullName: 'alice/site', faults: [], isPrivate: false },
@@ -457,7 +457,7 @@ describe('whole or not at all', () => {
     }
   })
 
-  test('one that is named is all that is written', async (t) => {
+  test('only the selected repository is written', async (t) => {
     const { dump, into, news } = await scene(t)
     assert.deepEqual(await dump({ repositories: ['Corp/quiet'] }), [
       { fullName: 'corp/quiet', faults: [], isPrivate: true },
@@ -470,7 +470,7 @@ describe('whole or not at all', () => {
     )
   })
 
-  test('a repository that git fails at is named, and the others are dumped', async (t) => {
+  test('a repository for which git fails is reported, and the others are dumped', async (t) => {
     const { archive, dump, into } = await scene(t)
     const inTheWay = join(archive, 'repositories/alice/site.git/refs/pull/3')
     await writeFile(inTheWay, `${facts.pull_requests![0]!.head.sha}\n`)
@@ -488,14 +488,14 @@ describe('whole or not at all', () => {
     assert.doesNotMatch(readFileSync(join(into, 'restore.sh'), 'utf8'), /alice\/site/)
   })
 
-  test('whoever stops it finds nothing that is not whole', async (t) => {
+  test('an aborted dump leaves nothing incomplete', async (t) => {
     const { dump, into, stop } = await scene(t)
     const tell = () => stop.abort(new Error('stopped'))
     await assert.rejects(dump({ tell }), /stopped/)
     assert.equal(existsSync(into), false)
   })
 
-  test('nothing is written over, and nothing is begun where something is in the way', async (t) => {
+  test('existing files are never overwritten', async (t) => {
     const { dump, into } = await scene(t)
     await mkdir(join(into, 'corp/quiet'), { recursive: true })
     await assert.rejects(dump(), /corp\/quiet already exists/)
@@ -506,7 +506,7 @@ describe('whole or not at all', () => {
   })
 
   for (const [what, spoil, why] of SPOILED)
-    test(`what is said of a repository ${what} is counted, unless others were asked for`, async (t) => {
+    test(`records of a repository ${what} are counted, unless others were selected`, async (t) => {
       const { archive, dump, into, news } = await scene(t)
       await spoil(archive)
       const counted = () =>
@@ -520,7 +520,7 @@ describe('whole or not at all', () => {
       assert.equal(releases, 3)
     })
 
-  test('a record that says no time is left out, by file and index', async (t) => {
+  test('a record with an invalid time is skipped, by file and index', async (t) => {
     const [first, ...others] = facts.issues!
     const { dump, place, news } = await scene(t, {
       issues: [{ ...first!, updatedAt: 'yesterday' }, ...others],

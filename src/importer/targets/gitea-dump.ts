@@ -94,11 +94,11 @@ async function* dumpUnpacked(
   { path, unpacked, destinations, dumped }: Work,
   signal: AbortSignal,
 ): AsyncGenerator<DumpEnd> {
-  const { git, into, tell } = parts
+  const { git, into } = parts
   const { root } = unpacked
   const manifest = await readManifest(root)
   if (manifest) await refuseEdited(root, manifest)
-  const report = new DumpReport((warning) => tell({ warning }))
+  const report = new DumpReport((warning) => parts.tell({ warning }))
   const isSelection = parts.repositories.length > 0
   if (manifest && !isSelection)
     for (const each of skippedRepositories(manifest)) report.warn('skipped repositories', each)
@@ -125,7 +125,7 @@ async function* dumpUnpacked(
       const attachments = await writeDump(context, checked.snapshot, addresses, signal)
       await syncBelow(context.directory)
       await moveBelow(dirname(target), () => moveTo(context.directory, target))
-      if (attachments > 0) tell({ attachments, directory: join(target, 'attachments') })
+      if (attachments > 0) parts.tell({ attachments, directory: join(target, 'attachments') })
     } catch (error) {
       signal.throwIfAborted()
       // An error of git concerns one repository. Any other would occur for the next one too.
@@ -138,7 +138,7 @@ async function* dumpUnpacked(
     dumped.push({ directory: fullName, owner, name, isPrivate })
     yield { fullName, faults: [], isPrivate }
   }
-  tell({ leftBehind: report.end() })
+  parts.tell({ leftBehind: report.end() })
 }
 
 /** Writes the dump of a verified repository and returns how many attachments it has. */

@@ -11,10 +11,10 @@ import { gitHost } from '../../../test/support/git-host.ts'
 import { archiveOfFacts } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
-import { dumpForGitea } from './gitea-dump.ts'
+import { type DumpParts, dumpForGitea } from './gitea-dump.ts'
 
 for (const dialect of [GITEA_1_15, FORGEJO_11])
-  test(`what ${dialect.version} says goes through an archive into a dump`, async (t) => {
+  test(`facts of ${dialect.version} survive the way through an archive into a dump`, async (t) => {
     const forge = await startForge({ dialect })
     t.after(() => forge.stop())
     forge.world.runFast()
@@ -25,19 +25,22 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     const archive = join(folder, 'archive')
     const facts = await factsOfForge(target, repository, archive)
     await using host = await gitHost()
-    // Of another history: no commit of a pull request is there.
+    // This git data has another history, so the commits of pull requests are missing.
     await host.repository(fullName, { files: { a: 'a' } })
     await archiveOfFacts(archive, host, facts)
     const into = join(folder, 'dumps')
-    const wishes = { people: new Map(), keepLinks: true, target: '', repositories: [], tell() {} }
     const open = () => ({ folder: archive })
-    const { signal } = new AbortController()
-    await Array.fromAsync(dumpForGitea({ git: host.locked, into, open, ...wishes }, signal))
+    const parts: DumpParts = {
+      ...{ git: host.locked, into, open, people: new Map(), keepLinks: true, target: '' },
+      repositories: [],
+      tell: () => {},
+    }
+    await Array.fromAsync(dumpForGitea(parts, new AbortController().signal))
     const dump = readDump(join(into, fullName))
     const { inline, reviews, ...expected } = factsOfArchive(facts, fullName, () => false)
     const { inline: inlineDumped, reviews: reviewsDumped, ...dumped } = factsOfDump(dump)
     assert.deepEqual(dumped, expected)
-    // What was said of lines of commits that are not there is a review each, which says where it stood.
+    // Each comment on a line of a missing commit becomes a review that names the line.
     assert.deepEqual(inlineDumped, [])
     const moved = reviewsDumped.filter((review) => !reviews.includes(review))
     assert.equal(reviewsDumped.length, reviews.length + inline.length)

@@ -13,7 +13,7 @@ describe('links to attachments', () => {
       uuid === ONE ? `https://new/${uuid}` : undefined,
     )
 
-  it('are found as texts have them, each once, with the name that they give', () => {
+  it('are found in every form, each once, with their names', () => {
     const body = [
       `![shot.png](/attachments/${ONE}) and again /attachments/${ONE}`,
       `<img src="${forge}/attachments/${TWO}">`,
@@ -24,7 +24,7 @@ describe('links to attachments', () => {
     ])
   })
 
-  it('are rewritten in every form, and only those', () => {
+  it('are rewritten in every form, and other links are not', () => {
     const forms = [
       `(/attachments/${ONE})`,
       `(${forge}/attachments/${ONE})`,
@@ -44,7 +44,7 @@ describe('links to attachments', () => {
 })
 
 describe('names of files', () => {
-  it('are no path, and not too long', () => {
+  it('have no slashes and a limited length', () => {
     assert.equal(fileName('../../etc/passwd'), '.._.._etc_passwd')
     assert.equal(fileName('a\nb\u202ec.png'), 'a_b_c.png')
     assert.equal(fileName('..'), 'file')
@@ -53,7 +53,7 @@ describe('names of files', () => {
     assert.ok(Buffer.byteLength(long) <= 200 && long.endsWith('.png'))
   })
 
-  it('tell what they are', () => {
+  it('determine the content type', () => {
     assert.equal(contentTypeOf('A.PNG'), 'image/png')
     assert.equal(contentTypeOf('noidea'), 'application/octet-stream')
   })

@@ -8,8 +8,8 @@ import { connectForge } from './connect-forge.ts'
 
 const { signal } = new AbortController()
 
-/** What is read as if it were complete would hide repositories, and take permissions away. */
-test('lists of repositories and permissions that are not complete are refused', async (t) => {
+/** Taking an incomplete list for complete would hide repositories and revoke permissions. */
+test('incomplete lists of repositories and permissions are refused', async (t) => {
   const stand = await startForge()
   t.after(() => stand.stop())
   makeBusy(stand)
@@ -43,7 +43,7 @@ test('lists of repositories and permissions that are not complete are refused', 
     }
 })
 
-test('members of an organization that the forge does not give are counted in the notes', async (t) => {
+test('members of an organization that the forge does not send are counted in the notes', async (t) => {
   const stand = await startForge()
   t.after(() => stand.stop())
   makeBusy(stand)

@@ -17,7 +17,7 @@ export async function readForgeToken(file: string): Promise<string> {
   const token = text.trim()
   if (token === '') throw new UnusableToken(`the file of the forge's token is empty: ${file}`)
   if (!/^[\x21-\x7e]{1,1024}$/.test(token))
-    throw new UnusableToken(`the file of the forge's token contains more than a token: ${file}`)
+    throw new UnusableToken(`the file of the forge's token holds more than a token: ${file}`)
   return token
 }
 

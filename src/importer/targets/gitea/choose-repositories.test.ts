@@ -5,7 +5,7 @@ import { chooseRepositories } from './choose-repositories.ts'
 const folders = new Set(['Alice/site.git', 'Alice/site.wiki.git', 'corp/tool.git'])
 const nobody = new Map()
 
-test('all of them, without their wikis', () => {
+test('all repositories are chosen, without their wikis', () => {
   assert.deepEqual(
     [...chooseRepositories(folders, [], nobody)],
     [
@@ -15,7 +15,7 @@ test('all of them, without their wikis', () => {
   )
 })
 
-test('some of them, whatever the case, under the account that the owner is mapped to', () => {
+test('repositories are selected without regard to case, under the mapped owner', () => {
   const people = new Map([['alice', { login: 'anna', id: undefined }]])
   assert.deepEqual(
     [...chooseRepositories(folders, ['alice/SITE'], people).values()],

@@ -11,7 +11,7 @@ import { skipReviewsWithoutPull } from './dump-reviews.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
 
-test('an issue that has a label twice has it once in a dump', () => {
+test('a duplicate label of an issue is removed', () => {
   const context = {
     labels: new Map([['bug', label]]),
     milestones: new Map(),
@@ -26,7 +26,7 @@ test('an issue that has a label twice has it once in a dump', () => {
   assert.deepEqual(triage.labels, [label])
 })
 
-test('milestones of one title are told apart', () => {
+test('milestones with the same title get unique titles', () => {
   const milestones = ['1.0', '1.0', '1.0 (2)', '1.0'].map((title, n) => ({ number: n + 1, title }))
   assert.deepEqual(
     [...milestoneTitles(milestones)],
@@ -39,7 +39,7 @@ test('milestones of one title are told apart', () => {
   )
 })
 
-test('a number that is there twice arrives once, reviews of nothing do not; both are counted', async (t) => {
+test('duplicate numbers and reviews without a pull request are skipped and counted', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
   const rows = sortedRows(join(directory, 'rows'))
   t.after(async () => {

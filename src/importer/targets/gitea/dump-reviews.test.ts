@@ -15,7 +15,7 @@ const place = (change: Partial<DiffPlace> = {}): DiffPlace => ({
   ...change,
 })
 
-test('without a thread, the last line of the hunk is meant', () => {
+test('without a thread, a comment is on the last line of the hunk', () => {
   assert.deepEqual(reviewPosition(place(), undefined), {
     ...{ line: 23, position: 3, diffHunk: HUNK },
     commit: 'b'.repeat(40),
@@ -28,19 +28,19 @@ test('without a thread, the last line of the hunk is meant', () => {
   })
 })
 
-test('a thread says line and side', () => {
+test('a thread determines line and side', () => {
   const left = { line: 7, originalLine: 7, side: 'left' as const }
   assert.equal(reviewPosition(place(), left).line, -7)
   assert.equal(reviewPosition(place(), { ...left, side: 'right' }).line, 7)
 })
 
-test('what is outdated is shown where and in what it was said', () => {
+test('an outdated comment is shown at its original line and commit', () => {
   const thread = { line: null, originalLine: 9, side: 'right' as const }
   const { line, commit } = reviewPosition(place({ position: null }), thread)
   assert.deepEqual([line, commit], [9, 'a'.repeat(40)])
 })
 
-test('a hunk that says nothing is replaced by one that can be read', () => {
+test('an invalid hunk is replaced by a valid one', () => {
   const thread = { line: 5, originalLine: 5, side: 'right' as const }
   const { diffHunk, position } = reviewPosition(place({ diffHunk: 'Binary files differ' }), thread)
   assert.deepEqual([diffHunk, position], ['@@ -5,1 +5,1 @@', 1])

@@ -25,7 +25,7 @@ function plan(...pulls: Parameters<typeof planHeads>[0] extends Iterable<infer T
   }
 }
 
-test('a branch of its own is left as it is, and the head is named', () => {
+test('a branch of the repository stays, and the head gets a ref', () => {
   assert.deepEqual(plan({ number: 1, head: head('own', B, 'Alice/site'), ...OPEN }), {
     heads: [['b', 'own']],
     create: { 'refs/pull/1/head': B },
@@ -33,7 +33,7 @@ test('a branch of its own is left as it is, and the head is named', () => {
   })
 })
 
-test('what came from a fork that is gone is open with a branch here, and closed with its commits alone', () => {
+test('a pull request of a deleted fork gets a branch only if it is open', () => {
   const gone = { number: 2, head: head('fix', B, null, 'carol') }
   assert.deepEqual(plan({ ...gone, ...OPEN }), {
     heads: [['b', 'carol/fix']],
@@ -44,7 +44,7 @@ test('what came from a fork that is gone is open with a branch here, and closed 
   assert.deepEqual([closed.heads, closed.create], [[['b', 'carol/fix']], {}])
 })
 
-test('a name that is taken, a folder or no name for a branch gives way to the number', () => {
+test('a branch name that is taken or invalid is replaced by the number', () => {
   const fork = (ref: string) => head(ref, B, 'bob/site')
   const { heads } = plan(
     { number: 3, head: fork('fix'), ...OPEN },
@@ -57,7 +57,7 @@ test('a name that is taken, a folder or no name for a branch gives way to the nu
   assert.deepEqual(names, ['pull-3', 'pull-4', 'pull-5', 'pull-6', 'pull-7'])
 })
 
-test('commits that are not there are found by the ref, or not at all', () => {
+test('the ref is used if the commit of the record is missing', () => {
   const { heads, create } = plan(
     { number: 2, head: head('fix', C, null), ...CLOSED },
     { number: 8, head: head('fix', C, null), ...OPEN },
@@ -69,7 +69,7 @@ test('commits that are not there are found by the ref, or not at all', () => {
   assert.deepEqual(create, {})
 })
 
-test('a ref that is there counts, and what the record says besides is told', () => {
+test('an existing ref wins over the record, and the difference is reported', () => {
   assert.deepEqual(plan({ number: 2, head: head('fix', A, null, 'carol'), ...OPEN }), {
     heads: [['b', 'carol/fix']],
     create: { 'refs/heads/carol/fix': B },
@@ -77,7 +77,7 @@ test('a ref that is there counts, and what the record says besides is told', () 
   })
 })
 
-test('a branch of its own that is gone comes back, but never by a name that says more to git', () => {
+test('a deleted branch is created again, if its name is valid', () => {
   const gone = plan({ number: 9, head: head('gone', B, 'alice/site'), ...OPEN })
   assert.deepEqual(gone.create, { 'refs/pull/9/head': B, 'refs/heads/gone': B })
   const evil = plan({

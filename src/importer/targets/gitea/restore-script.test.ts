@@ -12,7 +12,7 @@ const DUMPS: Dumped[] = [
   { directory: 'org/secret', owner: 'org', name: 'secret', isPrivate: true },
 ]
 
-/** Tells what it was asked, and fails for what is broken. */
+/** A stand-in for gitea that prints its arguments and fails for repositories called broken. */
 const PROGRAM = `#!/bin/sh
 if [ "$1" = -c ]; then shift 2; fi
 if [ "$1" = --version ]; then echo "Gitea version \${VERSION:-1.22.3} built with GNU Make"; exit; fi
@@ -41,7 +41,7 @@ async function scene(t: TestContext, name = 'dumps of mine', dumps = DUMPS) {
   }
 }
 
-test('goes on after a failure and says what arrived', async (t) => {
+test('the script continues after a failure and lists what was restored', async (t) => {
   const { run, asked, here } = await scene(t)
   const { status, stdout, stderr } = run([], { PUBLIC: 'yes' })
   assert.equal(status, 1)
@@ -55,7 +55,7 @@ test('goes on after a failure and says what arrived', async (t) => {
   assert.match(stderr, /failed: .*\n {2}anna\/broken\n$/)
 })
 
-test('private repositories wait until somebody says how', async (t) => {
+test('private repositories are not restored without a token or PUBLIC=yes', async (t) => {
   const { run, asked } = await scene(t)
   const { status, stderr } = run(['org/secret', 'alice/site'])
   assert.equal(status, 1)
@@ -63,7 +63,7 @@ test('private repositories wait until somebody says how', async (t) => {
   assert.match(stderr, /not restored: these are private.*PUBLIC=yes:\n {2}org\/secret\n$/)
 })
 
-test('a program with options, some repositories, another owner', async (t) => {
+test('the script accepts a program with options, selected repositories and another owner', async (t) => {
   const { run, asked, here, folder } = await scene(t)
   await chmod(join(folder, 'a gitea'), 0o755)
   await writeFile(join(folder, 'forgejo'), PROGRAM)
@@ -79,7 +79,7 @@ test('a program with options, some repositories, another owner', async (t) => {
   ])
 })
 
-test('without a name for the program, the one that is installed is run', async (t) => {
+test('without GITEA, the installed program is run', async (t) => {
   const { run, asked, folder } = await scene(t)
   const bin = join(folder, 'bin')
   await mkdir(bin)
@@ -91,7 +91,7 @@ test('without a name for the program, the one that is installed is run', async (
   assert.equal((await asked()).length, 1)
 })
 
-test('a name that is not there is told, and the others are restored', async (t) => {
+test('an unknown repository is reported, and the others are restored', async (t) => {
   const { run } = await scene(t)
   const { status, stderr, stdout } = run(['alice/site', 'alice/nothing'])
   assert.equal(status, 1)
@@ -99,7 +99,7 @@ test('a name that is not there is told, and the others are restored', async (t) 
   assert.match(stdout, /1 of 1 repositories arrived/)
 })
 
-test('nothing is tried where it could not go well', async (t) => {
+test('nothing is tried if a requirement is missing', async (t) => {
   const { run, asked } = await scene(t)
   const old = run([], { VERSION: '1.18.3' })
   assert.deepEqual([old.status, old.stdout], [2, ''])

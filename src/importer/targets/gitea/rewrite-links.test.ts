@@ -16,7 +16,7 @@ const targets: LinkTargets = {
   base: '/',
 }
 
-/** In a body of org/tool. */
+/** Texts in issues of org/tool. */
 const CASES: [name: string, before: string, after: string][] = [
   ['a number alone', 'see #12.', 'see #12.'],
   ['a short reference to a repository that is renamed', '(alice/site#12)', '(anna/site#12)'],
@@ -83,7 +83,7 @@ const CASES: [name: string, before: string, after: string][] = [
 for (const [name, before, after] of CASES)
   test(name, () => assert.equal(rewriteLinks(before, 'org/tool', targets), after))
 
-test('where the server is known, links are whole', () => {
+test('links are complete if the URL of the server is known', () => {
   const base = 'https://git.example.com/sub/'
   assert.equal(
     rewriteLinks('[x](https://github.com/alice/site/issues/1)', 'org/tool', { ...targets, base }),
@@ -91,7 +91,7 @@ test('where the server is known, links are whole', () => {
   )
 })
 
-/** None of them has anything to rewrite. Whoever looks at the rest of a text from each of its parts takes hours. */
+/** Texts without links that would take hours with an algorithm of quadratic time. */
 const HOSTILE: [name: string, text: string][] = [
   ['backticks that nothing closes', `/${'`'.repeat(1e6)}${'a'.repeat(2e6)}`],
   [
@@ -108,7 +108,7 @@ const HOSTILE: [name: string, text: string][] = [
   ['a name without an end', `${'a'.repeat(2e6)}/${'b'.repeat(2e6)}`],
 ]
 
-// Not compared by assert, which would show where two texts of megabytes differ.
+// assert.equal would compute a diff of megabytes.
 for (const [name, text] of HOSTILE)
-  test(`no more work than other texts: ${name}`, () =>
+  test(`rewriting takes linear time: ${name}`, () =>
     assert.ok(rewriteLinks(text, 'org/tool', targets) === text))

@@ -9,7 +9,7 @@ import { ForgeClient } from './forge-client.ts'
 const { signal } = new AbortController()
 const NOW = Date.UTC(2030, 0, 1)
 
-describe('an absence on a forge', () => {
+describe('confirming a 404 of a forge', () => {
   let forge: StandInForge
   before(async () => {
     forge = await startForge()
@@ -35,22 +35,22 @@ describe('an absence on a forge', () => {
     forge.misbehave = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
   }
 
-  it('is believed if the forge says so twice, and has a version', async () => {
+  it('trusts a 404 that the forge sends twice while /version answers', async () => {
     assert.equal(await askFor('/users/nobody'), undefined)
     assert.deepEqual(asked(), ['/users/nobody', '/version', '/users/nobody'])
   })
 
-  it('costs no further request where there is something', async () => {
+  it('sends no further request if the object exists', async () => {
     assert.ok(await askFor('/users/ann'))
     assert.deepEqual(asked(), ['/users/ann'])
   })
 
-  it('is not believed if the forge says so once', async () => {
+  it('does not trust a 404 that the forge sends once', async () => {
     answerFirst('/users/ann', 1, NOT_FOUND)
     assert.ok(await askFor('/users/ann'))
   })
 
-  it('is believed as Gitea 1.15 says it', async () => {
+  it('trusts the error message of Gitea 1.15', async () => {
     const body = {
       errors: null,
       message: 'Not Found',
@@ -82,12 +82,12 @@ describe('an absence on a forge', () => {
     'status 410': { ...NOT_FOUND, status: 410 },
   }
   for (const [what, answer] of Object.entries(foreign))
-    it(`is not believed if the answer is ${what}`, async () => {
+    it(`does not trust a 404 if the body is ${what}`, async () => {
       answerFirst('/users/ann', Number.POSITIVE_INFINITY, answer)
       await assert.rejects(askFor('/users/ann'), isUnavailable)
     })
 
-  it('is not believed if the second answer is not from the forge', async () => {
+  it('does not trust a 404 if the second one is not from the forge', async () => {
     let count = 0
     forge.misbehave = ({ path }) =>
       path.endsWith('/users/ann')
@@ -102,7 +102,7 @@ describe('an absence on a forge', () => {
     'is a web page': { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<p>') },
     'cannot be read': { status: 503, body: {} },
   } satisfies Record<string, Given>))
-    it(`is not believed if the version of the forge ${what}`, async () => {
+    it(`does not trust a 404 if the version of the forge ${what}`, async () => {
       answerFirst('/version', 9, answer)
       await assert.rejects(askFor('/users/nobody'), isUnavailable)
     })

@@ -1,4 +1,4 @@
-export class UnusableAddress extends Error {
+export class InvalidForgeUrl extends Error {
   override name = 'InvalidForgeUrl'
 }
 
@@ -10,15 +10,15 @@ export function forgeAddress(text: string): string {
   if (!URL.canParse(text)) {
     // Anything may have been pasted here, even a secret.
     const shown = /^[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
-    throw new UnusableAddress(`not the URL of a forge: ${shown}`)
+    throw new InvalidForgeUrl(`not the URL of a forge: ${shown}`)
   }
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new UnusableAddress(`the URL of a forge begins with https:// or http://: ${text}`)
+    throw new InvalidForgeUrl(`the URL of a forge begins with https:// or http://: ${text}`)
   if (url.username || url.password)
-    throw new UnusableAddress('the URL of a forge must not contain a user name or password')
+    throw new InvalidForgeUrl('the URL of a forge must not contain a user name or password')
   if (url.search || url.hash)
-    throw new UnusableAddress(
+    throw new InvalidForgeUrl(
       `the URL of a forge must end with its path: ${url.origin}${url.pathname}`,
     )
   const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')

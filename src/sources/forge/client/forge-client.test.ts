@@ -18,7 +18,7 @@ import { forgeAddress } from './forge-address.ts'
 import type { ForgeBudget } from './forge-client.ts'
 import { ForgeClient } from './forge-client.ts'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+// The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
 const TOKEN = 'admin-token'
 const HTML = {
@@ -28,7 +28,7 @@ const HTML = {
   },
 }
 
-describe('a client of a forge', () => {
+describe('a forge client', () => {
   let forge: StandInForge
   before(async () => {
     forge = await startForge()
@@ -43,16 +43,16 @@ describe('a client of a forge', () => {
   let page = 1
   const ask = (more = {}) => client(more).get('/version', { page }, signal)
 
-  /** The first so many requests from here on go wrong. */
+  /** Makes the next `times` requests go wrong. */
   const wrong = (times: number, misdeed: Misdeed) => {
-    // One that was given up before may still be on its way.
+    // A request that timed out in an earlier test may still arrive.
     const ours = String(++page)
     let left = times
     forge.misbehave = ({ query }) =>
       (query.get('page') ?? ours) === ours && left-- > 0 ? misdeed : undefined
   }
 
-  it('sends the token in a header, and nowhere else', async () => {
+  it('sends the token in a header only', async () => {
     const { body } = await ask()
     assert.deepEqual(body, { version: '1.22.3' })
     const sent = forge.requests.at(-1)
@@ -60,7 +60,7 @@ describe('a client of a forge', () => {
     assert.doesNotMatch(`${sent?.path}?${sent?.query}`, new RegExp(TOKEN))
   })
 
-  it('says that the token is refused, without it', async () => {
+  it('reports a refused token without showing it', async () => {
     await assert.rejects(ask({ token: 'very-secret' }), (error) => {
       assert.ok(error instanceof ForgeRefused)
       assert.equal(error.message, `${forge.url} does not accept the token`)
@@ -71,7 +71,7 @@ describe('a client of a forge', () => {
   })
 
   for (const status of [429, 403, 503])
-    it(`waits until told, when asked to by ${status}`, async () => {
+    it(`rejects with the time of Retry-After for status ${status}`, async () => {
       const headers = { 'retry-after': '120' }
       wrong(9, { answer: { status, headers, body: {} } })
       const before = Date.now()
@@ -83,7 +83,7 @@ describe('a client of a forge', () => {
       })
     })
 
-  it('takes a date to come back at, and no longer than a day', async () => {
+  it('accepts a date as Retry-After, and waits a day at most', async () => {
     const later = new Date(Date.now() + 60_000).toUTCString()
     wrong(9, { answer: { status: 429, headers: { 'retry-after': later }, body: {} } })
     await assert.rejects(
@@ -97,12 +97,12 @@ describe('a client of a forge', () => {
     )
   })
 
-  it('waits a moment by itself, where it is no more', async () => {
+  it('waits itself for a short Retry-After', async () => {
     wrong(1, { answer: { status: 429, headers: { 'retry-after': '0' }, body: {} } })
     assert.ok((await ask()).body)
   })
 
-  it('tells others to hold back', async () => {
+  it('passes Retry-After to the budget', async () => {
     const held: number[] = []
     const budget: ForgeBudget = {
       take: async () => {},
@@ -113,7 +113,7 @@ describe('a client of a forge', () => {
     assert.equal(held.length, 1)
   })
 
-  it('sends nothing while the budget says so', async () => {
+  it('sends no request while the budget is used up', async () => {
     const budget: ForgeBudget = {
       take: () => Promise.reject(new WaitUntil(5, 'budget', 'used up')),
       holdUntil: async () => {},
@@ -128,23 +128,23 @@ describe('a client of a forge', () => {
 
   for (const [name, misdeed] of Object.entries({
     'a bad gateway': { answer: { status: 502, body: {} } },
-    'a body that is cut': { cut: true },
-    'JSON that breaks off': { answer: { bytes: Buffer.from('[{"id":1},{"i') } },
-    'a failure of the server': { answer: { status: 500, body: {} } },
+    'a truncated body': { cut: true },
+    'truncated JSON': { answer: { bytes: Buffer.from('[{"id":1},{"i') } },
+    'an error of the server': { answer: { status: 500, body: {} } },
   } satisfies Record<string, Misdeed>)) {
-    it(`tries again after ${name}`, async () => {
+    it(`retries after ${name}`, async () => {
       wrong(2, misdeed)
       assert.deepEqual((await ask()).body, { version: '1.22.3' })
     })
 
-    it(`does not try for ever after ${name}`, async () => {
+    it(`gives up retrying after ${name}`, async () => {
       wrong(99, misdeed)
-      const expected = name === 'a failure of the server' ? ForgeError : WaitUntil
+      const expected = name === 'an error of the server' ? ForgeError : WaitUntil
       await assert.rejects(ask(), expected)
     })
   }
 
-  it('gives up on an answer that does not come', async () => {
+  it('times out if there is no response', async () => {
     wrong(99, { hang: true })
     await assert.rejects(ask({ timeoutMs: 50 }), (error) => {
       assert.ok(error instanceof WaitUntil)
@@ -152,7 +152,7 @@ describe('a client of a forge', () => {
     })
   })
 
-  it('gives up on an answer that comes byte by byte', async () => {
+  it('times out if the response arrives byte by byte', async () => {
     wrong(99, { drip: true })
     await assert.rejects(ask({ timeoutMs: 100 }), (error) => {
       assert.ok(error instanceof WaitUntil)
@@ -161,11 +161,15 @@ describe('a client of a forge', () => {
   })
 
   for (const [name, text, words] of [
-    ['lists in lists', '['.repeat(4_000_000), /nested deeper than 200 levels/],
-    ['complete lists in lists', '['.repeat(500) + ']'.repeat(500), /nested deeper than 200 levels/],
+    ['nested lists', '['.repeat(4_000_000), /nested deeper than 200 levels/],
+    [
+      'nested lists that are closed',
+      '['.repeat(500) + ']'.repeat(500),
+      /nested deeper than 200 levels/,
+    ],
     ['many empty values', `[${'{},'.repeat(2_000_000)}{}]`, /more than 3000000 values/],
   ] as const)
-    it(`refuses an answer of ${name}`, async () => {
+    it(`refuses a response with ${name}`, async () => {
       wrong(1, { answer: { bytes: Buffer.from(text) } })
       await assert.rejects(ask(), (error) => {
         assert.ok(error instanceof ForgeRefused)
@@ -173,13 +177,13 @@ describe('a client of a forge', () => {
       })
     })
 
-  it('takes an answer whose texts hold brackets and escaped quotes', async () => {
+  it('accepts strings that contain brackets and escaped quotes', async () => {
     const body = { text: `${'[{'.repeat(5000)}\\"\\`, more: ['"[', '\\\\'] }
     wrong(1, { answer: { body } })
     assert.deepEqual((await ask()).body, body)
   })
 
-  it('says that a web page came instead of JSON, and does not try again', async () => {
+  it('reports a web page instead of JSON, and does not retry', async () => {
     wrong(1, HTML)
     await assert.rejects(ask(), (error) => {
       assert.ok(error instanceof ForgeRefused)
@@ -187,7 +191,7 @@ describe('a client of a forge', () => {
     })
   })
 
-  it('never follows a redirect, to elsewhere or not', async () => {
+  it('follows no redirect, neither to another host nor to the same one', async () => {
     const elsewhere = await startForge()
     after(() => elsewhere.stop())
     for (const to of [
@@ -205,7 +209,7 @@ describe('a client of a forge', () => {
     assert.equal(elsewhere.requests.length, 0)
   })
 
-  it('follows a download to a storage that the operator named, without the token', async () => {
+  it('follows the redirect of a download to a configured storage, without the token', async () => {
     const storage = await startForge()
     after(() => storage.stop())
     storage.misbehave = () => ({ answer: { bytes: Buffer.from('bytes') } })
@@ -225,7 +229,7 @@ describe('a client of a forge', () => {
     assert.equal(storage.requests.length, 1)
   })
 
-  it('sends no token to a storage at the address of the forge itself', async () => {
+  it('sends no token to a storage with the origin of the forge', async () => {
     const { origin } = new URL(forge.url)
     forge.misbehave = ({ path }) =>
       path === '/attachments/1'
@@ -239,16 +243,16 @@ describe('a client of a forge', () => {
     assert.equal(followed?.headers.authorization, undefined)
   })
 
-  it('says that something is not there', async () => {
+  it('rejects with ForgeNotFound for an unknown repository', async () => {
     await assert.rejects(client().get('/repos/no/such', {}, signal), ForgeNotFound)
   })
 
-  it('says that a token may not read something', async () => {
+  it('reports what the token may not read', async () => {
     wrong(1, { answer: { status: 403, body: {} } })
     await assert.rejects(ask(), /the token may not read .*\/version/)
   })
 
-  it('says that nothing answers, and when it will look again', async () => {
+  it('reports that no server answers, and when to retry', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     await assert.rejects(ask({ url }), (error) => {
       assert.ok(error instanceof WaitUntil)
@@ -257,7 +261,7 @@ describe('a client of a forge', () => {
     })
   })
 
-  it('says that a certificate is wrong, and does not wait for a better one', async () => {
+  it('reports an untrusted certificate, and does not retry', async () => {
     const server = createServer(SELF_SIGNED, (_, response) => response.end('{}'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     after(() => server.close())
@@ -268,7 +272,7 @@ describe('a client of a forge', () => {
     })
   })
 
-  it('ends at once when it is told to', async () => {
+  it('ends at once when the signal aborts', async () => {
     wrong(99, { hang: true })
     const stop = new AbortController()
     const asked = client().get('/version', {}, stop.signal)
@@ -277,8 +281,8 @@ describe('a client of a forge', () => {
   })
 })
 
-describe('the address of a forge', () => {
-  it('may have a path, and what people copy after it is taken off', async () => {
+describe('the URL of a forge', () => {
+  it('may have a path, and /api/v1 is removed', async () => {
     assert.equal(forgeAddress('https://git.example.com/'), 'https://git.example.com')
     assert.equal(forgeAddress('https://example.com/git/api/v1/'), 'https://example.com/git')
     const forge = await startForge({ path: '/git' })
@@ -291,7 +295,7 @@ describe('the address of a forge', () => {
     await forge.stop()
   })
 
-  it('is refused where it could hold a secret, or is none', () => {
+  it('is refused if it is invalid or could contain a secret', () => {
     for (const said of ['https://u:pw@x.example', 'ftp://x', 'not one', 'https://x/?token=1'])
       assert.throws(
         () => forgeAddress(said),
@@ -304,7 +308,7 @@ describe('the address of a forge', () => {
 })
 
 describe('the token of a forge', () => {
-  it('is read from its file, and never told', async (t) => {
+  it('is read from its file, and never shown', async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'godwit-token-'))
     t.after(() => rm(directory, { recursive: true }))
     const file = join(directory, 'token')

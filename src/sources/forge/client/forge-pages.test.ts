@@ -5,10 +5,10 @@ import type { ForgeClient } from './forge-client.ts'
 import { listAll, listFiltered, listWhole } from './forge-pages.ts'
 import type { JsonObject } from './forge-values.ts'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+// The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
 
-/** Answers from a list, page by page; `render` says what is left of a page. */
+/** Serves a list page by page. `render` may change a page. */
 function clientOf(
   rows: number[],
   render: (page: { id: number }[]) => unknown = (page) => page,
@@ -31,26 +31,26 @@ function clientOf(
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
 describe('a listing', () => {
-  it('without a count ends with an empty page, which may be null', async () => {
+  it('without a total ends with an empty page, which may be null', async () => {
     const { client, asked } = clientOf(upTo(100), (page) => (page.length > 0 ? page : null))
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
     assert.deepEqual(asked, [1, 2, 3])
   })
 
-  it('with a count ends when all have come', async () => {
+  it('with a total ends when all entries were received', async () => {
     const { client, asked } = clientOf(upTo(100), undefined, { 'x-total-count': '100' })
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
     assert.deepEqual(asked, [1, 2])
   })
 
-  it('that gives everything each time ends with the second page', async () => {
+  it('that ignores the page number ends with the second page', async () => {
     const all = upTo(60).map((id) => ({ id }))
     const { client, asked } = clientOf([], () => all)
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 60)
     assert.deepEqual(asked, [1, 2])
   })
 
-  it('that is whole is asked for once, and page by page where it turns out to be cut', async () => {
+  it('without pages takes one request, and is read page by page if it has pages after all', async () => {
     const whole = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
     assert.equal((await listWhole(whole.client, { path: '/l' }, signal)).length, 20)
     assert.deepEqual(whole.asked, [1])
@@ -59,7 +59,7 @@ describe('a listing', () => {
     assert.deepEqual(cut.asked, [1, 1, 2])
   })
 
-  it('without numbers that is cut is told apart by its key, or by all of each entry', async () => {
+  it('without ids identifies entries by their key, or by all of their fields', async () => {
     const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
     for (const keyOf of [undefined, ({ content }: JsonObject) => content]) {
       const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
@@ -70,7 +70,7 @@ describe('a listing', () => {
     }
   })
 
-  /** One for which `change` is made before each page but the first of a listing, and which counts what there is then. */
+  /** Serves a list that `change` modifies before each page except the first, with the current total. */
   function shifting(rows: number[], change: (listing: number) => void) {
     let listing = 0
     const headers = {
@@ -87,7 +87,7 @@ describe('a listing', () => {
     return { client: { ...client, get } as ForgeClient, asked }
   }
 
-  it('of which one is deleted between two pages is read again, and none is missing', async () => {
+  it('is repeated if an entry is deleted between two pages, so that none is missing', async () => {
     const rows = upTo(100)
     const { client, asked } = shifting(rows, (listing) => void (listing === 1 && rows.shift()))
     const found = await listAll(client, { path: '/l', limit: 50 }, signal)
@@ -98,7 +98,7 @@ describe('a listing', () => {
     assert.deepEqual(asked, [1, 2, 1, 2])
   })
 
-  it('that shrinks each time is for later, and one that counts what it hides is read twice', async () => {
+  it('that shrinks each time is unavailable, and one that counts hidden entries is read twice', async () => {
     const rows = upTo(100)
     const { client } = shifting(rows, () => void rows.shift())
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
@@ -115,7 +115,7 @@ describe('a listing', () => {
     assert.deepEqual(missing, [1])
   })
 
-  it('without an end is refused', async () => {
+  it('that never ends is refused', async () => {
     const last = { id: 0 }
     const { client, asked } = clientOf([], () => [{ id: ++last.id }])
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
@@ -127,7 +127,7 @@ describe('a listing', () => {
 
   const damaged: Record<string, unknown> = { null: null, list: [[[]]], number: 5, empty: {} }
   for (const [name, entry] of Object.entries(damaged))
-    it(`with an entry that cannot be used (${name}) is read again, and the entry is counted`, async () => {
+    it(`with an unusable entry (${name}) is read again, and the entry is counted as missing`, async () => {
       const render = (page: { id: number }[]) => page.map((each) => (each.id === 2 ? entry : each))
       const missing: number[] = []
       const listing = { path: '/l', limit: 50, onMissing: (count: number) => missing.push(count) }
@@ -149,13 +149,13 @@ describe('a listing', () => {
       })
     })
 
-  it('with an entry that cannot be used once has it the second time', async () => {
+  it('gets an entry at the second attempt that was unusable at the first', async () => {
     let times = 1
     const { client } = clientOf(upTo(3), (page) => (times-- > 0 ? [null, ...page.slice(1)] : page))
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 3)
   })
 
-  it('of unusable entries without an end is ended', async () => {
+  it('of nothing but unusable entries ends', async () => {
     const { client, asked } = clientOf([], () => [null])
     const listing = { path: '/l', limit: 50, onMissing: () => {} }
     assert.deepEqual(await listAll(client, listing, signal), [])
@@ -170,28 +170,28 @@ describe('a listing', () => {
     { 'x-total-count': '1', link: '<x?page=1>; rel="first"' },
     { 'x-total-count': '40', link: '<x?page=1>; rel="first"' },
   ])
-    it(`whose count contradicts its pages is read to its end: ${JSON.stringify(headers)}`, async () => {
+    it(`is read to its end if the total contradicts the pages: ${JSON.stringify(headers)}`, async () => {
       const { client } = clientOf(upTo(32), undefined, headers)
       const listing = { path: '/l', limit: 5, onMissing: () => {} }
       assert.equal((await listAll(client, listing, signal)).length, 32)
     })
 })
 
-describe('a listing whose pages lose entries after they were cut', () => {
+describe('a listing that omits entries from its pages', () => {
   const isShown = ({ id }: { id: number }) => id <= 10 || id > 110
   const render = (page: { id: number }[]) => {
     const shown = page.filter(isShown)
     return shown.length > 0 ? shown : null
   }
 
-  it('is read past pages that are empty', async () => {
+  it('continues after empty pages', async () => {
     const { client, asked } = clientOf(upTo(120), render, { 'x-total-count': '10' })
     const listing = { path: '/l', limit: 50, mayHide: false, omitted: 100 }
     assert.equal((await listFiltered(client, listing, signal)).length, 20)
     assert.deepEqual(asked, [1, 2, 3])
   })
 
-  it('ends some time after its last entry, however many the forge says are left out', async () => {
+  it('ends after its last entry, even if the forge claims to omit more', async () => {
     const { client, asked } = clientOf(upTo(60))
     const omitted = Number.MAX_SAFE_INTEGER
     const listing = { path: '/l', limit: 50, mayHide: false, omitted }
@@ -199,14 +199,14 @@ describe('a listing whose pages lose entries after they were cut', () => {
     assert.equal(asked.length, 102)
   })
 
-  it('ends with a short page where nothing is left out', async () => {
+  it('ends with a short page if nothing is omitted', async () => {
     const { client, asked } = clientOf(upTo(60))
     const listing = { path: '/l', limit: 50, mayHide: false, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 60)
     assert.deepEqual(asked, [1, 2])
   })
 
-  it('is read to an empty page where some may be hidden', async () => {
+  it('is read to an empty page if entries may be hidden', async () => {
     const { client, asked } = clientOf(upTo(60), (page) => page.filter(({ id }) => id % 2 === 0))
     const listing = { path: '/l', limit: 50, mayHide: true, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 30)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { capabilitiesOf, parseVersion } from './forge-version.ts'
 
-test('a version tells Gitea and Forgejo apart, and what each can do', () => {
+test('the kind of server and its capabilities are derived from the version', () => {
   const told = (text: string) => {
     const version = parseVersion(text)
     const can = version && capabilitiesOf(version)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { explainConnectionError } from './http-response.ts'
 
-test('a forge that speaks plain HTTP where TLS is expected is told as that', async (t) => {
+test('plain HTTP on a port that should have TLS is reported as such', async (t) => {
   const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())

@@ -7,11 +7,11 @@ import type { Repository, User } from '../../../../test/support/forge/world.ts'
 import { readingOf } from '../../discussions.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+// The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
 const WIDGETS = { owner: 'octo', name: 'widgets' }
 
-/** Long enough ago for nothing to change in the same second. */
+/** Old enough that the reader does not wait for the current second to end. */
 const LONG_AGO = 1_700_000_000
 
 interface Scene {
@@ -21,7 +21,7 @@ interface Scene {
   bob: User
 }
 
-/** One of everything that people say. */
+/** Creates one object of each kind. */
 function fill(forge: StandInForge): Scene {
   const { world } = forge
   world.clock = () => LONG_AGO
@@ -122,7 +122,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       )
     })
 
-    it('reads comments, those of accounts that are gone too', () => {
+    it('reads comments, also those of deleted accounts', () => {
       const comments = kept.facts('issue_comments')
       assert.deepEqual(
         comments.map(({ author, body, reactions }) => [author, body, reactions.length]),
@@ -134,7 +134,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.ok(kept.groups.has('user/ghost'))
     })
 
-    it('reads events, or makes those that must have been', () => {
+    it('reads events, or derives them from the state of the issue', () => {
       const of = (number: number) =>
         kept
           .facts('issue_events')
@@ -148,7 +148,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(new Set(ids).size, ids.length)
     })
 
-    it('reads pull requests, merged, and from a fork that is gone', () => {
+    it('reads pull requests, merged, and from a deleted fork', () => {
       const [merged, gone] = kept.facts('pull_requests')
       assert.equal(merged?.mergedAt, '2023-11-14T22:13:20Z')
       assert.equal(merged?.head.repository, 'octo/widgets')
@@ -168,7 +168,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       )
     })
 
-    it('reads reviews that were sent, and makes threads of their comments', () => {
+    it('reads submitted reviews, and groups their comments into threads', () => {
       assert.deepEqual(
         kept.facts('pull_request_reviews').map(({ state, author }) => `${state} ${author}`),
         ['changes_requested ann', 'approved ann', 'dismissed ann'],
@@ -190,7 +190,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(root?.position, 3)
     })
 
-    it('reads labels of the organization too, collaborators, milestones, protected branches', () => {
+    it('reads labels, also of the organization, collaborators, milestones and protected branches', () => {
       const [repository] = kept.facts('repositories')
       assert.deepEqual(
         repository?.labels.map(({ name }) => name),
@@ -208,7 +208,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       ])
     })
 
-    it('reads releases with their assets, drafts too, and gives the bytes', async () => {
+    it('reads releases and drafts with the bytes of their assets', async () => {
       const releases = kept.facts('releases')
       assert.deepEqual(
         releases.map(({ tag, draft, publishedAt }) => [tag, draft, publishedAt === null]),
@@ -224,7 +224,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(Buffer.concat(bytes).toString(), 'zip bytes')
     })
 
-    it('finds attachments, listed or linked', async () => {
+    it('finds attachments that are listed or linked', async () => {
       const [attachment] = kept.facts('attachments')
       assert.equal(attachment?.name, 'shot.png')
       assert.equal(attachment?.contentType, 'image/png')
@@ -236,7 +236,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(Buffer.concat(bytes).toString(), 'picture')
     })
 
-    it('has a record of everyone it names, without their e-mail address', () => {
+    it('has a record of every person it names, without e-mail address', () => {
       assert.deepEqual(
         kept
           .facts('users')
@@ -247,7 +247,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.doesNotMatch(JSON.stringify(kept.snapshot()), /secret\.example/)
     })
 
-    it('reads files that a version lists before it should', async (t) => {
+    it('reads listed files even if the version should not list them', async (t) => {
       const early = { ...dialect, hasAssets: true, version: '1.18.0' }
       const { forge } = fill(await startForge({ dialect: early }))
       t.after(() => forge.stop())
@@ -256,7 +256,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(other.groups.get('issue/1')?.files[0]?.size, 7)
     })
 
-    it('says what this version does not give', () => {
+    it('notes what this version does not provide', () => {
       const notes = readingOf(kept.cursor)?.notes.join('\n') ?? ''
       const isOld = dialect === GITEA_1_15
       assert.equal(/no timeline/.test(notes), isOld)
@@ -264,7 +264,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.match(notes, /reviews that are not sent yet/)
     })
 
-    it('tells an organization with its owners and teams, and a person', async () => {
+    it('returns an organization with its owners and teams, and a person', async () => {
       const { facts } = await discussions.owner('octo', signal)
       assert.deepEqual(facts.organizations?.[0]?.members, [
         { login: 'ann', role: 'admin', state: 'active' },
@@ -281,7 +281,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(person.facts.users?.[0]?.name, 'Ann A.')
     })
 
-    it('tells the same stamp again, and another after every kind of change', async () => {
+    it('returns the same stamp again, and another one after every kind of change', async () => {
       const stamp = () => discussions.stamp(WIDGETS, kept, signal)
       const known = readingOf(kept.cursor)?.stamp
       assert.equal(await stamp(), known)

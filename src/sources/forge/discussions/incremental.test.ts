@@ -9,7 +9,7 @@ import { type Discussions, readingOf } from '../../discussions.ts'
 import { cursorOf } from './find-changes.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+// The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
 
 const KINDS = ['issues', 'pull_requests', 'issue_comments', 'issue_events', 'milestones'] as const
@@ -20,7 +20,7 @@ describe('reading again', () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
 
-  /** What is read in pages is read in as many of them by fewer requests, where the forge has small ones. */
+  /** Starts a forge with many issues and reads it once. With a small `maxPage`, few issues make several pages. */
   async function scene(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
     const forge = await startForge(how)
     forges.push(forge)
@@ -28,14 +28,14 @@ describe('reading again', () => {
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const kept = new KeptInMemory()
     await kept.readAll(open(), many.name)
-    /** As an export does it: look, and read where the look says so. Returns how many requests that took. */
+    /** Calls `stamp`, and `read` if something changed, as an export does. Returns the number of requests. */
     const again = async (discussions: Discussions = open()) => {
       const before = forge.requests.length
       const stamp = await discussions.stamp(many.name, kept, signal)
       if (stamp !== readingOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
       return forge.requests.length - before
     }
-    /** What a first reading of the forge as it is now finds. */
+    /** Returns the facts of a first reading of the forge in its current state. */
     const fresh = async () => {
       const other = new KeptInMemory()
       await other.readAll(open(), many.name)
@@ -48,7 +48,7 @@ describe('reading again', () => {
     [150, GITEA_1_15],
     [200, GITEA_1_22],
   ] as const)
-    it(`costs few requests where nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
+    it(`takes few requests if nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
       const { again, repository, world, ann, kept } = await scene(count, { dialect })
       const unchanged = await again()
       assert.ok(unchanged <= 45, `${unchanged} requests`)
@@ -69,7 +69,7 @@ describe('reading again', () => {
       assert.ok(bodies.includes('a new one') && bodies.includes('another'))
     })
 
-  it('costs no more than the listing where a comment is gone', async () => {
+  it('takes only the listing if a comment was deleted', async () => {
     const { again, repository, kept, fresh } = await scene(48, { maxPage: 20 })
     const issue = repository.issues.get(5)
     assert.ok(issue)
@@ -130,7 +130,7 @@ describe('reading again', () => {
       }
     })
 
-  /** What no listing of the forge tells of. */
+  /** Changes that no listing of the forge reports. */
   async function reviewed(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
     const made = await scene(count, how)
     const { repository, world, ann, again } = made
@@ -152,7 +152,7 @@ describe('reading again', () => {
   const DAY = 24 * 60 * 60
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
-    it(`reads what was said of lines with every change of the pull request, ${dialect.version}`, async () => {
+    it(`reads comments on lines with every change of the pull request, ${dialect.version}`, async () => {
       const { again, world, ann, pull, one, kept, fresh } = await reviewed(12, { dialect })
       one.body = 'edited'
       one.updated = world.clock()
@@ -161,7 +161,7 @@ describe('reading again', () => {
       assert.deepEqual(kept.snapshot(), await fresh())
     })
 
-  it('reads all of it again after a week, and until then says what may be missing', async () => {
+  it('reads everything again after a week, and until then notes what may be missing', async () => {
     const { again, world, repository, ann, kept, fresh, changeUntold } = await reviewed(12)
     const whole = cursorOf(kept.cursor)?.wholeSince ?? 0
     changeUntold()
@@ -184,7 +184,7 @@ describe('reading again', () => {
     assert.deepEqual(kept.snapshot(), await fresh(), 'nobody knows when all was last read')
   })
 
-  it('reads nothing twice of what it reads again, however often it is interrupted', async () => {
+  it('reads nothing twice when an interrupted renewal continues', async () => {
     const { forge, world, name, open, kept, fresh, changeUntold } = await reviewed(60, {
       maxPage: 12,
     })
@@ -201,13 +201,13 @@ describe('reading again', () => {
     assert.deepEqual(kept.snapshot(), await fresh())
   })
 
-  it('keeps what was read of issues that are turned off, and says so until they are on again', async () => {
+  it('keeps issues that are turned off, with a note until they are turned on again', async () => {
     const { again, world, repository, ann, name, open, kept, fresh } = await scene(22)
     const notes = () => readingOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
     const said = () => KINDS.map((kind) => kept.facts(kind))
     const before = said()
     const { asOf } = readingOf(kept.cursor)!
-    // Between the last reading and the end of it, the one thing that a look may miss later.
+    // Nobody reads this edit before issues are turned off, so the reading after they are turned on must find it.
     const comment = repository.issues.get(5)!.comments[0]!
     Object.assign(comment, { body: 'edited', updated: world.clock() })
     repository.off = new Set(['issues', 'pulls'])
@@ -228,7 +228,7 @@ describe('reading again', () => {
   })
 
   for (const what of ['labels', 'milestones', 'releases'] as const)
-    it(`keeps what was read of ${what} that are turned off, and says so`, async () => {
+    it(`keeps ${what} that are turned off, with a note`, async () => {
       const { again, forge, world, repository, ann, kept } = await scene(1)
       const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
       repository.milestones.push({ id: world.id(), ...plain })
@@ -250,7 +250,7 @@ describe('reading again', () => {
       assert.match(readingOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
-  it('says which kind is turned off where the forge still lists the other', async () => {
+  it('notes whether issues or pull requests are turned off if the forge lists the other', async () => {
     const { again, repository, kept } = await scene(12)
     for (const [off, words] of [
       ['issues', 'issues'],
@@ -263,7 +263,7 @@ describe('reading again', () => {
     }
   })
 
-  it('begins anew where the repository is another of the same name', async () => {
+  it('starts from the beginning for another repository of the same name', async () => {
     const { again, world, ann, kept, fresh } = await scene(24, { maxPage: 12 })
     const other = world.addRepository(ann, 'many')
     world.addIssue(other, ann, { title: 'the only one' })
@@ -275,7 +275,7 @@ describe('reading again', () => {
     assert.deepEqual(kept.snapshot(), await fresh())
   })
 
-  it('comes to the same however often it is interrupted, and loses one batch each time', async () => {
+  it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
     const { name, forge, open, fresh } = await scene(100, { maxPage: 20 })
     const killed = new KeptInMemory()
     let [lives, done] = [0, false]
@@ -288,14 +288,14 @@ describe('reading again', () => {
     assert.ok(lives > 3, `${lives} lives`)
     const requests = forge.requests.length - before
     assert.deepEqual(killed.snapshot(), await fresh())
-    // Each life lists anew and looks, but reads no issue again that was kept.
+    // Each process lists all issues again, but reads no stored issue twice.
     const timelines = forge.requests
       .slice(before, before + requests)
       .filter(({ path }) => path.endsWith('/timeline'))
     assert.equal(timelines.length, 100)
   })
 
-  it('tells how far it has come', async () => {
+  it('reports its progress', async () => {
     const { name, open } = await scene(120)
     const kept = new KeptInMemory()
     const progress: string[] = []

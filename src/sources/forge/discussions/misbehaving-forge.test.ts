@@ -16,7 +16,7 @@ import { ForgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+// The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
 
 describe('a forge that misbehaves', () => {
@@ -25,14 +25,14 @@ describe('a forge that misbehaves', () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
 
-  /** Pages of 20: those of 50 and as many issues again would show nothing more. */
+  /** Pages of 20 need fewer issues than pages of 50. */
   async function scene(count = 48, dialect: Dialect = GITEA_1_22) {
     const forge = await startForge({ dialect, maxPage: 20 })
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const kept = new KeptInMemory()
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    /** What a forge that behaves gives. */
+    /** Returns the facts without the misbehaviour. */
     const expected = async () => {
       forge.misbehave = () => undefined
       const other = new KeptInMemory()
@@ -44,7 +44,7 @@ describe('a forge that misbehaves', () => {
 
   const isComplete = (kept: KeptInMemory) => readingOf(kept.cursor)?.isComplete === true
 
-  it('that asks to wait is asked again then, and nothing that was read is lost', async () => {
+  it('that sends Retry-After is read later, and nothing is read twice', async () => {
     const { forge, kept, read, expected } = await scene()
     forge.misbehave = ({ count }) =>
       count === 100
@@ -59,7 +59,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
-  it('that is a bad gateway or breaks off now and then is read all the same', async () => {
+  it('that sends bad gateways and truncated bodies now and then is read completely', async () => {
     const { forge, kept, read, expected } = await scene()
     const seen = new Set<string>()
     forge.misbehave = ({ path, query, count }) => {
@@ -74,7 +74,7 @@ describe('a forge that misbehaves', () => {
   })
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
-    it(`that sends neither Link nor a count is read to an empty page, ${dialect.version}`, async () => {
+    it(`that sends neither Link nor a total is read to an empty page, ${dialect.version}`, async () => {
       const { forge, kept, read, expected } = await scene(48, dialect)
       forge.misbehave = () => ({ without: ['link', 'x-total-count'] })
       await read()
@@ -82,7 +82,7 @@ describe('a forge that misbehaves', () => {
       assert.deepEqual(kept.snapshot(), await expected())
     })
 
-  it('that gives smaller pages than asked for is read to the end', async () => {
+  it('that sends smaller pages than requested is read completely', async () => {
     const { forge, kept, read, expected } = await scene()
     const plain = forge.misbehave
     forge.misbehave = (request) => {
@@ -97,7 +97,7 @@ describe('a forge that misbehaves', () => {
   const isPage = ({ path, query }: Request, page: number) =>
     path.endsWith('/issues') && query.get('page') === String(page) && query.get('limit') !== '1'
 
-  it('whose pages shift forward: what is opened meanwhile is read, and nothing twice', async () => {
+  it('whose pages shift forward: issues opened meanwhile are read, and none twice', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
     forge.misbehave = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48)
@@ -109,7 +109,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
-  it('whose pages shift back: what slips from the next page to the last is read', async () => {
+  it('whose pages shift back: an issue that moves to an earlier page is read', async () => {
     const { forge, kept, read, expected, repository } = await scene()
     forge.misbehave = (request) => {
       // Numbers 29 to 48 were on the first page.
@@ -121,7 +121,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
-  it('whose pages shift back while others are opened', async () => {
+  it('whose pages shift back while issues are opened', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
     forge.misbehave = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48) forge.world.addIssue(repository, ann)
@@ -132,7 +132,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
-  it('whose issue is deleted between list and detail', async () => {
+  it('that deletes an issue between its listing and its reading', async () => {
     const { forge, kept, read, expected, repository } = await scene()
     forge.misbehave = ({ path }) => {
       if (path.endsWith('/issues/40/timeline')) repository.issues.delete(40)
@@ -143,7 +143,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
-  it('that fails over one issue for good makes the reading fail, with the reason', async () => {
+  it('that always fails for one issue makes the reading fail, with the reason', async () => {
     const { forge, kept, read } = await scene()
     forge.misbehave = ({ path }) =>
       path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
@@ -154,7 +154,7 @@ describe('a forge that misbehaves', () => {
     assert.equal(isComplete(kept), false)
   })
 
-  it('that has no timeline though its version should is read without, and it is said', async () => {
+  it('that lacks the timeline of its version is read without it, with a note', async () => {
     const { forge, kept, read } = await scene(30)
     forge.misbehave = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
     await read()
@@ -162,14 +162,14 @@ describe('a forge that misbehaves', () => {
     assert.match(readingOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
   })
 
-  it('that answers 404 for a part that is there is waited for, and nothing is lost', async () => {
+  it('that answers 404 for an existing part is unavailable, and nothing is lost', async () => {
     const { forge, kept, read, open, name, expected, repository, ann } = await scene(10)
     const { world } = forge
     repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
     repository.collaborators.set(world.addUser('bob'), 'read')
     repository.issues.get(10)!.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
     const whole = await expected()
-    // One address of each kind.
+    // One endpoint of each kind.
     const parts = new Map(
       forge.requests
         .filter(({ path }) => !/\/(version|settings\/api|pulls)$/.test(path))
@@ -185,7 +185,7 @@ describe('a forge that misbehaves', () => {
       await other.readAll(open(), name)
       assert.deepEqual(other.snapshot(), whole, part)
     }
-    // A 404 in the words of the forge is not believed either, as long as the repository says that it has issues.
+    // A 404 of the forge itself is not trusted either while the repository says that it has issues.
     forge.misbehave = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
     await assert.rejects(read(), (error) => {
       assert.ok(error instanceof WaitUntil)
@@ -204,7 +204,7 @@ describe('a forge that misbehaves', () => {
     ['every second issue is null, without a count', halved, COUNTS],
     ['there are lists instead of issues', () => [[[[]]]], COUNTS],
   ] as const)
-    it(`in whose listing ${name} is asked for each issue by its number`, async () => {
+    it(`in whose listing ${name} is read issue by issue`, async () => {
       const { forge, kept, read, expected } = await scene(24)
       const whole = await expected()
       forge.misbehave = (request) => {
@@ -218,7 +218,7 @@ describe('a forge that misbehaves', () => {
       assert.deepEqual(readingOf(kept.cursor)?.notes, [])
     })
 
-  it('that counts one issue where there are many is read to the end', async () => {
+  it('whose total is one although there are many issues is read completely', async () => {
     const { forge, kept, read, expected } = await scene(32)
     const whole = await expected()
     forge.misbehave = (request) => {
@@ -232,7 +232,7 @@ describe('a forge that misbehaves', () => {
 
   const MISSING = 'missing: the forge lists or counts them and does not give them'
 
-  it('that counts more issues than it gives is read, and the missing ones are counted', async () => {
+  it('whose total is too high is read, and the missing issues are counted', async () => {
     const { forge, kept, read, expected } = await scene(24)
     const whole = await expected()
     forge.misbehave = (request) =>
@@ -244,7 +244,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(readingOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
   })
 
-  it('that does not give an entry of a list: it is named as missing until it is given', async () => {
+  it('that omits an entry of a list: a note names it until it is sent', async () => {
     const { forge, kept, read, repository, ann } = await scene(6)
     const { world } = forge
     repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
@@ -270,7 +270,7 @@ describe('a forge that misbehaves', () => {
     }
   })
 
-  it('whose user is nobody at all', async () => {
+  it('that sends an unexpected user', async () => {
     const { forge, kept, read } = await scene(1)
     const nobody = { id: 5, body: 'left', user: null, created_at: '2020-01-01T00:00:00Z' }
     forge.misbehave = ({ path }) => {
@@ -283,7 +283,7 @@ describe('a forge that misbehaves', () => {
     assert.ok(kept.groups.has('user/ghost'))
   })
 
-  it('that answers with a web page changes nothing, and it is said', async () => {
+  it('that answers with a web page changes nothing, and the error says so', async () => {
     const { forge, kept, open, name } = await scene(30)
     await kept.readAll(open(), name)
     const before = kept.snapshot()
@@ -295,7 +295,7 @@ describe('a forge that misbehaves', () => {
     assert.deepEqual(kept.snapshot(), before)
   })
 
-  it('that answers with something else than a list is refused', async () => {
+  it('that answers with something other than a list is refused', async () => {
     const { forge, read } = await scene(30)
     forge.misbehave = ({ path }) =>
       path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
@@ -305,7 +305,7 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(read(), /something else than a repository/)
   })
 
-  it('that is no forge, or too old, or down at the start', async () => {
+  it('that is not a forge, too old, or down at the start', async () => {
     const { forge, read, name } = await scene(1)
     for (const [version, words] of [
       ['1.14.7', /1\.15 or newer/],
@@ -320,7 +320,7 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(gone.stamp(name, new KeptInMemory(), signal), WaitUntil)
   })
 
-  it('that cuts an attachment short is asked again, and one of the wrong length is refused', async () => {
+  it('that truncates an attachment is asked again, and a wrong size is refused', async () => {
     const { forge, open, repository, ann } = await scene(1)
     const bytes = Buffer.alloc(300_000, 'x')
     const asset = forge.world.asset('big.bin', bytes)
@@ -337,7 +337,7 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
   })
 
-  it('that sends a file byte by byte is given up on', async () => {
+  it('that sends a file byte by byte times out', async () => {
     const { forge } = await scene(1)
     const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     forge.misbehave = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
@@ -346,7 +346,7 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(taken, DamagedFile)
   })
 
-  it('that sends a file without a length is cut off where it is longer than anybody has room for', async () => {
+  it('that sends a file without a size is stopped at the limit', async () => {
     const { forge, repository, ann } = await scene(1)
     const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)

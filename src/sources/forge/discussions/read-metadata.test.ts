@@ -19,7 +19,7 @@ describe('a token that does not administer the repository', async () => {
   }
   const forbidden = { answer: { status: 403, body: {} } }
 
-  it('reads collaborators without their permissions, and it is said', async () => {
+  it('reads collaborators without their permissions, with a note', async () => {
     const bob = { id: 99, login: 'bob', avatar_url: '' }
     forge.misbehave = ({ path }) => {
       if (path.endsWith('/permission')) return forbidden
@@ -31,7 +31,7 @@ describe('a token that does not administer the repository', async () => {
     assert.match(notes, /does not tell permissions of collaborators/)
   })
 
-  it('reads the rest where it may not see collaborators, and it is said', async () => {
+  it('reads everything else if it may not see collaborators, with a note', async () => {
     forge.misbehave = ({ path }) => (path.endsWith('/collaborators') ? forbidden : undefined)
     const { kept, notes } = await read()
     assert.deepEqual(kept.facts('repositories')[0]?.collaborators, [])

@@ -20,10 +20,9 @@ import { pullFact, reviewComments, reviewFact, reviewState } from './pull-facts.
 import { milestoneFact, repositoryFact } from './repository-facts.ts'
 
 /**
- * A forge's answers have the shape of GitHub's, and of one repository there are both GitHub's answers and the archive that
- * GitHub itself made. So what our functions make of answers is held against what GitHub made.
- *
- * These fields differ in some record, and no others: what REST does not say, or an archive of 2022 does not.
+ * A forge's responses have the format of GitHub's. For one repository there are both GitHub's responses and GitHub's own archive, so
+ * the facts made of the responses are compared with those of the archive. Only these fields differ in some record, because REST or an
+ * archive of 2022 lacks them.
  */
 const DIFFERENT = {
   labels: { created_at: 'REST does not say when a label was made' },
@@ -47,7 +46,7 @@ const DIFFERENT = {
 const [OWNER, NAME] = ['go-gitea', 'test_repo']
 const REPOSITORY = `${OWNER}/${NAME}`
 
-/** The few things that a forge says in other words than GitHub. */
+/** The fields in which responses of a forge differ from GitHub's. */
 const asForge = {
   milestone: (milestone: JsonObject): JsonObject => ({ ...milestone, id: milestone.number }),
   discussed: (issue: JsonObject): JsonObject => ({
@@ -131,7 +130,7 @@ function pulls(): Made {
 
 type Json = Record<string, unknown>
 
-/** As JSON has it. A reaction's time has the zone of whoever asked for the archive: the moment counts. */
+/** Converts times to UTC, because those of reactions are in the time zone of the user who requested the archive. */
 function comparable(record: object): Json {
   const json = JSON.parse(JSON.stringify(record)) as Json
   for (const reaction of (json.reactions ?? []) as { created_at: string }[])
@@ -141,7 +140,7 @@ function comparable(record: object): Json {
 
 const GITHUB = addressesAt('https://github.com')
 
-/** Labels are within the record of their repository. */
+/** Labels are part of the record of their repository. */
 function ours(): Record<string, Json[]> {
   const made = Object.entries({ ...discussions(), ...pulls() }).map(
     ([kind, facts]): [string, Json[]] => [
@@ -170,13 +169,13 @@ function theirs(archive: RecordsByKind, kind: string): Json[] {
 
 const needed = { skip: REAL_ARCHIVE.needed.skip || RECORDED_GITHUB.needed.skip }
 
-describe('what is made of REST answers is what GitHub made of the same repository', () => {
+describe("facts from REST responses equal those of GitHub's archive of the same repository", () => {
   let archive: RecordsByKind
   before(async () => {
     if (!needed.skip) archive = await realRecords()
   })
 
-  test('but for the fields that are listed, which do differ', needed, () => {
+  test('except for the listed fields, which differ', needed, () => {
     const differing = Object.entries(ours()).flatMap(([kind, made]) => {
       const wanted = theirs(archive, kind)
       assert.equal(made.length, wanted.length, `as many ${kind}`)
@@ -193,7 +192,7 @@ describe('what is made of REST answers is what GitHub made of the same repositor
     assert.deepEqual(differing.sort(), listed.sort())
   })
 
-  test('of every kind that answers were recorded of', needed, () => {
+  test('for every recorded kind', needed, () => {
     const made = ours()
     const without = [...archive.keys()].filter((kind) => !Object.hasOwn(made, kind))
     assert.deepEqual(without.sort(), [

@@ -40,7 +40,7 @@ function eventsOf(
 }
 
 describe('events of a timeline', () => {
-  it('are told as archives tell them', () => {
+  it('are converted to the events of archives', () => {
     const label = { name: 'bug', color: '#00aabb' }
     const { told } = eventsOf([
       { type: 'label', body: '1', label },
@@ -74,7 +74,7 @@ describe('events of a timeline', () => {
     ])
   })
 
-  it('of a pull request: merged is two, a forced push one, an ordinary push none', () => {
+  it('of a pull request: a merge is two events, a forced push one, an ordinary push none', () => {
     const pull = {
       merged: true,
       merged_at: AT,
@@ -115,7 +115,7 @@ describe('events of a timeline', () => {
     assert.equal(new Set(found.map(({ id }) => id)).size, found.length)
   })
 
-  it('are made where the timeline does not tell how it came to be', () => {
+  it('are added if the timeline does not explain the state of the issue', () => {
     const pull = { merged: true, merged_at: AT, merged_by: BOB, merge_commit_sha: SHA }
     const { found } = eventsOf([], {
       pull,
@@ -136,7 +136,7 @@ describe('events of a timeline', () => {
     assert.deepEqual(reopened.told, [])
   })
 
-  it('that archives have no word for, or that lost what they were about, are said', () => {
+  it('that archives cannot represent, or whose subject was deleted, are reported', () => {
     const { told, missed } = eventsOf([
       { type: 'comment' },
       { type: 'issue_ref' },

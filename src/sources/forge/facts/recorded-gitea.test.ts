@@ -12,7 +12,7 @@ import { forgeDiscussions } from '../discussions/forge-discussions.ts'
 
 const REPOSITORY = { owner: 'gitea', name: 'test_repo' }
 
-describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
+describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
   let forge: StandInForge
   const kept = new KeptInMemory()
   before(async () => {
@@ -23,7 +23,7 @@ describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
   })
   after(() => forge.stop())
 
-  it('are read to the end', () => {
+  it('are read completely', () => {
     assert.equal(readingOf(kept.cursor)?.isComplete, true)
     assert.equal(kept.facts('issues').length, 7)
     assert.equal(kept.facts('pull_requests').length, 6)
@@ -31,7 +31,7 @@ describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
     assert.equal(kept.facts('repositories')[0]?.labels.length, 6)
   })
 
-  it('make an issue of a ghost, closed and locked, with comments and reactions', () => {
+  it('contain an issue of a ghost, closed and locked, with comments and reactions', () => {
     const issue = kept.facts('issues').find(({ number }) => number === 4)
     assert.equal(issue?.author, 'ghost')
     assert.equal(issue?.closedAt, '2020-09-01T15:49:34Z')
@@ -56,7 +56,7 @@ describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
     )
   })
 
-  it('make pull requests: merged, and from a branch that is gone', () => {
+  it('contain pull requests: merged, and from a deleted branch', () => {
     const pull = (number: number) =>
       kept.facts('pull_requests').find((each) => each.number === number)
     assert.equal(pull(12)?.mergedAt, '2020-09-01T17:55:34Z')
@@ -71,7 +71,7 @@ describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
     )
   })
 
-  it('make reviews with a thread', () => {
+  it('contain reviews with a thread', () => {
     const reviews = kept.facts('pull_request_reviews').filter(({ pull }) => pull === 7)
     assert.deepEqual(
       reviews.map(({ id, state }) => [id, state]),
@@ -88,7 +88,7 @@ describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
     )
   })
 
-  it('make releases, and a record of everyone', () => {
+  it('contain releases, and a record of every person', () => {
     assert.deepEqual(
       kept.facts('releases').map(({ tag }) => tag),
       ['v2-rc1', 'V1'],

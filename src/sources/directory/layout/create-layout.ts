@@ -43,7 +43,7 @@ function flat(root: string, owner: string): Layout {
 
   return {
     list,
-    async dataPathsOf({ owner: login, name }) {
+    async directoriesOf({ owner: login, name }) {
       const top = await readRoot(root)
       return isOwner(login) ? candidateDirectories(root, candidatesIn(top, owner, name)) : []
     },

@@ -34,7 +34,7 @@ const MISPLACED = 'a repository must be at OWNER/NAME.git'
 export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   return {
     list: (options) => listRepositories(root, options),
-    async dataPathsOf({ owner, name }) {
+    async directoriesOf({ owner, name }) {
       if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
         throw new Unreadable('this name is not valid for a repository')
       }

@@ -16,7 +16,7 @@ after(() => rm(home, { recursive: true }))
 const searchPath = process.env.PATH ?? ''
 const git = createGit({ program: 'git', searchPath, home })
 
-test('a refusal carries what git said', async () => {
+test('a failure has the error output of git', async () => {
   await assert.rejects(git.run(['no-such-command']), (error) => {
     assert.ok(error instanceof GitFailed)
     assert.equal(error.exitCode, 1)
@@ -25,7 +25,7 @@ test('a refusal carries what git said', async () => {
   })
 })
 
-test('more output than was asked for is a failure that says so', async () => {
+test('output longer than maxBytes is a failure with that reason', async () => {
   assert.match(await git.text(['version'], { maxBytes: 1000 }), /^git version/)
   await assert.rejects(git.run(['version'], { maxBytes: 5 }), (error) => {
     assert.ok(error instanceof GitFailed)
@@ -34,7 +34,7 @@ test('more output than was asked for is a failure that says so', async () => {
   })
 })
 
-test('a failure that is looked at late has not brought the process down', async () => {
+test('a failure that is awaited late is not an unhandled rejection', async () => {
   const running = git.start(['no-such-command'])
   running.stdin.end()
   await Array.fromAsync(running.stdout)
@@ -42,7 +42,7 @@ test('a failure that is looked at late has not brought the process down', async 
   await assert.rejects(running.done, GitFailed)
 })
 
-test('without file handles left it rejects, and the process lives on', () => {
+test('without free file handles it rejects, and the process survives', () => {
   const script = `
     import { openSync } from 'node:fs'
     import { createGit } from ${JSON.stringify(import.meta.resolve('./git.ts'))}
@@ -65,20 +65,20 @@ async function programOf(t: TestContext, script: string): Promise<string> {
   return program
 }
 
-test('a git that does nothing is stopped, with all that it has started', async (t) => {
+test('a git that makes no progress is killed with its children', async (t) => {
   const program = await programOf(t, 'sleep 600 & echo $! >&2; wait')
   const hanging = createGit({ program, searchPath, home, idleTimeoutMs: 400 })
   await assert.rejects(hanging.run(['version']), (error) => {
     assert.ok(error instanceof GitFailed)
     assert.match(error.message, /^git version made no progress for 0.4 seconds$/)
-    // Whoever inherited it may not have buried it yet; a dead process has no command line.
+    // Its new parent may not have reaped it yet; a dead process has no command line.
     const commandLine = `/proc/${Number(error.said)}/cmdline`
     assert.ok(!existsSync(commandLine) || readFileSync(commandLine, 'utf8') === '')
     return true
   })
 })
 
-test('a git that has ended is not killed for what it left behind', async (t) => {
+test('a git that has exited is not killed for its children', async (t) => {
   const numbers = join(home, 'numbers')
   const program = await programOf(
     t,
@@ -98,16 +98,16 @@ test('a git that has ended is not killed for what it left behind', async (t) => 
   process.kill(left, 'SIGKILL')
 })
 
-test('a git that works is not stopped, however little it says', async (t) => {
-  // The shell itself only waits: what works is its child.
+test('a git that makes progress is not killed, however little it prints', async (t) => {
+  // The shell only waits; its child makes the progress.
   const end = Math.floor(Date.now() / 1000) + 4
   const program = await programOf(t, `(while [ $(date +%s) -lt ${end} ]; do :; done) & wait`)
-  // Longer than a machine with other things to do leaves a process that is ready to run without any time.
+  // Longer than a busy machine keeps a runnable process waiting.
   const busy = createGit({ program, searchPath, home, idleTimeoutMs: 2500 })
   assert.equal(await busy.text(['version']), '')
 })
 
-test('a git that takes longer than it may is stopped', async (t) => {
+test('a git that exceeds its timeout is killed', async (t) => {
   const program = await programOf(t, 'while :; do :; done')
   const endless = createGit({ program, searchPath, home })
   await assert.rejects(endless.run(['version'], { timeoutMs: 300 }), {
@@ -116,14 +116,14 @@ test('a git that takes longer than it may is stopped', async (t) => {
   })
 })
 
-test('who killed a git, and that it could not be run, is told', async (t) => {
+test('the failure says who killed git, or that it could not be started', async (t) => {
   const killed = createGit({ program: await programOf(t, 'kill -9 $$'), searchPath, home })
   await assert.rejects(killed.run(['version']), /^GitFailed: git version was killed \(SIGKILL\)$/)
   const missing = createGit({ program: join(home, 'no-git'), searchPath, home })
   await assert.rejects(missing.run(['version']), /git version could not be run: spawn .* ENOENT/)
 })
 
-/** A repository with one commit and a pipe where git looks for attributes; what a client would send that wants the commit. */
+/** A repository with one commit and a pipe in place of its attributes, and the request of a client for the commit. */
 function stuckRepository(t: TestContext): { dir: string; want: string } {
   const dir = join(temporaryDirectory(t), 'stuck.git')
   bare(dir)
@@ -133,7 +133,7 @@ function stuckRepository(t: TestContext): { dir: string; want: string } {
   return { dir, want: `0040want ${oid} side-band-64k\n00000009done\n` }
 }
 
-test('a git that waits for its child and only keeps the connection open is stopped', async (t) => {
+test('a git that only keeps the connection open is killed', async (t) => {
   const { dir, want } = stuckRepository(t)
   const config = { 'uploadpack.keepAlive': '1' }
   const hanging = createGit({ program: 'git', searchPath, home, idleTimeoutMs: 3000 })
@@ -141,7 +141,7 @@ test('a git that waits for its child and only keeps the connection open is stopp
   await assert.rejects(run, /made no progress for 3 seconds/)
 })
 
-test('a git that does nothing before its first byte is stopped sooner than others', async (t) => {
+test('a git that makes no progress before its first byte is killed sooner', async (t) => {
   const call = { firstByteTimeoutMs: 300 }
   const silent = createGit({ program: await programOf(t, 'exec sleep 600'), searchPath, home })
   await assert.rejects(
@@ -161,7 +161,7 @@ test('a git that does nothing before its first byte is stopped sooner than other
   await running.done
 })
 
-test('a git that takes more memory than it may is stopped', async (t) => {
+test('a git that exceeds its memory limit is killed', async (t) => {
   const dir = join(temporaryDirectory(t), 'greedy.git')
   bare(dir)
   mkdirSync(join(dir, 'info'), { recursive: true })
@@ -171,7 +171,7 @@ test('a git that takes more memory than it may is stopped', async (t) => {
     name: 'GitFailed',
     tookTooLong: 'took more than 64 MiB of memory',
   })
-  // What git counts itself, it does not allocate at all.
+  // Git refuses allocations beyond its own limit.
   symlinkSync('/dev/zero', join(dir, 'refs/heads/main'))
   await assert.rejects(
     small.run(['for-each-ref'], { dir }),

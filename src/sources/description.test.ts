@@ -16,11 +16,11 @@ test('a description is one line of text', () => {
   }
 })
 
-test('what is no UTF-8 is read as what was usual before', () => {
+test('a description that is not UTF-8 is read as Latin-1', () => {
   assert.equal(describedBy(Buffer.from('Größe', 'latin1')), 'Größe')
 })
 
-test('no text, however wild, gives a line end, a control character or half a character', () => {
+test('no text gives a line end, a control character or half a character', () => {
   let seed = 1
   const next = (below: number) => {
     seed = (seed * 48271) % 2147483647

@@ -13,12 +13,12 @@ export interface Discussions {
    * Returns the stamp of the last complete read, which its cursor has, where nothing has changed since, otherwise another
    * text. Takes a few requests. After a read, its stamp is in the cursor of the last batch.
    */
-  stamp(repository: RepositoryName, kept: Kept, signal: AbortSignal): Promise<string>
+  stamp(repository: RepositoryName, stored: Kept, signal: AbortSignal): Promise<string>
   /**
-   * Reads what `kept` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests the
+   * Reads what `stored` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests the
    * next: a process that dies loses one batch. Groups in no batch have not changed.
    */
-  read(repository: RepositoryName, kept: Kept, signal: AbortSignal): AsyncIterable<Batch>
+  read(repository: RepositoryName, stored: Kept, signal: AbortSignal): AsyncIterable<Batch>
   /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
   /** Yields the bytes of an attachment or release asset, exactly `size` where that is known. Rejects with `ForgeNotFound` where it is gone. */

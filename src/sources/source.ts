@@ -189,7 +189,7 @@ export interface Source {
    */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
-  refs(repository: RepositoryName, asked: AskedRefs, signal: AbortSignal): Promise<RefPage>
+  refs(repository: RepositoryName, query: AskedRefs, signal: AbortSignal): Promise<RefPage>
   /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */
   languages(repository: RepositoryName, signal: AbortSignal): Promise<Record<string, number>>
   /** Returns undefined where there is no licence file. Called for a request of the API. Rejects with Unreadable. */

@@ -35,17 +35,19 @@ describe('the tree of a git directory', () => {
   })
   afterEach(() => host.remove())
 
-  /** `owner/name`, or `path: reason`, in the order they come. */
+  /** Lists `owner/name`, or `path: reason` for a refused entry. */
   async function listed(): Promise<string[]> {
-    const rows = await Array.fromAsync(source.list())
-    return rows.map((row) => {
-      if ('found' in row) return `${row.found.owner}/${row.found.name}`
-      return 'refused' in row ? `${row.refused.path}: ${row.refused.reason}` : row.members.owner
+    const entries = await Array.fromAsync(source.list())
+    return entries.map((entry) => {
+      if ('found' in entry) return `${entry.found.owner}/${entry.found.name}`
+      return 'refused' in entry
+        ? `${entry.refused.path}: ${entry.refused.reason}`
+        : entry.members.owner
     })
   }
   const at = (...path: string[]) => join(host.root, ...path)
 
-  test('what is no repository and does not claim to be one is passed over', async () => {
+  test('entries that do not look like a repository are skipped', async () => {
     await host.repository('alice/site')
     await writeFile(at('README'), 'Repositories')
     await writeFile(at('alice', 'notes.txt'), 'notes')
@@ -56,7 +58,7 @@ describe('the tree of a git directory', () => {
     assert.deepEqual(await listed(), ['alice/site'])
   })
 
-  test('names that no repository can have are refused', async () => {
+  test('invalid names are refused', async () => {
     for (const name of ['a b', 'ä', '.', 'twice.git', 'ok-1_2.x'])
       await host.repository(`alice/${name}`)
     await mkdir(at('alice', '.git'))
@@ -74,7 +76,7 @@ describe('the tree of a git directory', () => {
   })
 
   const oneCase = { skip: process.platform === 'darwin' && 'the file system disregards case' }
-  test('of names that differ only in case the first in order stays', oneCase, async () => {
+  test('of names that differ only in case the first is listed', oneCase, async () => {
     for (const each of ['alice/Site', 'alice/site', 'Alice/x', 'ALICE/y'])
       await host.repository(each)
     await mkdir(at('AliCe'))
@@ -101,14 +103,18 @@ describe('the tree of a git directory', () => {
     assert.equal((await source.find('alice', 'site'))?.name, 'Site')
   })
 
-  test('a twin that is no repository takes nobody’s name', oneCase, async () => {
-    await mkdir(at('alice', 'Site.git'), { recursive: true })
-    await host.repository('alice/site')
-    assert.deepEqual(await listed(), ['alice/Site.git: not a bare git repository', 'alice/site'])
-    assert.equal((await source.find('alice', 'SITE'))?.name, 'site')
-  })
+  test(
+    'an entry that is not a repository does not take the name of one in another case',
+    oneCase,
+    async () => {
+      await mkdir(at('alice', 'Site.git'), { recursive: true })
+      await host.repository('alice/site')
+      assert.deepEqual(await listed(), ['alice/Site.git: not a bare git repository', 'alice/site'])
+      assert.equal((await source.find('alice', 'SITE'))?.name, 'site')
+    },
+  )
 
-  test('no link is followed, wherever it leads', async () => {
+  test('no links are followed', async () => {
     await using elsewhere = await gitHost()
     await host.repository('alice/site')
     await symlink(await elsewhere.repository('mallory/site'), at('alice', 'out.git'))
@@ -130,7 +136,7 @@ describe('the tree of a git directory', () => {
     assert.equal(await source.find('bob', 'site'), undefined)
   })
 
-  test('repositories out of place are named', async () => {
+  test('misplaced repositories are refused', async () => {
     await host.repository('alice/site')
     await host.repository('top')
     await host.repository('alice/group/deep')
@@ -154,7 +160,7 @@ describe('the tree of a git directory', () => {
     ])
   })
 
-  test('a damaged repository loses its lock; a directory left behind is no repository', async () => {
+  test('a damaged repository is unlocked; a directory without a config is not a repository', async () => {
     const site = { owner: 'alice', name: 'site' }
     await host.repository('alice/site', { files: { a: 'a' } })
     await source.settleLock(site, async () => true)
@@ -168,7 +174,7 @@ describe('the tree of a git directory', () => {
     )
   })
 
-  test('a damaged wiki hinders no lock, and loses the one it had', async () => {
+  test('a damaged wiki does not prevent a lock, and is unlocked', async () => {
     const site = { owner: 'alice', name: 'site' }
     await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
     const config = at('alice', 'site.wiki.git', 'config')
@@ -185,7 +191,7 @@ describe('the tree of a git directory', () => {
     await host.push('alice/site', { a: 'b' })
   })
 
-  test('a damaged wiki is told and makes its repository a damaged one', async () => {
+  test('a damaged wiki is reported and fails the export of its repository', async () => {
     const { signal } = new AbortController()
     const examined = () => source.examine({ owner: 'alice', name: 'site' }, signal)
     await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
@@ -229,7 +235,7 @@ describe('the tree of a git directory', () => {
     assert.equal((await source.find('bob', 'other'))?.hasWiki, false)
   })
 
-  test('a directory that may not be read is refused, and the rest is listed', async () => {
+  test('an unreadable directory is refused, and the others are listed', async () => {
     await host.repository('alice/closed')
     await host.repository('alice/open')
     await host.repository('bob/site')
@@ -270,7 +276,7 @@ describe('the tree of a git directory', () => {
     assert.equal(error.message, 'alice/site: permission denied')
   })
 
-  test('a root that is not there is no empty source', async () => {
+  test('a missing root is an error, not an empty source', async () => {
     await rm(host.root, { recursive: true })
     await assert.rejects(listed(), Unreadable)
     await assert.rejects(source.find('alice', 'site'), Unreadable)

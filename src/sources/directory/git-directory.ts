@@ -31,7 +31,6 @@ import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import type { Layout } from './layout/layout.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
-import { type Proven, proveRepository } from './prove-repository.ts'
 import { readRefPage } from './ref-page.ts'
 import {
   cachingReader,
@@ -48,9 +47,10 @@ import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
+import { type Proven, proveRepository } from './verified-copy.ts'
 
 export type { LayoutOptions } from './layout/create-layout.ts'
-export type { Proven } from './prove-repository.ts'
+export type { Proven } from './verified-copy.ts'
 
 export interface GitDirectoryOptions {
   /** A directory of bare repositories, with their wikis beside them at NAME.wiki.git. */
@@ -146,7 +146,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     checkLock: async (repository) => checkPushLocks(git, await directoryOf(tree, repository)),
     async hasLock(repository) {
-      for (const directory of await tree.layout.dataPathsOf(repository))
+      for (const directory of await tree.layout.directoriesOf(repository))
         if (await hasPushLock(git, directory)) return true
       return false
     },
@@ -251,7 +251,7 @@ async function directoryOf(
   { layout }: RepositoryTree,
   repository: RepositoryName,
 ): Promise<RepositoryDirectory> {
-  const [directory, ...others] = await layout.dataPathsOf(repository)
+  const [directory, ...others] = await layout.directoriesOf(repository)
   if (!directory) throw new Unreadable('the repository no longer exists')
   if (others.length > 0) throw ambiguousName([directory, ...others])
   return directory
@@ -277,7 +277,7 @@ async function existingDirectories(
   const isRealDirectory = async (path: string) =>
     path === root || ((await lstatIfExists(path))?.isDirectory() ?? false)
   const directories: RepositoryDirectory[] = []
-  for (const directory of await layout.dataPathsOf(repository)) {
+  for (const directory of await layout.directoriesOf(repository)) {
     const { dir } = directory
     const exists = async () =>
       (await isRealDirectory(dirname(dir))) &&

@@ -11,7 +11,7 @@ const SECRET = 'words that are nobody else’s to read'
 const { host, fresh, factsOf } = await factsScene()
 after(() => host.remove())
 
-/** What is done to a repository of whoever wants to read what is another's, and what must be said to that. */
+/** Attacks by an owner who wants to read files of others, and the expected errors. */
 type Trick = [(dir: string, another: string) => Promise<unknown>, says: RegExp]
 
 const linkTo = (path: string, target: (another: string) => string) => {
@@ -54,7 +54,7 @@ const EXAMINED: Record<string, Trick> = {
   'a loose object that is a pipe': [pipeAt(`objects/ab/${'0'.repeat(38)}`), /is not a file/],
 }
 
-/** Where git would be asked; what does not concern git is not in the list. */
+/** Attacks on git, with the expected errors. */
 const ASKED_OF_GIT: Record<string, Trick> = {
   'a config that is a link': [anothers('config'), /config is not a file of its own/],
   'a way into another': EXAMINED['a way into another']!,
@@ -97,7 +97,7 @@ function toldByName(says: RegExp) {
   }
 }
 
-describe('an export reads no file that is not the repository’s own', { concurrency: 4 }, () => {
+describe('an export reads only files of the repository', { concurrency: 4 }, () => {
   for (const [name, [play, says]] of Object.entries(EXAMINED))
     test(name, async () => {
       const { dir, another, fullName } = await scene()
@@ -113,7 +113,7 @@ describe('an export reads no file that is not the repository’s own', { concurr
     })
 })
 
-describe('git is not led astray for facts', { concurrency: 4 }, () => {
+describe('git reads only files of the repository for facts', { concurrency: 4 }, () => {
   for (const [name, [play, says]] of Object.entries(ASKED_OF_GIT))
     test(name, async () => {
       const { dir, another } = await scene()
@@ -122,7 +122,7 @@ describe('git is not led astray for facts', { concurrency: 4 }, () => {
     })
 })
 
-test('a wiki plays no such trick either', async () => {
+test('an export reads only files of the wiki', async () => {
   const { dir, another } = await scene()
   const wiki = dir.replace(/\.git$/, '.wiki.git')
   await rename(another, wiki)
@@ -136,7 +136,7 @@ test('a wiki plays no such trick either', async () => {
   )
 })
 
-test('a few trees that stand for billions of files hold nobody up', async () => {
+test('a few trees that stand for billions of files do not block', async () => {
   const dir = await host.repository(fresh())
   let below = await host.git(['hash-object', '-w', '--stdin'], { dir, input: 'x' })
   let kind = '100644 blob'

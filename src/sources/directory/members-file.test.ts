@@ -7,7 +7,7 @@ import { gitHost } from '../../../test/support/git-host.ts'
 import { gitDirectory } from './git-directory.ts'
 import { parseMembers } from './members-file.ts'
 
-test('a line is a login and a role; what means nothing is a warning with its number', () => {
+test('a line is a login and a role; an invalid line is a warning with its number', () => {
   const { members, warnings } = parseMembers(
     '\uFEFF# who may\r\nalice owner\r\n\n  Bob\tMEMBER # since May\ncarol:owner\nbob owner\ndave\n../x owner\neve admin\nfay owner now\n',
     'octo/godwit-members',
@@ -23,7 +23,7 @@ test('a line is a login and a role; what means nothing is a warning with its num
   )
 })
 
-test('members are read for the owner alone whose name it is, and never through a link', async (t) => {
+test('members are read only for the owner with exactly this name, and never through a link', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const file = (owner: string) => join(host.root, owner, 'godwit-members')
@@ -56,7 +56,7 @@ test('members are read for the owner alone whose name it is, and never through a
   assert.equal(await source.members('nobody'), undefined)
 })
 
-test('of many lines that mean nothing the first are warnings, and the others are counted', () => {
+test('the first of many invalid lines are warnings, and the others are counted', () => {
   const { warnings } = parseMembers('x\n'.repeat(500_000), 'acme/godwit-members')
   assert.equal(warnings.length, 101)
   assert.equal(warnings[100]!.path, 'acme/godwit-members: and 499,900 more of this kind')

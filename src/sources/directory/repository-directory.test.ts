@@ -22,7 +22,7 @@ function namesOf(read: Directory | { reason: string }): string[] {
   return read.entries.map(({ name }) => name)
 }
 
-test('a directory is read once until it changes', async (t) => {
+test('a directory is read again only after a change', async (t) => {
   const dir = await oldDirectory(t)
   const read = cachingReader(anHourLater)
   const first = await read(dir)
@@ -32,13 +32,13 @@ test('a directory is read once until it changes', async (t) => {
   assert.deepEqual(namesOf(await read(dir)), ['Site.git', 'site.git'])
 })
 
-test('one that changed a moment ago is read each time', async (t) => {
+test('a directory that has just changed is read each time', async (t) => {
   const dir = await oldDirectory(t)
   const read = cachingReader(anHourAgo)
   assert.notEqual(await read(dir), await read(dir))
 })
 
-test('another directory in its place is another', async (t) => {
+test('a directory that replaces another is read again', async (t) => {
   const [dir, other] = [await oldDirectory(t), await oldDirectory(t)]
   const read = cachingReader(anHourLater)
   const first = await read(dir)
@@ -51,7 +51,7 @@ test('another directory in its place is another', async (t) => {
   assert.deepEqual(namesOf(await read(dir)), ['other.git'])
 })
 
-test('entries are found in any case, and told apart by it', async (t) => {
+test('entries are found in any case, and those that differ in case are distinguished', async (t) => {
   const dir = await oldDirectory(t)
   const read = await cachingReader()(dir)
   assert.ok(read instanceof Directory)

@@ -17,7 +17,7 @@ const git = createGit({
   program: 'git',
   searchPath: process.env.PATH ?? '',
   home: join(beside, 'godwit-home'),
-  // Where git does wait for a pipe, or reads a device, that is soon told.
+  // A git that waits for a pipe or reads a device fails soon.
   idleTimeoutMs: 20_000,
   maxMemory: 256 * 1024 * 1024,
 })
@@ -25,7 +25,7 @@ const source = gitDirectory({ root: host.root, git })
 
 let count = 0
 
-/** What is put at a path. */
+/** The special files to create at a path. */
 const KINDS = {
   pipe: (path: string) => void execFileSync('mkfifo', [path]),
   device: (path: string) => symlinkSync('/dev/zero', path),
@@ -34,7 +34,7 @@ const KINDS = {
 }
 before(() => KINDS.pipe(join(beside, 'pipe')))
 
-/** From its directory, since the whole path may be longer than that of a socket can be. */
+/** Runs in its directory, since the absolute path may be too long for a socket. */
 function listenAt(path: string): void {
   const here = process.cwd()
   process.chdir(dirname(path))
@@ -47,7 +47,7 @@ function set(dir: string, key: string, value: string): void {
   execFileSync('git', ['config', '--file', join(dir, 'config'), key, value])
 }
 
-/** A path outside the repository, which its config names. */
+/** A path outside the repository that its config names. */
 const named = (key: string) => (dir: string) => {
   const file = join(beside, `named-${++count}`)
   set(dir, key, file)
@@ -76,10 +76,10 @@ const PACK = `objects/pack/pack-${'1'.repeat(40)}`
 
 const EVERY_USE = ['clone', 'export', 'preflight', 'sync', 'view', 'lock']
 const OF_OBJECTS = ['clone', 'export', 'preflight', 'sync', 'view']
-/** An export reads the files of a repository itself, and not these. */
+/** Files that git reads, and an export does not. */
 const OF_GIT = ['clone', 'preflight', 'sync', 'view']
 
-/** Where it is put, and who refuses the repository then. */
+/** Where the file is created, and which operations then refuse the repository. */
 const PLACES: Record<string, [at: string | ((dir: string) => string), refusedBy: string[]]> = {
   HEAD: ['HEAD', EVERY_USE],
   config: ['config', EVERY_USE],
@@ -187,7 +187,7 @@ describe('git neither waits for a pipe nor reads a device', { concurrency: 4 }, 
     })
 })
 
-describe('what forges and administrators link to keeps working', () => {
+describe('links that forges and administrators make keep working', () => {
   const elsewhere = () => join(beside, `elsewhere-${++count}`)
   const link = (path: string) => (dir: string) => {
     const target = elsewhere()
@@ -273,9 +273,9 @@ describe('a few files that stand for very many are refused', () => {
     })
 })
 
-test('a pipe that comes into a folder which was seen without one is refused', async (t) => {
+test('a pipe that is added to a known folder is refused', async (t) => {
   const made = make()
-  // Folders that changed this very moment are looked at again in any case.
+  // Folders that have just changed are not cached.
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 60_000 })
   assert.deepEqual(await refusalsOf(made), {})
   const pipe = join(made.dir, `objects/pack/pack-${'1'.repeat(40)}.idx`)

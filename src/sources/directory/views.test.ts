@@ -25,7 +25,7 @@ LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRA
 IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 `
 
-describe('what a repository shows to those who may read it', () => {
+describe('the views of a repository', () => {
   let host: GitHost
   let source: Source
 
@@ -43,7 +43,7 @@ describe('what a repository shows to those who may read it', () => {
     return { total: page.total, names: page.refs.map(({ name }) => name) }
   }
 
-  test('branches come by name, a page at a time, and are counted', async () => {
+  test('branches are listed by name, in pages, with their number', async () => {
     const dir = await host.repository('alice/site', { files: { a: '1' } })
     const head = await host.git(['rev-parse', 'HEAD'], { dir })
     for (const name of ['zebra', 'feature/a_b', 'über']) await host.git(['branch', name], { dir })
@@ -57,7 +57,7 @@ describe('what a repository shows to those who may read it', () => {
     assert.deepEqual(new Set((await refs()).refs.map(({ commit }) => commit)), new Set([head]))
   })
 
-  test('tags come newest version first, each with its commit; what is no commit is left out', async () => {
+  test('tags are listed with the newest version first, each with its commit, without tags of other objects', async () => {
     const dir = await host.repository('alice/site', { files: { a: '1' } })
     const head = await host.git(['rev-parse', 'HEAD'], { dir })
     const tag = (...args: string[]) => host.git(['tag', ...args], { dir })
@@ -74,7 +74,7 @@ describe('what a repository shows to those who may read it', () => {
     )
   })
 
-  test('what is hidden from those who fetch is not shown', async () => {
+  test('refs that are hidden from fetches are not listed', async () => {
     const config = {
       'transfer.hideRefs': ['refs/heads/secret', '!refs/heads/secret/known'],
       'uploadpack.hideRefs': 'refs/tags',
@@ -97,7 +97,7 @@ describe('what a repository shows to those who may read it', () => {
     ])
   })
 
-  test('the licence file is the one whose text is known, else the likeliest', async () => {
+  test('the licence file is the one with a known text, otherwise the likeliest by name', async () => {
     const files = { 'LICENSE.md': 'See COPYING.\n', COPYING: MIT, 'src/LICENSE': 'Not this one.\n' }
     await host.repository('alice/site', { files })
     const file = await source.licenseFile(SITE, signal)
@@ -107,14 +107,14 @@ describe('what a repository shows to those who may read it', () => {
     assert.deepEqual([other?.path, other?.license], ['LICENSE.md', null])
   })
 
-  test('an empty repository has nothing to show', async () => {
+  test('an empty repository has no refs, languages or licence', async () => {
     await host.repository('alice/site')
     assert.deepEqual(await refs(), { total: 0, refs: [] })
     assert.deepEqual(await source.languages(SITE, signal), {})
     assert.equal(await source.licenseFile(SITE, signal), undefined)
   })
 
-  test('one that is damaged or gone is unreadable', async () => {
+  test('a damaged or missing repository is unreadable', async () => {
     await host.repository('alice/site', { files: { a: '1' } })
     await rm(join(host.path('alice/site'), 'objects'), { recursive: true })
     await assert.rejects(source.languages(SITE, signal), Unreadable)

@@ -14,7 +14,7 @@ export interface WantedFacts {
   isTreeWanted(headCommit: string): boolean
 }
 
-/** The facts that refs, history and the tree of HEAD tell. */
+/** The facts from refs, history and the tree of HEAD. */
 export interface GitFacts {
   refs: RefFacts
   /** The time of the oldest root commit in epoch milliseconds; null where it was not wanted or is unknown. */

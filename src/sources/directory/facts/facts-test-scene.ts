@@ -9,7 +9,7 @@ import { gitDirectory } from '../git-directory.ts'
 
 export const MIT = licenses.MIT!.licenseText.replace('<year> <copyright holders>', '2024 Ada')
 
-/** A host, and what the tests of facts ask about its repositories, each by the directory that the host returned. */
+/** A host, and functions that read facts of its repositories by their directories. */
 export async function factsScene() {
   const host = await gitHost()
   let count = 0
@@ -22,7 +22,7 @@ export async function factsScene() {
     return source.facts(found, known)
   }
 
-  /** That it is, for a reason that matches and names no path of this machine. */
+  /** Asserts that the repository is unreadable, for a reason that matches and has no path of this machine. */
   async function unreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
     await assert.rejects(factsOf(dir, known), (error) => {
       assert.ok(error instanceof Unreadable, String(error))

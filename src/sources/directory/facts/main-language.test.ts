@@ -14,7 +14,7 @@ describe('the main language of a repository', () => {
     assert.equal(await mainLanguage({ 'a.py': 11, 'b.py': 11, 'c.go': 21 }), 'Python')
   })
 
-  test('is null where there is nothing, only prose and data, or only empty files', async () => {
+  test('is null for no files, only prose and data, or only empty files', async () => {
     assert.equal(await mainLanguage({}), null)
     const notes = { 'README.md': 9000, 'data.json': 9000, 'ci.yml': 9, 'schema.sql': 9, 'a.txt': 9 }
     assert.equal(await mainLanguage(notes), null)
@@ -22,7 +22,7 @@ describe('the main language of a repository', () => {
     assert.equal(await mainLanguage({ 'a.py': 0 }), null)
   })
 
-  test('leaves out what others wrote and what is about the code', async () => {
+  test('does not count third-party code and documentation', async () => {
     const others = {
       'node_modules/react/index.js': 1000,
       'web/node_modules/x/y.js': 1000,
@@ -40,14 +40,14 @@ describe('the main language of a repository', () => {
     assert.equal(await mainLanguage({ 'vendoring/a.go': 1, 'distance.go': 1 }), 'Go')
   })
 
-  test('goes by whole names and by endings in any case, the longest first', async () => {
+  test('follows from filenames and from extensions in any case, the longest first', async () => {
     assert.equal(await mainLanguage({ Makefile: 5, 'deep/in/Dockerfile': 6 }), 'Dockerfile')
     assert.equal(await mainLanguage({ 'MAIN.PY': 1 }), 'Python')
     assert.equal(await mainLanguage({ 'view.html.erb': 5 }), 'HTML')
     assert.equal(await mainLanguage({ 'no-extension': 5, '.hidden': 5, 'trailing.': 5 }), null)
   })
 
-  test('counts dialects for the language they belong to', async () => {
+  test('counts dialects as the language that they belong to', async () => {
     assert.equal(await mainLanguage({ 'a.tsx': 6, 'b.ts': 5, 'c.js': 10 }), 'TypeScript')
   })
 

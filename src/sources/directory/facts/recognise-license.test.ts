@@ -11,7 +11,7 @@ const COMMON = [
   ...['EPL-2.0', 'EUPL-1.2', 'Artistic-2.0', 'MIT-0', 'OFL-1.1', 'WTFPL', 'CC-BY-4.0', 'NCSA'],
 ]
 
-/** What people do to a licence before it is in a repository. */
+/** Common changes to the text of a licence. */
 const AS_FOUND: Record<string, (text: string) => string> = {
   'as published': (text) => text,
   'with the holder filled in': filledIn,
@@ -50,20 +50,20 @@ describe('recognising a licence', () => {
     }
   })
 
-  test('the LGPL without the GPL that it builds on, as it comes in COPYING.LESSER', async () => {
+  test('the LGPL without the GPL that it extends, as in COPYING.LESSER', async () => {
     const [lesser = ''] = licenses['LGPL-3.0']!.licenseText.split(/^GNU GENERAL PUBLIC LICENSE/m)
     assert.ok(lesser.length < 10_000)
     assert.equal(await recogniseLicense(lesser), 'LGPL-3.0')
   })
 
-  test('one id for one text: GitHub’s for the GNU licences, else the shortest', async () => {
+  test('one id for each text: GitHub’s for the GNU licences, otherwise the shortest', async () => {
     assert.equal(await recogniseLicense(licenses['GPL-3.0-or-later']!.licenseText), 'GPL-3.0')
     assert.equal(await recogniseLicense(licenses['AGPL-3.0-only']!.licenseText), 'AGPL-3.0')
     const mpl = licenses['MPL-2.0-no-copyleft-exception']!.licenseText
     assert.equal(await recogniseLicense(mpl), 'MPL-2.0')
   })
 
-  test('texts that are no licence, or several', async () => {
+  test('texts that are not a licence, or several', async () => {
     const text = (id: string) => licenses[id]!.licenseText
     for (const other of [
       '',
@@ -77,18 +77,18 @@ describe('recognising a licence', () => {
     }
   })
 
-  test('the licence files of installed packages are what their authors declare', async () => {
+  test('the licences of installed packages are those that their authors declare', async () => {
     const top = join(import.meta.dirname, '../../../../node_modules')
     let agreed = 0
     const wrong: string[] = []
     for (const file of globSync(join(top, '{*,@*/*}/LICENSE{,.md,.txt}'))) {
       const { license } = JSON.parse(readFileSync(join(dirname(file), 'package.json'), 'utf8'))
       const found = await recogniseLicense(readFileSync(file, 'utf8'))
-      // A bundle of many licences, such as node's, is null: unknown, not wrong.
+      // A bundle of many licences, such as node's, gives null.
       if (found === license) agreed++
       else if (found !== null) wrong.push(`${file.slice(top.length)}: ${license}, not ${found}`)
     }
-    // A few texts in the wild are nearer to a variant of what they mean to be.
+    // A few published texts are closer to a variant of the declared licence.
     assert.ok(agreed > 50 && wrong.length <= agreed / 20, `${agreed} agreed, but ${wrong}`)
   })
 })

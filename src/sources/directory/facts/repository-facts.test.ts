@@ -12,7 +12,7 @@ import { factsScene, MIT } from './facts-test-scene.ts'
 const { host, fresh, factsOf, unreadable } = await factsScene()
 after(() => host.remove())
 
-test('are read from files and refs', async () => {
+test('facts are read from files and refs', async () => {
   const dir = await host.repository(fresh(), {
     files: { 'main.go': 'package main\n', LICENSE: MIT },
     branch: 'trunk',
@@ -59,7 +59,7 @@ test('are read from files and refs', async () => {
   } satisfies SourceFacts)
 })
 
-test('a description behind a link, or as git init leaves it, is none', async () => {
+test('a description behind a link, or the default of git init, counts as empty', async () => {
   const linked = await host.repository(fresh(), {
     config: { 'gitweb.description': 'from gitweb' },
   })
@@ -74,7 +74,7 @@ test('a description behind a link, or as git init leaves it, is none', async () 
   assert.equal((await factsOf(stock)).description, '')
 })
 
-test('an empty repository was made when its directory was', async () => {
+test('an empty repository was created when its directory was', async () => {
   const dir = await host.repository(fresh(), { branch: 'trunk' })
   const { defaultBranch, createdAt, pushedAt, headCommit, sizeKib } = await factsOf(dir)
   const born = Math.floor((await lstat(dir)).birthtimeMs)
@@ -82,7 +82,7 @@ test('an empty repository was made when its directory was', async () => {
   assert.deepEqual([defaultBranch, headCommit, sizeKib], ['trunk', null, 0])
 })
 
-test('HEAD may name a branch that is not there while others are', async () => {
+test('HEAD may name a missing branch beside others', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
   await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })
   const facts = await factsOf(dir)
@@ -90,7 +90,7 @@ test('HEAD may name a branch that is not there while others are', async () => {
   assert.equal(facts.pushedAt, FIRST_COMMIT.getTime())
 })
 
-test('HEAD may name a commit, be a link, or be nonsense', async () => {
+test('HEAD may name a commit, be a link, or be invalid', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, branch: 'aaa' })
   const first = await host.git(['rev-parse', 'aaa'], { dir })
   await host.commit(dir, { 'a.py': 'b' }, { branch: 'main' })
@@ -128,7 +128,7 @@ test('thousands of refs, packed and loose', async () => {
   assert.deepEqual([facts.defaultBranch, facts.pushedAt], ['main', newest.getTime()])
 })
 
-test('a repository of SHA-256', async () => {
+test('a repository with SHA-256 objects', async () => {
   const dir = await host.repository(fresh(), {
     files: { 'a.py': 'a', LICENSE: MIT },
     objectFormat: 'sha256',
@@ -138,7 +138,7 @@ test('a repository of SHA-256', async () => {
   assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
 })
 
-test('the licence is looked for under its usual names at the root', async () => {
+test('the licence is found under its usual names in the root directory', async () => {
   const text = (id: string) => licenses[id]!.licenseText
   const lesser = text('LGPL-3.0').split(/^GNU GENERAL PUBLIC LICENSE/m)[0]!
   for (const [files, license] of [
@@ -156,7 +156,7 @@ test('the licence is looked for under its usual names at the root', async () => 
   }
 })
 
-test('a mirror tells where from, without credentials; one that is only pushed to is none', async () => {
+test('a mirror has the URL of its source without credentials; a repository that is only pushed to is not a mirror', async () => {
   const mirror = await host.repository(fresh(), {
     config: {
       'remote.origin.url': 'https://ada:secret@example.com/a.git',
@@ -171,7 +171,7 @@ test('a mirror tells where from, without credentials; one that is only pushed to
   assert.equal((await factsOf(pushed)).mirrorOf, null)
 })
 
-test('commits from impossible times do not make impossible dates', async () => {
+test('commits with impossible times do not give impossible dates', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, at: new Date(0) })
   const far = new Date(1e14)
   await host.commit(dir, { 'a.py': 'b' }, { branch: 'far', at: far })
@@ -180,7 +180,7 @@ test('commits from impossible times do not make impossible dates', async () => {
   assert.equal(new Date(facts.pushedAt).toISOString().length, 24)
 })
 
-test('no git process for an ordinary repository, loose or packed', async () => {
+test('an ordinary repository, loose or packed, needs no git process', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const counted = countingGit(host.locked)
   const facts = await factsOf(dir, undefined, counted.git)
@@ -195,7 +195,7 @@ test('no git process for an ordinary repository, loose or packed', async () => {
   assert.equal(counted.started(), 0)
 })
 
-test('what an operator states later leaves the other fact to the tree', async () => {
+test('when an operator states one of language and licence later, the other is read from the tree', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const known = await factsOf(dir)
   await host.git(['config', '--file', join(dir, 'config'), 'godwit.license', 'ISC'])
@@ -203,7 +203,7 @@ test('what an operator states later leaves the other fact to the tree', async ()
   assert.deepEqual([facts.language, facts.license, facts.headCommit], ['Python', 'ISC', null])
 })
 
-test('the owner of the directory may be another user', async (t) => {
+test('the directory may belong to another user', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give files away')
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
   execFileSync('chown', ['-R', '65534:65534', dir])

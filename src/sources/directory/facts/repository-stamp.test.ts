@@ -48,7 +48,7 @@ describe('the stamp of a repository', () => {
   }
 
   for (const [what, change] of Object.entries(changes)) {
-    test(`changes with ${what}, and stays when nothing happens`, async () => {
+    test(`changes with ${what}, and stays the same otherwise`, async () => {
       const before = await stamp()
       assert.ok(before)
       assert.equal(await stamp(), before)
@@ -59,7 +59,7 @@ describe('the stamp of a repository', () => {
     })
   }
 
-  test('stays when facts are read', async () => {
+  test('stays the same when facts are read', async () => {
     const found = await source.find('alice', 'site')
     assert.ok(found)
     await rm(join(dir, 'objects/info/alternates'))
@@ -68,7 +68,7 @@ describe('the stamp of a repository', () => {
     assert.equal(await stamp(), before)
   })
 
-  test('tells edits apart that come as fast as they can', async () => {
+  test('changes with every one of several fast edits', async () => {
     const stamps = new Set<string | undefined>()
     for (let edit = 0; edit < 20; edit++) {
       await writeFile(join(dir, 'description'), `edit ${edit % 10}`)

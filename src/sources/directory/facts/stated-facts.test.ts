@@ -8,7 +8,7 @@ import { factsScene, MIT } from './facts-test-scene.ts'
 const { host, fresh, factsOf } = await factsScene()
 after(() => host.remove())
 
-test('what the operator says in [godwit] wins', async () => {
+test('facts in the section [godwit] take precedence', async () => {
   const dir = await host.repository(fresh(), {
     files: { 'main.go': 'package main\n', LICENSE: MIT },
     description: 'derived',
@@ -64,7 +64,7 @@ test('what the operator says in [godwit] wins', async () => {
   assert.equal(derived.hasWiki, true)
 })
 
-test('values that mean nothing count as unsaid, but in doubt a repository is private', async () => {
+test('invalid values are ignored, but an invalid "private" makes a repository private', async () => {
   const dir = await host.repository(fresh(), {
     files: { 'main.go': 'package main\n' },
     public: true,
@@ -85,7 +85,7 @@ test('values that mean nothing count as unsaid, but in doubt a repository is pri
   assert.equal(facts.language, 'Go')
 })
 
-test('that there are no issues or downloads is known from what was not said', async () => {
+test('issues and downloads that are turned off are distinguished from unstated ones', async () => {
   const turnedOff = async (config: Record<string, string>) =>
     (await factsOf(await host.repository(fresh(), { config }))).turnedOff
   assert.equal(await turnedOff({}), undefined)
@@ -95,7 +95,7 @@ test('that there are no issues or downloads is known from what was not said', as
   assert.deepEqual(await turnedOff(both), ['hasIssues', 'hasDownloads'])
 })
 
-test('what the config refuses of every push is a fact', async () => {
+test('the pushes that the config refuses are a fact', async () => {
   const denies = async (config: Record<string, string>) =>
     (await factsOf(await host.repository(fresh(), { config }))).denies
   assert.equal(await denies({ 'receive.denyCurrentBranch': 'refuse' }), undefined)

@@ -40,14 +40,14 @@ test('corrupt packed refs, config and objects', async () => {
   await unreadable(objects, /packfile|missing object|bad object/)
 })
 
-test('a config that is a pipe holds nobody up', async () => {
+test('a config that is a pipe does not block', async () => {
   const dir = await host.repository(fresh())
   await rm(join(dir, 'config'))
   execFileSync('mkfifo', [join(dir, 'config')])
   await unreadable(dir, /config is neither a file nor a directory/)
 })
 
-test('a format from the future, and objects borrowed from nowhere', async () => {
+test('an unknown format, and objects borrowed from a missing repository', async () => {
   const future = await host.repository(fresh(), {
     config: { 'core.repositoryFormatVersion': '1', 'extensions.fromTheFuture': 'true' },
   })
@@ -59,7 +59,7 @@ test('a format from the future, and objects borrowed from nowhere', async () => 
   await unreadable(borrowed, /missing object|bad object|does not exist/)
 })
 
-test('no program that a repository names is run', async () => {
+test('programs that a repository names are not run', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const canary = join(host.root, '..', 'canary')
   const program = `touch ${canary}`
@@ -87,8 +87,8 @@ test('no program that a repository names is run', async () => {
   assert.equal(existsSync(canary), false)
 })
 
-test('a git that is not there is no fault of the repository', async () => {
-  // What includes another file is asked of git.
+test('a missing git is not reported as a fault of the repository', async () => {
+  // A config with includes is read by git.
   const config = { 'include.path': 'more' }
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, config })
   const home = join(host.root, '..', 'another-home')

@@ -8,7 +8,7 @@ import { parsePlainConfig } from './repository-settings.ts'
 const host = await gitHost()
 after(() => host.remove())
 
-/** As git lists them, in its own words and order; undefined where it refuses. */
+/** Returns the settings as git lists them; undefined where git rejects the config. */
 async function byGit(text: string): Promise<string | undefined> {
   const file = join(host.root, 'config')
   await writeFile(file, text)
@@ -19,7 +19,7 @@ async function byGit(text: string): Promise<string | undefined> {
 const listed = (settings: ReadonlyMap<string, string[]>): string[] =>
   [...settings].flatMap(([key, values]) => values.map((value) => `${key}\n${value}`))
 
-test('plain lines mean what they mean to git', async () => {
+test('plain lines are read as git reads them', async () => {
   for (const text of [
     '',
     '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n',
@@ -39,7 +39,7 @@ test('plain lines mean what they mean to git', async () => {
   }
 })
 
-test('whatever else there is, is left to git', () => {
+test('all other lines are left to git', () => {
   for (const text of [
     'bare = true\n',
     '[core]\n\tbare\n',
@@ -49,7 +49,7 @@ test('whatever else there is, is left to git', () => {
     '[core]\n\tname = a ; remark\n',
     '[core]\n\tname = a\\\n\tb\n',
     '[core]\n\tname = a\tb\n',
-    // A line that a careless expression would take for ever to refuse.
+    // A line that takes a careless regular expression forever.
     `[core]\n\tname = ${' '.repeat(65_000)}#\n`,
     '[core]\r\n\tbare = true\r\n',
     '[remote "a\\"b"]\n\turl = x\n',

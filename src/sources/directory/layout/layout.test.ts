@@ -42,7 +42,7 @@ describe('layouts of a git directory', () => {
   const at = (...path: string[]) => join(host.root, ...path)
   const signal = new AbortController().signal
 
-  /** `owner/name`, or `path: reason`, in the order they come. */
+  /** Lists `owner/name`, or `path: reason` for a refused entry. */
   async function listed(): Promise<string[]> {
     const rows = await Array.fromAsync(source.list())
     return rows.map((row) => {
@@ -62,7 +62,7 @@ describe('layouts of a git directory', () => {
   describe('flat', () => {
     beforeEach(() => use({ kind: 'flat', owner: 'Team' }))
 
-    test('every repository at the top is the one owner’s', async () => {
+    test('every repository in the root belongs to the one owner', async () => {
       await host.repository('site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
       await host.repository('other.wiki')
       await host.repository('deep/down')
@@ -86,7 +86,7 @@ describe('layouts of a git directory', () => {
       await assert.rejects(source.examine({ owner: 'deep', name: 'down' }, signal), Unreadable)
     })
 
-    test('the root may be a link, though nothing below it may', async () => {
+    test('the root may be a link; nothing below it may', async () => {
       await host.repository('site', { files: { a: 'a' } })
       const root = `${host.root}-link`
       await symlink(host.root, root)
@@ -102,7 +102,7 @@ describe('layouts of a git directory', () => {
       }
     })
 
-    test('a lock is put on and taken off where the repository is', async () => {
+    test('a repository is locked and unlocked in its directory', async () => {
       await host.repository('site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
       const site = { owner: 'Team', name: 'site' }
       await source.settleLock(site, yes)
@@ -117,13 +117,13 @@ describe('layouts of a git directory', () => {
   describe('any depth', () => {
     beforeEach(() => use({ kind: 'any-depth' }))
 
-    test('what a restore is unpacking is not listed', async () => {
+    test('a repository that a restore is unpacking is not listed', async () => {
       await host.repository('alice/site', { files: { a: 'a' } })
       await host.repository('.godwit-restore-x/unpacked/alice/other', { files: { a: 'a' } })
       assert.deepEqual(await listed(), ['alice/site'])
     })
 
-    test('the first directory is the owner, the others are joined to the name', async () => {
+    test('the first directory is the owner, the others are joined to form the name', async () => {
       await host.repository('octo/site', { files: { a: 'a' } })
       await host.repository('octo/web/shop/cart', { files: { a: 'a' }, wiki: { 'Home.md': 'Hi' } })
       await host.repository('octo/web/shop.wiki')
@@ -154,7 +154,7 @@ describe('layouts of a git directory', () => {
       await push('octo/web-shop-cart', 'octo/web/shop/cart')
     })
 
-    test('repositories at the top are the named owner’s, beside those in a directory of that name', async () => {
+    test('repositories in the root belong to the named owner, as do those in a directory of that name', async () => {
       use({ kind: 'any-depth', owner: 'git' })
       for (const name of ['testing', 'git/tools/x', 'git/y', 'y', 'Git/z', 'octo/site'])
         await host.repository(name)
@@ -170,7 +170,7 @@ describe('layouts of a git directory', () => {
       assert.equal(await source.find('git', 'y'), undefined)
     })
 
-    test('of several with one name none is taken, at this look and the next, whoever was there first', async () => {
+    test('several repositories with the same name are all refused, now and later, whichever was first', async () => {
       await host.repository('octo/web-shop', { files: { a: 'first' } })
       assert.deepEqual(await listed(), ['octo/web-shop'])
       const known = (await source.find('octo', 'web-shop'))!
@@ -199,7 +199,7 @@ describe('layouts of a git directory', () => {
       assert.deepEqual(await listed(), ['octo/other-shop', 'octo/web-shop'])
     })
 
-    test('what may be where nobody may look is not gone', async () => {
+    test('a repository in an unreadable directory is not reported as gone', async () => {
       await host.repository('octo/web/shop')
       await chmod(at('octo/web'), 0)
       await chmod(join(host.root, '..'), 0o755)
@@ -212,7 +212,7 @@ describe('layouts of a git directory', () => {
       assert.match(String(gone), /the repository no longer exists/)
     })
 
-    test('what cannot be read now keeps its name', async () => {
+    test('a repository that cannot be read now keeps its name', async () => {
       await host.repository('octo/web-shop')
       await host.repository('octo/web/shop')
       await chmod(at('octo/web-shop.git'), 0)
@@ -227,7 +227,7 @@ describe('layouts of a git directory', () => {
   })
 })
 
-test('a name that may be in lower case is not gone where nobody may look', async (t) => {
+test('a name that may be in lower case is not reported as gone in an unreadable directory', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('Ann/Site')

@@ -27,7 +27,7 @@ export interface Layout {
    * Returns where a repository is that was listed before, even if it is damaged now. Returns several directories where several have
    * the same name; then `list` refuses them all. Rejects with Unreadable.
    */
-  dataPathsOf(repository: RepositoryName): Promise<RepositoryDirectory[]>
+  directoriesOf(repository: RepositoryName): Promise<RepositoryDirectory[]>
 }
 
 export interface ListingOptions {

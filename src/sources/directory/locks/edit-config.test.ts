@@ -48,7 +48,7 @@ describe('a config that is edited', () => {
   const leftovers = async () =>
     (await readdir(dir)).filter((name) => name.startsWith('config') && name !== 'config')
 
-  /** How many there are; undefined where it was killed before the one that is named. */
+  /** Returns the number of calls; undefined where the process was killed. */
   async function stepsOfLocking(killedBefore: number): Promise<number | undefined> {
     const home = join(host.root, '../dying-home')
     const ended = run(process.execPath, [PROCESS, dir, home, String(killedBefore)])
@@ -61,14 +61,14 @@ describe('a config that is edited', () => {
     )
   }
 
-  test('is edited beside a sign of life that is a link, and what that leads to is not touched', async () => {
+  test('is edited beside a liveness file that is a link, whose target is not touched', async () => {
     const elsewhere = join(host.root, '../elsewhere')
     await symlink(elsewhere, join(dir, livenessName('00000000-0000-4000-8000-000000000000')))
     await settle(true)
     await assert.rejects(lstat(elsewhere), { code: 'ENOENT' })
   })
 
-  test('is whole and can be edited, wherever a process is killed that edits it', async () => {
+  test('is complete and can be edited, wherever an editing process is killed', async () => {
     await settle(true)
     const locked = await config()
     for (let step = 1, steps: number | undefined; steps === undefined; step++) {
@@ -83,7 +83,7 @@ describe('a config that is edited', () => {
     }
   })
 
-  test('is not changed by another while git is slow, however slow', async () => {
+  test('is not changed by another process while git is slow', async () => {
     const slow = Promise.withResolvers<void>()
     let isSlow = false
     const git: Git = {
@@ -108,7 +108,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await config(), before)
   })
 
-  test('is held by a stopped process for as long as it is stopped, and by a killed one no longer', async () => {
+  test('stays locked by a stopped process, and not by a killed one', async () => {
     const stopped = spawn(process.execPath, ['--input-type=module', '-e', STOPPED(dir)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -124,7 +124,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is left to git while git holds it, also where an edit of ours was killed', async () => {
+  test('is not edited while git holds the lock, also after an edit of ours was killed', async () => {
     await writeFile(join(dir, 'config.lock'), 'of git', { flag: 'wx' })
     const dead = join(dir, `config.godwit-00000000-${crypto.randomUUID()}`)
     await writeFile(dead, 'half of a con')
@@ -133,7 +133,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await config(), before)
   })
 
-  test("is left to another machine's edit for a while, since its death may not be known here", async () => {
+  test('stays locked for a while by an edit of another machine, which may be dead', async () => {
     const draft = join(dir, `config.godwit-00000000-${crypto.randomUUID()}`)
     await writeFile(draft, 'half of a con')
     await link(draft, join(dir, 'config.lock'))
@@ -141,7 +141,7 @@ describe('a config that is edited', () => {
     assert.equal((await leftovers()).length, 2)
   })
 
-  test('stays as it is where the edit is not wanted any more when its turn has come', async () => {
+  test('stays unchanged where the edit is no longer wanted when it gets the lock', async () => {
     const isDone = await editConfig(dir, {
       change: async () => Buffer.from('[core]'),
       isStillWanted: async () => {
@@ -154,7 +154,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is read again where it was changed by a hand that takes no lock', async () => {
+  test('is read again where it was changed without a lock', async () => {
     let asked = 0
     await editConfig(dir, {
       change: async (text) => Buffer.concat([text, Buffer.from('[ours]\n')]),
@@ -168,12 +168,12 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is edited in the end where others are faster again and again, however long that takes', async () => {
+  test('is edited in the end, however often others are faster', async () => {
     const OFTEN = 5
     let changes = 0
     const edit = {
       async change(text: Buffer) {
-        // By git, in its turn; and longer than anyone is waited for who does not move on.
+        // Git takes the lock each time, in total for longer than the timeout for one holder.
         if (changes < OFTEN) await host.git(['config', 'host.edit', String(++changes)], { dir })
         return Buffer.concat([text, Buffer.from('[ours]\n')])
       },
@@ -184,12 +184,12 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is let go of where nobody answers whether the edit is still right, and tried again', async () => {
+  test('is unlocked and tried again where isStillWanted takes too long', async () => {
     const answers = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
     const edit = {
       change: async (text: Buffer) => Buffer.concat([text, Buffer.from('[ours]\n')]),
       async isStillWanted() {
-        // Only what is let go of can be had again.
+        // The config can be locked only if it was unlocked.
         return (await answers.shift()) ?? true
       },
     }
@@ -201,7 +201,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('keeps its bytes, whatever they are', async () => {
+  test('keeps all other bytes', async () => {
     for (const text of [
       '',
       '[core]\n\tbare = true',
@@ -219,7 +219,7 @@ describe('a config that is edited', () => {
     }
   })
 
-  test('keeps what the host has put behind the lock, or into its section', async () => {
+  test('keeps what the host has added after the lock or to its section', async () => {
     await settle(true)
     await host.git(['config', 'receive.maxInputSize', '1'], { dir })
     await host.git(['config', 'later.key', 'x'], { dir })
@@ -229,14 +229,14 @@ describe('a config that is edited', () => {
     assert.deepEqual(await config(), before)
   })
 
-  test('is not touched where the lock cannot be put on by itself', async () => {
+  test('is not changed where the lock would change other settings', async () => {
     await writeFile(join(dir, 'config'), `${before}[last]\n\tkey = goes on \\\n`)
     await assert.rejects(settle(true), /without changing other settings/)
     assert.equal(String(await config()), `${before}[last]\n\tkey = goes on \\\n`)
   })
 })
 
-/** Takes the config and then does nothing more. */
+/** Locks the config and then hangs. */
 const STOPPED = (dir: string) => `
   const { editConfig } = await import(${JSON.stringify(new URL('edit-config.ts', import.meta.url).href)})
   await editConfig(${JSON.stringify(dir)}, {

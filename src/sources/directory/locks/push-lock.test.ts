@@ -36,7 +36,7 @@ describe('a lock against pushes', () => {
     await assert.rejects(removal, /hidden ref|remote ref does not exist/)
   }
 
-  test('refuses pushes by path and lets fetches go on', async () => {
+  test('refuses pushes by path and allows fetches', async () => {
     await lock()
     assert.equal(await isLocked(), true)
     await refusesPushes(dir)
@@ -47,7 +47,7 @@ describe('a lock against pushes', () => {
     await host.push('alice/site', { 'a.txt': 'b' })
   })
 
-  test('refuses pushes over smart HTTP and lets fetches go on', async () => {
+  test('refuses pushes over smart HTTP and allows fetches', async () => {
     await using served = await serveOverHttp(host.root)
     const to = `${served.url}/alice/site.git`
     await host.push('alice/site', { 'a.txt': 'b' }, { to })
@@ -58,7 +58,7 @@ describe('a lock against pushes', () => {
     await host.push('alice/site', { 'a.txt': 'c' }, { to })
   })
 
-  test('leaves the config as it was, byte for byte, however often it is put on', async () => {
+  test('restores the config byte for byte, however often it is set', async () => {
     const before = await config()
     await unlock()
     assert.equal(await config(), before)
@@ -71,7 +71,7 @@ describe('a lock against pushes', () => {
     assert.equal(await config(), before)
   })
 
-  test('what the host hides for reasons of its own stays hidden', async () => {
+  test('refs that the host hides stay hidden', async () => {
     for (const value of ['refs/pull', 'refs', 'refs/internal/']) {
       await host.git(['config', '--add', 'receive.hideRefs', value], { dir })
     }
@@ -82,7 +82,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('is the last word of a config that shows refs again, or includes one that does', async () => {
+  test('comes after settings and includes that show refs again', async () => {
     await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(
       join(dir, 'config'),
@@ -96,7 +96,7 @@ describe('a lock against pushes', () => {
     assert.equal(await config(), before)
   })
 
-  test('that something reopens afterwards is no lock, and is put behind it again', async () => {
+  test('is set again after a later setting that shows refs again', async () => {
     await lock()
     await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(join(dir, 'config'), `${await config()}[include]\n\tpath = open.inc\n`)
@@ -118,7 +118,7 @@ describe('a lock against pushes', () => {
     assert.equal(error.message, 'permission denied')
   })
 
-  test('that a worktree config reopens cannot hold, and says so before and after', async () => {
+  test('fails, before and after, where a worktree config shows refs again', async () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
     assert.equal(await lockProblem(host.locked, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
@@ -129,7 +129,7 @@ describe('a lock against pushes', () => {
     await host.push('alice/site', { 'a.txt': 'b' })
   })
 
-  test('that is let go of between its edit and the look at it is no failure', async () => {
+  test('may be removed between its edit and its check', async () => {
     let isWanted = true
     const git: Git = {
       ...host.locked,
@@ -145,7 +145,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('that another takes off by mistake is put on again', async () => {
+  test('is set again where another process removes it by mistake', async () => {
     let isTaken = false
     const git: Git = {
       ...host.locked,
@@ -161,7 +161,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), true)
   })
 
-  test('waits while another edits the config, and keeps the edit', async () => {
+  test('waits while another process edits the config, and keeps that edit', async () => {
     const held = join(dir, 'config.lock')
     await writeFile(held, `${await config()}[godwit]\n\tarchived = true\n`, { flag: 'wx' })
     const locking = lock()
@@ -173,13 +173,13 @@ describe('a lock against pushes', () => {
     assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
   })
 
-  test('a config changed while it is edited keeps the change', async () => {
+  test('keeps a concurrent change of the config', async () => {
     let changed: Promise<unknown> | undefined
     const git: Git = {
       ...host.locked,
       async run(args, call) {
         const done = await host.locked.run(args, call)
-        // Once: several gits run at the same time, and the host's own two would shut each other out.
+        // Once: several git processes run at the same time, and two edits would block each other.
         changed ??= host.git(['config', 'godwit.archived', 'true'], { dir })
         await changed
         return done
@@ -190,14 +190,14 @@ describe('a lock against pushes', () => {
     assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
   })
 
-  test('many at once end as one', async () => {
+  test('many concurrent locks are one lock', async () => {
     await Promise.all([lock(), lock(), lock(), lock()])
     assert.equal(await hidden(), 'refs/')
     await Promise.all([unlock(), unlock(), unlock()])
     assert.equal(await isLocked(), false)
   })
 
-  test('a config behind a link is left alone', async () => {
+  test('does not change a config behind a link', async () => {
     const other = await host.repository('bob/site')
     const before = await readFile(join(other, 'config'), 'utf8')
     await rm(join(dir, 'config'))
@@ -206,7 +206,7 @@ describe('a lock against pushes', () => {
     assert.equal(await readFile(join(other, 'config'), 'utf8'), before)
   })
 
-  test('the config stays its owner’s', async (t) => {
+  test('keeps the owner of the config', async (t) => {
     if (process.getuid?.() !== 0) return t.skip('only root can give files away')
     await chown(join(dir, 'config'), 65534, 65534)
     await chmod(join(dir, 'config'), 0o640)
@@ -218,7 +218,7 @@ describe('a lock against pushes', () => {
   })
 })
 
-/** Git's own HTTP server behind a CGI bridge, as a web server in front of a git host would have it. */
+/** Git's own HTTP server behind a CGI bridge, as behind the web server of a git host. */
 async function serveOverHttp(root: string): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer((request, response) => answer(root, request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

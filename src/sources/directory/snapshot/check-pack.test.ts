@@ -16,7 +16,7 @@ import { packedAndLoose } from './snapshot-test-scene.ts'
 
 const FORMATS = { sha1: 20, sha256: 32 } as const
 
-/** Whoever changes an index on purpose also puts its checksum right. */
+/** Corrects the checksum of a changed index, as an attacker would. */
 function rewriteIndex(path: string, width: number, change: (index: Buffer) => Buffer | undefined) {
   const whole = readFileSync(path)
   const body = Buffer.from(whole.subarray(0, -width))
@@ -28,7 +28,7 @@ function rewriteIndex(path: string, width: number, change: (index: Buffer) => Bu
   writeFileSync(path, Buffer.concat([changed, checksum]))
 }
 
-/** Where an index of version 2 has its tables. */
+/** Returns the positions of the tables of an index of version 2. */
 function tablesOf(index: Buffer, width: number) {
   const count = index.readUInt32BE(8 + 255 * 4)
   const crcs = 8 + 1024 + count * width
@@ -41,7 +41,7 @@ function swap(index: Buffer, a: number, b: number): void {
   index.writeUInt32BE(first, b)
 }
 
-async function complaintOf(
+async function findMismatch(
   pack: string,
   width: number,
   { sectionBytes = 2 ** 30, step = 1000, onSmallEntry = (_: Buffer) => {} } = {},
@@ -50,45 +50,45 @@ async function complaintOf(
   const indexPath = pack.replace(/pack$/, 'idx')
   const size = statSync(pack).size
   await using check = await checkPack({ indexPath, size, width, sectionBytes, onSmallEntry })
-  // As it is read: into the same room again and again.
-  const room = Buffer.alloc(step)
+  // Reuses the buffer, as the reader of a file does.
+  const buffer = Buffer.alloc(step)
   for (let at = 0; at < size; at += step) {
-    const length = bytes.copy(room, 0, at)
-    await check.add(room.subarray(0, length))
+    const length = bytes.copy(buffer, 0, at)
+    await check.add(buffer.subarray(0, length))
   }
   return check.findMismatch(bytes.subarray(-width))
 }
 
 for (const [format, width] of Object.entries(FORMATS))
   for (const version of [1, 2])
-    test(`a sound index of version ${version} agrees with its ${format} pack`, async (t) => {
+    test(`a correct index of version ${version} agrees with its ${format} pack`, async (t) => {
       const dir = join(temporaryDirectory(t), 'a.git')
       bare(dir, format)
       packedHistory(dir, 'refs/heads/main', 40)
       git(dir, ['-c', `pack.indexVersion=${version}`, 'repack', '-adfq'])
       const pack = onlyPack(dir)
       for (const step of [1, 13, 1000, 1_000_000])
-        assert.equal(await complaintOf(pack, width, { step }), undefined)
+        assert.equal(await findMismatch(pack, width, { step }), undefined)
       for (const sectionBytes of [1, 100, 5000])
-        assert.equal(await complaintOf(pack, width, { sectionBytes }), undefined)
+        assert.equal(await findMismatch(pack, width, { sectionBytes }), undefined)
       let [entries, bytes] = [0, 0]
       const onSmallEntry = (entry: Buffer) => {
         entries += 1
         bytes += entry.length
       }
-      await complaintOf(pack, width, { onSmallEntry, step: 7 })
+      await findMismatch(pack, width, { onSmallEntry, step: 7 })
       const all = git(dir, ['count-objects', '-v'])
       assert.equal(entries, Number(/in-pack: (\d+)/.exec(all)?.[1]))
       assert.equal(bytes, statSync(pack).size - 12 - width)
     })
 
-test('an index that lies is told, whatever it lies about', async (t) => {
+test('every kind of wrong index is reported', async (t) => {
   const dir = join(temporaryDirectory(t), 'a.git')
   bare(dir)
   packedHistory(dir, 'refs/heads/main', 40)
   const pack = onlyPack(dir)
   const path = pack.replace(/pack$/, 'idx')
-  // git leaves it read-only, which stops everyone but root.
+  // Git makes it read-only, for everybody but root.
   chmodSync(path, 0o644)
   const sound = readFileSync(path)
   const lies: [lie: (index: Buffer) => Buffer | undefined, told: RegExp][] = [
@@ -122,11 +122,11 @@ test('an index that lies is told, whatever it lies about', async (t) => {
   for (const [lie, told] of lies) {
     writeFileSync(path, sound)
     rewriteIndex(path, 20, lie)
-    assert.match(String(await complaintOf(pack, 20)), told)
+    assert.match(String(await findMismatch(pack, 20)), told)
   }
 })
 
-test('offsets in the table of large ones are read there', async (t) => {
+test('offsets in the table of large offsets are read', async (t) => {
   const dir = join(temporaryDirectory(t), 'a.git')
   bare(dir)
   packedHistory(dir, 'refs/heads/main', 5)
@@ -138,10 +138,10 @@ test('offsets in the table of large ones are read there', async (t) => {
     index.writeUInt32BE(0x80000000, offsets)
     return Buffer.concat([index.subarray(0, large), far, index.subarray(large)])
   })
-  assert.equal(await complaintOf(pack, 20), undefined)
+  assert.equal(await findMismatch(pack, 20), undefined)
 })
 
-/** Two blobs of one size, so that nothing but their content tells them apart. */
+/** Two blobs of the same size, which differ only in their content. */
 async function withSwappedBlobs(dir: string): Promise<void> {
   const lines = git(dir, ['verify-pack', '-v', onlyPack(dir)]).split('\n')
   const blobs = lines.filter((line) => /^[0-9a-f]{40} blob /.test(line)).slice(0, 2)
@@ -158,11 +158,11 @@ async function withSwappedBlobs(dir: string): Promise<void> {
   })
 }
 
-test('an index with swapped offsets makes its repository a damaged one', async (t) => {
+test('a repository whose index has swapped offsets is damaged', async (t) => {
   const { dir, check } = packedAndLoose(t)
   await withSwappedBlobs(dir)
   const { verified, bytes } = await check()
-  // Nothing that rev-list reads is wrong.
+  // rev-list reads nothing that is wrong.
   assert.ok(typeof verified === 'object')
   assert.match(
     String(bytes),
@@ -170,7 +170,7 @@ test('an index with swapped offsets makes its repository a damaged one', async (
   )
 })
 
-test('what is borrowed through an index that lies is damaged too', async (t) => {
+test('a repository that borrows through a wrong index is damaged', async (t) => {
   const { root, dir, take } = packedAndLoose(t)
   const fork = join(root, 'source/Ada/Fork.git')
   bare(fork)

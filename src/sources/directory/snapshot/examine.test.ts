@@ -16,14 +16,14 @@ import { Damaged, Unsupported } from '../files/repository-errors.ts'
 import { examine } from './examine.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 
-/** One commit on main. */
+/** Makes a repository with one commit on main. */
 function sceneWithCommit(t: TestContext) {
   const here = scene(t)
   bare(here.dir)
   return { ...here, oid: commit(here.dir, 'refs/heads/main', 'one') }
 }
 
-test('refs are those that git lists, in its order', async (t) => {
+test('refs are the same as in git, in the same order', async (t) => {
   for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) {
     const { dir, look } = scene(t)
     make(dir)
@@ -38,7 +38,7 @@ test('refs are those that git lists, in its order', async (t) => {
   }
 })
 
-test('the fingerprint changes with each thing that decides the content, and with nothing else', async (t) => {
+test('the fingerprint changes with everything that determines the content, and with nothing else', async (t) => {
   const { root, dir, oid, look } = sceneWithCommit(t)
   const seen = new Set<string>()
   const sees = async (what: string, isNew: boolean, change = {}) => {
@@ -82,7 +82,7 @@ test('the fingerprint changes with each thing that decides the content, and with
   await sees('a change in the wiki', true, { wikiDir })
 })
 
-test('what an older version exported is not taken for the same', async (t) => {
+test('an export of an older version has another fingerprint', async (t) => {
   const { oid, look } = sceneWithCommit(t)
   const { fingerprint, repository } = await look()
   const files = repository.objectFiles.map(({ path, size }) => [path, size])
@@ -92,7 +92,7 @@ test('what an older version exported is not taken for the same', async (t) => {
   assert.notEqual(fingerprint, hash('sha256', JSON.stringify(older)))
 })
 
-test('bytes are those of objects and LFS objects', async (t) => {
+test('bytes count objects and LFS objects', async (t) => {
   const { dir, look } = sceneWithCommit(t)
   const { bytes } = await look()
   const loose = readdirSync(join(dir, 'objects'), { recursive: true, encoding: 'utf8' })
@@ -171,7 +171,7 @@ test('a program named in the config of a promisor source never runs', async (t) 
   await mkdir(join(dir, 'objects'))
   await assert.rejects(look(), Unsupported)
   assert.ok(!existsSync(join(root, 'ran')))
-  // The same source makes plain git run it, so the absence above means something.
+  // Plain git does run it, so its absence above is significant.
   assert.throws(() => plainGit(dir, ['rev-list', '--objects', '--all']))
   assert.ok(existsSync(join(root, 'ran')))
 })
@@ -191,14 +191,14 @@ for (const [what, content] of [
     )
   })
 
-test('a symbolic ref may be a symbolic link, as in the old days', async (t) => {
+test('a symbolic ref may be a symbolic link, as old versions of git wrote it', async (t) => {
   const { dir, look } = sceneWithCommit(t)
   await rm(join(dir, 'HEAD'))
   await symlink('refs/heads/main', join(dir, 'HEAD'))
   assert.deepEqual((await look()).repository.head, { target: 'refs/heads/main' })
 })
 
-test('what git would not call a ref is no ref', async (t) => {
+test('files that are not refs to git are ignored', async (t) => {
   const { dir, look, oid } = sceneWithCommit(t)
   for (const name of ['main.lock', '.hidden', 'conflicted copy', 'a..b', 'end.', 'what?'])
     await writeFile(join(dir, 'refs/heads', name), `${oid}\n`)
@@ -206,7 +206,7 @@ test('what git would not call a ref is no ref', async (t) => {
   assert.deepEqual((await look()).repository.refs, [{ name: 'refs/heads/main', oid }])
 })
 
-test('what a plain config says of objects is read without git', async (t) => {
+test('a plain config is read without git', async (t) => {
   const { dir } = scene(t)
   bare(dir, 'sha256')
   commit(dir, 'refs/heads/main', 'one')
@@ -217,7 +217,7 @@ test('what a plain config says of objects is read without git', async (t) => {
   assert.equal(found.repository.objectFormat, 'sha256')
 })
 
-test('a missing repository, and a config that cannot be parsed, are told in words for a user', async (t) => {
+test('a missing repository and an invalid config give messages for a user', async (t) => {
   const { dir, look } = sceneWithCommit(t)
   await appendFile(join(dir, 'config'), '[broken\n')
   await assert.rejects(look(), {

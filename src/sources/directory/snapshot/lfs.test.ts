@@ -24,7 +24,7 @@ async function put(folder: string, content: string, name = oidOf(content)): Prom
   return path
 }
 
-/** Without what importers would not take. */
+/** Omits the warnings about importers. */
 function ofPointers(told: string | null): string | null {
   const lines = told?.split('; ').filter((line) => /^\d+ LFS objects? /.test(line)) ?? []
   return lines.length === 0 ? null : lines.join('; ')
@@ -34,7 +34,7 @@ function lfsScene(t: TestContext, format = 'sha1') {
   const here = scene(t)
   bare(here.dir, format)
 
-  /** As an export tells it, and as a preflight does: they never differ. */
+  /** Returns the warning, and asserts that an export and a preflight give the same. */
   async function warning(change?: LookOptions): Promise<string | null> {
     const snapshot = await here.take(change)
     try {
@@ -76,7 +76,7 @@ for (const format of ['sha1', 'sha256'])
     assert.equal(await warning(), null)
   })
 
-test('a pointer with another size than its object is told', async (t) => {
+test('a pointer with another size than its object is reported', async (t) => {
   const { dir, warning } = lfsScene(t)
   commit(dir, 'refs/heads/main', pointerTo('content', 99))
   await put(join(dir, 'lfs/objects'), 'content')
@@ -86,7 +86,7 @@ test('a pointer with another size than its object is told', async (t) => {
   )
 })
 
-test('those of a wiki are told as well', async (t) => {
+test('missing LFS objects of a wiki are reported', async (t) => {
   const { dir, warning } = lfsScene(t)
   const wikiDir = dir.replace(/\.git$/, '.wiki.git')
   bare(wikiDir)
@@ -94,14 +94,14 @@ test('those of a wiki are told as well', async (t) => {
   assert.equal(await warning({ wikiDir }), `1 LFS object is missing: ${oidOf('picture')}`)
 })
 
-test('among thousands of small files git is asked, and finds the pointer', async (t) => {
+test('a pointer among thousands of small files is found with git', async (t) => {
   const { dir, warning } = lfsScene(t)
   const files = Array.from({ length: 11_000 }, (_, n) => {
     const text = `${n} ${oidOf(String(n))} ${'.'.repeat(60)}`
     return `M 100644 inline small/${n}\ndata ${text.length}\n${text}\n`
   })
   const start = 'commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 1\nx\n'
-  // To look for deltas would take git longer than all else here.
+  // Finding deltas would take git longer than the rest of this test.
   const plainly = ['-c', 'core.compression=0', '-c', 'pack.window=0']
   git(dir, [...plainly, 'fast-import', '--quiet', '--depth=0'], [start, ...files].join(''))
   assert.equal(await warning(), null)
@@ -110,7 +110,7 @@ test('among thousands of small files git is asked, and finds the pointer', async
   assert.equal(await warning(), `1 LFS object is missing: ${oidOf('one')}`)
 })
 
-test('lfs.storage is followed within the repository and nowhere else', async (t) => {
+test('lfs.storage is followed only within the repository', async (t) => {
   const { root, dir, writeOut, warning } = lfsScene(t)
   commit(dir, 'refs/heads/main', pointerTo('one'))
   const missing = `1 LFS object is missing: ${oidOf('one')}`
@@ -132,7 +132,7 @@ test('lfs.storage is followed within the repository and nowhere else', async (t)
   await assert.rejects(warning, /^Unsupported: Ada\/Engine: large\/files is a symbolic link$/)
 })
 
-test('what is not in the repository is taken from the shared directory, in either layout', async (t) => {
+test('LFS objects that the repository lacks are taken from the shared directory, in either layout', async (t) => {
   const { root, dir, look, writeOut, warning } = lfsScene(t)
   for (const text of ['own', 'one', 'two', 'three', 'four', 'five'])
     commit(dir, `refs/heads/${text}`, pointerTo(text))
@@ -146,7 +146,7 @@ test('what is not in the repository is taken from the shared directory, in eithe
   const missing = ['three', 'four', 'five'].map(oidOf).sort()
   assert.equal(await warning(place), `3 LFS objects are missing: ${missing.join(', ')}`)
 
-  // Neither a link, nor a file of another size, is the object.
+  // A link, or a file of another size, is not the object.
   const before = (await look(place)).fingerprint
   const elsewhere = await put(join(root, 'elsewhere'), 'three')
   await rm(await put(shared, 'three'))
@@ -171,7 +171,7 @@ test('what is not in the repository is taken from the shared directory, in eithe
   assert.ok(!existsSync(join(out, others.slice(0, 2), others.slice(2, 4), others)))
 })
 
-test('an lfs.storage within the shared directory is looked at too, and what is there is checked', async (t) => {
+test('an lfs.storage within the shared directory is searched too, and its objects are checked', async (t) => {
   const { root, dir, check, warning } = lfsScene(t)
   const shared = join(root, 'shared')
   commit(dir, 'refs/heads/main', pointerTo('one'))
@@ -187,7 +187,7 @@ test('an lfs.storage within the shared directory is looked at too, and what is t
   )
 })
 
-test('a pointer is what git-lfs takes for one', () => {
+test('pointers are recognised as git-lfs does', () => {
   const oid = 'a'.repeat(64)
   const found = { oid, size: 5 }
   const v1 = 'version https://git-lfs.github.com/spec/v1\n'

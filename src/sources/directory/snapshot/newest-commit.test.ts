@@ -5,7 +5,7 @@ import type { Git } from '../../../git/git.ts'
 import { newestCommit } from './newest-commit.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 
-/** The newest by our own reading of files, and by git's; they never differ. */
+/** Returns the newest commit, and asserts that reading files and git give the same. */
 async function newestOf(
   t: TestContext,
   format: 'sha1' | 'sha256',
@@ -29,7 +29,7 @@ async function newestOf(
 const LATE = '1900000000'
 
 for (const format of ['sha1', 'sha256'] as const)
-  test(`is found in loose objects, packs and behind tags (${format})`, async (t) => {
+  test(`the newest commit is found in loose objects, packs and behind tags (${format})`, async (t) => {
     const { own } = await newestOf(t, format, (at) => {
       const one = commit(at, 'refs/heads/a', 'one')
       const tree = plainGit(at, ['rev-parse', `${one}^{tree}`])
@@ -45,7 +45,7 @@ for (const format of ['sha1', 'sha256'] as const)
     assert.equal(own, LATE)
   })
 
-test('is unknown without commits, and where an object is missing', async (t) => {
+test('the newest commit is unknown without commits, and where an object is missing', async (t) => {
   const { own, named, git } = await newestOf(t, 'sha1', (dir) => [
     plainGit(dir, ['hash-object', '-w', '--stdin'], 'no commit'),
   ])

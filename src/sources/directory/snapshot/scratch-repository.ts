@@ -11,7 +11,7 @@ import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/regular-file.ts'
 import { ChangedDuringRead, toNamedError, Unsupported } from '../files/repository-errors.ts'
 import { refuseSpecialObjects } from '../files/special-files.ts'
-import { hasLinkedObjects } from './examine-objects.ts'
+import { hasLinkedObjects } from './examine.ts'
 import { PointerDetector } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
 

@@ -18,7 +18,7 @@ import { scene, signal, writeEntries } from './snapshot-test-scene.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
-test('a borrower that was given its own objects meanwhile is looked at again', async (t) => {
+test('a borrower that gets its own objects meanwhile is examined again', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['objects borrowed from another'](here.dir)
   const stale = await here.look()
@@ -29,7 +29,7 @@ test('a borrower that was given its own objects meanwhile is looked at again', a
   await verify(snapshot, here.git, signal)
 })
 
-test('a borrower whose ref and its objects went away meanwhile is looked at again', async (t) => {
+test('a borrower whose ref and objects disappear meanwhile is examined again', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['objects borrowed from another'](here.dir)
   const stale = await here.look()
@@ -40,7 +40,7 @@ test('a borrower whose ref and its objects went away meanwhile is looked at agai
   await verify(snapshot, here.git, signal)
 })
 
-test('where linking is impossible the files are copied', async (t) => {
+test('files are copied where they cannot be linked', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()
@@ -58,7 +58,7 @@ test('where linking is impossible the files are copied', async (t) => {
   plainGit(join(here.root, 'out/repositories/Ada/Engine.git'), ['fsck', '--full', '--strict'])
 })
 
-test('a snapshot starts over when a repack took its files away', async (t) => {
+test('a snapshot starts over when a repack removes its files', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['packed and loose objects'](here.dir)
   const stale = await here.look()
@@ -71,7 +71,7 @@ test('a snapshot starts over when a repack took its files away', async (t) => {
   await verify(snapshot, here.git, signal)
 })
 
-test('a repository that goes away is reported and leaves no scratch', async (t) => {
+test('a repository that disappears is reported and leaves no scratch files', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()
@@ -95,7 +95,7 @@ test('the source is not written to', async (t) => {
   assert.deepEqual(list(), before)
 })
 
-/** Pushes, repacks and collects garbage until there is a file named stop. */
+/** Pushes, repacks and collects garbage until a file named stop exists. */
 const WRITER = `
   git clone -q "$1" "$2" && cd "$2" && git config core.hooksPath /dev/null
   n=0
@@ -109,7 +109,7 @@ const WRITER = `
     esac || exit 1
   done`
 
-test('every snapshot beside a busy writer is whole', { timeout: 300_000 }, async (t) => {
+test('every snapshot during concurrent writes is complete', { timeout: 300_000 }, async (t) => {
   const here = scene(t)
   bare(here.dir)
   packedHistory(here.dir, 'refs/heads/main', 30)

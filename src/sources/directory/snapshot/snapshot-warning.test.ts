@@ -13,7 +13,7 @@ import type { RepositoryLocation } from '../../snapshot.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
-/** As an export tells it, and as a preflight does: they never differ. */
+/** Returns the warning, and asserts that an export and a preflight give the same. */
 async function warningOf(here: ReturnType<typeof scene>, change?: Partial<RepositoryLocation>) {
   const snapshot = await here.take(change)
   for await (const entry of snapshot.entries()) for await (const _ of entry.open());
@@ -24,7 +24,7 @@ async function warningOf(here: ReturnType<typeof scene>, change?: Partial<Reposi
   return warning
 }
 
-test('branches and tags of 40 hex digits are named; other names are no matter', async (t) => {
+test('branches and tags of 40 hex digits are named in a warning; other names are not', async (t) => {
   const here = scene(t)
   bare(here.dir)
   const oid = commit(here.dir, 'refs/heads/main', 'one')
@@ -42,7 +42,7 @@ test('branches and tags of 40 hex digits are named; other names are no matter', 
   )
 })
 
-test('SHA-256 and LFS objects are told, of a wiki as well', async (t) => {
+test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (t) => {
   const here = scene(t)
   bare(here.dir, 'sha256')
   commit(here.dir, 'refs/heads/main', 'one')
@@ -64,7 +64,7 @@ test('SHA-256 and LFS objects are told, of a wiki as well', async (t) => {
   assert.match(String(await warningOf(third, { wikiDir })), /names of 40 hex digits/)
 })
 
-test('attributes that could not be taken are told', async (t) => {
+test('attributes that are not exported are in the warning', async (t) => {
   const here = scene(t)
   bare(here.dir)
   await mkdir(join(here.dir, 'info'), { recursive: true })
@@ -72,7 +72,7 @@ test('attributes that could not be taken are told', async (t) => {
   assert.equal(await warningOf(here), 'info/attributes is not a file of its own: not exported')
 })
 
-/** Newer gits refuse to make such a branch; older ones, and other programs, do not. */
+/** Newer versions of git refuse to create such a branch; older ones and other programs do not. */
 async function writeRef(dir: string, name: string, oid: string): Promise<void> {
   await mkdir(join(dir, name, '..'), { recursive: true })
   await writeFile(join(dir, name), `${oid}\n`)

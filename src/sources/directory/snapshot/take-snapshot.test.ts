@@ -18,7 +18,7 @@ const refsOf = (dir: string) =>
   plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(objecttype) %(symref)'])
 
 for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
-  test(`${kind} comes out whole`, async (t) => {
+  test(`${kind} is exported completely`, async (t) => {
     const here = scene(t)
     make(here.dir)
     const copy = join(await here.writeOut(), 'Engine.git')
@@ -33,7 +33,7 @@ for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
     assert.deepEqual(here.leftovers(), [])
   })
 
-test('nothing of the lender but what the refs reach is taken', async (t) => {
+test('only objects that the refs reach are taken from the other repository', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['objects borrowed from another'](here.dir)
   plainGit(here.dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
@@ -70,7 +70,7 @@ test('a snapshot of a borrower stands alone', async (t) => {
   await verify(snapshot, here.git, signal)
 })
 
-test('of objects behind symbolic links what the refs reach is taken, and nothing else', async (t) => {
+test('only objects that the refs reach are taken from behind symbolic links', async (t) => {
   const whole = 'objects'
   for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
     const here = scene(t)
@@ -94,7 +94,7 @@ test('of objects behind symbolic links what the refs reach is taken, and nothing
   }
 })
 
-test('the wiki comes along, with names, and without the config of the host', async (t) => {
+test('the wiki is included, with names, and without the config of the host', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
@@ -112,7 +112,7 @@ test('the wiki comes along, with names, and without the config of the host', asy
   assert.doesNotMatch(text('Engine.git/config'), /secret/)
 })
 
-test('config is as github.com writes it: the origin is a mirror that can be given another address', async (t) => {
+test('the config is as github.com writes it, with a mirror as origin whose URL can be changed', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
@@ -144,7 +144,7 @@ test('config is as github.com writes it: the origin is a mirror that can be give
   )
 })
 
-test('an address with signs that mean something in a config is read back as it is', async (t) => {
+test('a URL with special characters of a config is read back unchanged', async (t) => {
   const here = scene(t)
   bare(here.dir)
   const origin = 'https://git.example.test/a;b/"c"/\\d#e'
@@ -164,7 +164,7 @@ test('info/last-sync is the time of the newest commit, and absent where there is
   assert.equal(readFileSync(join(to, 'Engine.git/info/last-sync'), 'utf8'), newest)
 })
 
-test('what a host refuses of pushes comes along, and attributes; nothing that names a program', async (t) => {
+test('denied pushes and attributes are preserved; settings that name a program are not', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
@@ -189,7 +189,7 @@ test('what a host refuses of pushes comes along, and attributes; nothing that na
   ])
 })
 
-test('attributes that are a link are not followed, and no reason to export nothing', async (t) => {
+test('attributes behind a link are not exported; the repository is', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
@@ -201,7 +201,7 @@ test('attributes that are a link are not followed, and no reason to export nothi
   assert.ok(!existsSync(join(copy, 'info/attributes')))
 })
 
-test('LFS objects lie where git-lfs looks, and half-done ones are left', async (t) => {
+test('LFS objects are where git-lfs expects them, without unfinished ones', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['LFS objects'](here.dir)
   const to = await here.writeOut()
@@ -210,7 +210,7 @@ test('LFS objects lie where git-lfs looks, and half-done ones are left', async (
   assert.ok(!files.some((path) => path.includes('half-done')))
 })
 
-test('quarantined and temporary files are left', async (t) => {
+test('quarantined and temporary files are not exported', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['packed and loose objects'](here.dir)
   const leftovers = [

@@ -111,7 +111,7 @@ test('an LFS object with other content is named', async (t) => {
   )
 })
 
-test('a whole repository passes both', async (t) => {
+test('an intact repository passes both checks', async (t) => {
   const { check } = packedAndLoose(t)
   const { verified, bytes } = await check()
   assert.equal(bytes, undefined)
@@ -147,7 +147,7 @@ test('a missing packed blob is named', async (t) => {
   assert.equal(bytes, undefined)
 })
 
-test('a commit that only a commit-graph still knows is found missing', async (t) => {
+test('a commit that only a commit-graph has is reported as missing', async (t) => {
   const { dir, check } = packedAndLoose(t)
   const lost = plainGit(dir, ['rev-parse', 'main'])
   commit(dir, 'refs/heads/main', 'on top')
@@ -157,14 +157,14 @@ test('a commit that only a commit-graph still knows is found missing', async (t)
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${lost}`))
 })
 
-test('a tip whose object is gone is found missing', async (t) => {
+test('a ref whose object is gone is reported', async (t) => {
   const { dir, check } = packedAndLoose(t)
   const lost = plainGit(dir, ['rev-parse', 'main'])
   await rm(looseObject(dir, lost))
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: bad object ${lost}`))
 })
 
-test('what a replace ref hides is found missing', async (t) => {
+test('a missing object behind a replace ref is reported', async (t) => {
   const { dir, check } = packedAndLoose(t)
   const hidden = plainGit(dir, ['rev-parse', 'main'])
   const tree = plainGit(dir, ['rev-parse', 'main^{tree}'])
@@ -176,7 +176,7 @@ test('what a replace ref hides is found missing', async (t) => {
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${hidden}`))
 })
 
-test('what the lender has lost is named', async (t) => {
+test('an object that the other repository has lost is named', async (t) => {
   const { root, dir, take } = scene(t)
   ODD_REPOSITORIES['objects borrowed from another'](dir)
   await rm(`${dir}.lender/objects/pack`, { recursive: true })
@@ -187,7 +187,7 @@ test('what the lender has lost is named', async (t) => {
   })
 })
 
-test('a pack without its index is as good as lost', async (t) => {
+test('a pack without its index counts as missing', async (t) => {
   const { dir, check } = packedAndLoose(t)
   await rm(onlyPack(dir).replace(/pack$/, 'idx'))
   assert.match(
@@ -204,7 +204,7 @@ test('a damaged wiki is named as the wiki', async (t) => {
   assert.match(String((await check({ wikiDir })).verified), /^Ada\/Engine\.wiki: /)
 })
 
-test('what was verified before is not walked again while its files are all there', async (t) => {
+test('verified history is not walked again while all its files exist', async (t) => {
   const { dir, git, check } = packedAndLoose(t)
   const walks: string[] = []
   const watched: Git = {
@@ -229,7 +229,7 @@ test('what was verified before is not walked again while its files are all there
   assert.deepEqual(walks, [`${old}\n`, `${tip}\n^${old}\n`, `${tip}\n`])
 })
 
-test('a missing object is found also when only news is walked', async (t) => {
+test('a missing object is found when only new history is walked', async (t) => {
   const { dir, check } = packedAndLoose(t)
   const { verified: first } = await check()
   assert.ok(typeof first === 'object')
@@ -238,7 +238,7 @@ test('a missing object is found also when only news is walked', async (t) => {
   assert.match(String((await check({ last: first })).verified), /missing blob/)
 })
 
-test('an aborted check says so, and blames nobody', async (t) => {
+test('an aborted check rejects with its reason, not with damage', async (t) => {
   const { git, take } = packedAndLoose(t)
   const snapshot = await take()
   const reason = new Error('enough')

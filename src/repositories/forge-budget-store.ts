@@ -11,30 +11,34 @@ export interface BudgetOptions {
 }
 
 const PERIOD_MS = 60_000
-/** Requests are taken from the database so many at a time, and are good for a moment: holding back is noticed soon. */
+/** A process takes several requests from the database at once. They are valid for a short time, so that it soon sees a hold. */
 const TAKEN_AT_ONCE = 20
-const GOOD_FOR_MS = 2000
-/** What is held for longer was noted by a clock that was wrong, here or there. */
-const LONGEST_HOLD_MS = 24 * 60 * PERIOD_MS
+const TAKEN_TTL_MS = 2000
+/** A longer hold was set by a clock that was wrong, here or at the forge. */
+const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
-/** One budget for all who ask a forge, in however many processes. */
+/** Limits the requests of all processes to a forge. */
 export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
   const { forge, requestsPerMinute, now } = options
   const atOnce = Math.max(1, Math.min(TAKEN_AT_ONCE, Math.floor(requestsPerMinute / 10)))
-  let [left, goodUntil] = [0, 0]
+  let [left, validUntil] = [0, 0]
   let taking: Promise<void> | undefined
 
   async function takeSome(): Promise<void> {
     const dueAt = await takeRequests(options, atOnce)
     if (dueAt !== undefined)
-      throw new WaitUntil(dueAt, 'budget', `enough requests for now: ${forge}`)
+      throw new WaitUntil(
+        dueAt,
+        'budget',
+        `the limit of ${requestsPerMinute} requests per minute to ${forge} is reached`,
+      )
     left = atOnce
-    goodUntil = now() + GOOD_FOR_MS
+    validUntil = now() + TAKEN_TTL_MS
   }
 
   return {
     async take() {
-      while (left <= 0 || goodUntil < now()) {
+      while (left <= 0 || validUntil < now()) {
         taking ??= takeSome().finally(() => {
           taking = undefined
         })
@@ -45,22 +49,22 @@ export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
 
     async holdUntil(time) {
       left = 0
-      await holdBack(options, time)
+      await storeHold(options, time)
     },
   }
 }
 
-type Known = Awaited<ReturnType<typeof findBudget>>
+type Budget = Awaited<ReturnType<typeof findBudget>>
 
-/** When to ask again; undefined where they were granted. */
+/** Returns when to ask again, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {
     const time = now()
     const known = await findBudget(db, forge)
-    if (known && known.held_until > time && known.held_until <= time + LONGEST_HOLD_MS)
+    if (known && known.held_until > time && known.held_until <= time + MAX_HOLD_MS)
       return known.held_until
-    // A period that ends too late was noted by a clock that was wrong.
+    // A period that ends too late was set by a clock that was wrong.
     const isOver = !known || known.ends_at <= time || known.ends_at > time + 2 * PERIOD_MS
     if (!isOver && known.taken + count > requestsPerMinute) return known.ends_at
     const next = isOver
@@ -70,11 +74,11 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
   }
 }
 
-/** False where somebody else took some at the same time. */
+/** Returns false if another process changed the budget at the same time. */
 async function replaceBudget(
   db: Db,
   forge: string,
-  known: Known,
+  known: Budget,
   next: { ends_at: number; taken: number },
 ): Promise<boolean> {
   if (!known) {
@@ -98,7 +102,7 @@ async function replaceBudget(
 const findBudget = (db: Db, forge: string) =>
   db.selectFrom('forge_budgets').selectAll().where('forge', '=', forge).executeTakeFirst()
 
-async function holdBack({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
+async function storeHold({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
   await db
     .insertInto('forge_budgets')
     .values({ forge, ends_at: now() + PERIOD_MS, taken: 0, held_until: time })
@@ -109,7 +113,7 @@ async function holdBack({ db, forge, now }: BudgetOptions, time: number): Promis
         .where((row) =>
           row.or([
             row('forge_budgets.held_until', '<', time),
-            row('forge_budgets.held_until', '>', now() + LONGEST_HOLD_MS),
+            row('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
           ]),
         ),
     )

@@ -38,13 +38,12 @@ export async function insertLocks(
 }
 
 export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('migration_id', '=', migrationId)
     .where('released_at', 'is', null)
     .orderBy('repository_id')
     .orderBy('migration_id')
     .execute()
-  return rows.map(heldLockOf)
 }
 
 export interface KnownLock extends HeldLock {
@@ -54,23 +53,25 @@ export interface KnownLock extends HeldLock {
 
 /** Returns all locks that are held, or may still be set at the source. */
 export async function knownLocks(db: Db): Promise<KnownLock[]> {
-  const rows = await locks(db).orderBy('repository_id').orderBy('migration_id').execute()
-  return rows.map((row) => ({ ...heldLockOf(row), releasedAt: row.released_at }))
+  return locks(db)
+    .select('released_at as releasedAt')
+    .orderBy('repository_id')
+    .orderBy('migration_id')
+    .execute()
 }
 
 export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('released_at', 'is', null)
     .orderBy('locked_at', 'desc')
     .orderBy('repository_id')
     .limit(atMost)
     .execute()
-  return rows.map(heldLockOf)
 }
 
 /** Returns locks on repositories that the viewer, or an organization of the viewer, owns, or that the viewer administers. */
 export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('released_at', 'is', null)
     .where((row) =>
       row.or([
@@ -98,7 +99,6 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
     .orderBy('repository_locks.repository_id')
     .limit(MAX_OWN)
     .execute()
-  return rows.map(heldLockOf)
 }
 
 /** More than a page can show. */
@@ -111,22 +111,9 @@ function locks(db: Db) {
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .innerJoin('migrations', 'migrations.id', 'repository_locks.migration_id')
     .innerJoin('accounts as holders', 'holders.id', 'migrations.owner_id')
-    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'released_at', 'name'])
-    .select(['accounts.login', 'holders.login as holder'])
-}
-
-function heldLockOf(
-  row: Awaited<ReturnType<ReturnType<typeof locks>['execute']>>[number],
-): HeldLock {
-  return {
-    repositoryId: row.repository_id,
-    migrationId: row.migration_id,
-    lockedAt: row.locked_at,
-    expiresAt: row.expires_at,
-    holder: row.holder,
-    owner: row.login,
-    name: row.name,
-  }
+    .select(['repository_id as repositoryId', 'migration_id as migrationId', 'name'])
+    .select(['locked_at as lockedAt', 'expires_at as expiresAt'])
+    .select(['accounts.login as owner', 'holders.login as holder'])
 }
 
 export function countAllHeldLocks(db: Db): Promise<number> {

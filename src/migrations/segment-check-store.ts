@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
-import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
+import { type CheckedSegment, SEGMENT_COLUMNS } from './segment-store.ts'
 
 export type CheckResult = 'intact' | 'damaged'
 
@@ -11,14 +11,13 @@ export async function oldestChecks(
   before: number,
   atMost: number,
 ): Promise<CheckedSegment[]> {
-  const rows = await db
+  return db
     .selectFrom('segments')
-    .select(RECORD_COLUMNS)
+    .select(SEGMENT_COLUMNS)
     .where('checked_at', '<', before)
     .orderBy('checked_at')
     .limit(atMost)
     .execute()
-  return rows.map(segmentOf)
 }
 
 /** Records that the stored bytes of a segment match its digest. */

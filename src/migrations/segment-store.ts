@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
-import type { Row, SegmentsTable } from '../db/tables.ts'
 
 /** A stored segment; `key` is the key of its blob. */
 export interface SegmentRecord {
@@ -60,10 +59,10 @@ export async function findSegments(
   const rows = await selectInBatches(fingerprints, (some) =>
     db
       .selectFrom('segments')
-      .select(['fingerprint', ...RECORD_COLUMNS])
+      .select(['fingerprint', ...SEGMENT_COLUMNS])
       .where('fingerprint', 'in', some),
   )
-  return new Map(rows.map((row) => [row.fingerprint!, segmentOf(row)]))
+  return new Map(rows.map(({ fingerprint, ...segment }) => [fingerprint!, segment]))
 }
 
 /**
@@ -155,42 +154,27 @@ export async function segmentsByKey(
   keys: readonly string[],
 ): Promise<Map<string, CheckedSegment>> {
   const rows = await selectInBatches(keys, (some) =>
-    db.selectFrom('segments').select(RECORD_COLUMNS).where('key', 'in', some),
+    db.selectFrom('segments').select(SEGMENT_COLUMNS).where('key', 'in', some),
   )
-  return new Map(rows.map((row) => [row.key, segmentOf(row)]))
+  return new Map(rows.map((segment) => [segment.key, segment]))
 }
 
 export async function countSegments(db: Db): Promise<{ count: number; bytes: number }> {
   return db.selectFrom('stored_segments').selectAll().executeTakeFirstOrThrow()
 }
 
-export const RECORD_COLUMNS = [
+/** The columns of a CheckedSegment. */
+export const SEGMENT_COLUMNS = [
   'key',
   'length',
-  'plain_length',
+  'plain_length as plainLength',
   'crc32',
   'sha256',
-  'stored_crc32',
-  'checked_at',
-  'damaged_at',
-  'named_at',
+  'stored_crc32 as storedCrc32',
+  'checked_at as checkedAt',
+  'damaged_at as damagedAt',
+  'named_at as namedAt',
 ] as const
-
-export function segmentOf(
-  row: Pick<Row<SegmentsTable>, (typeof RECORD_COLUMNS)[number]>,
-): CheckedSegment {
-  return {
-    key: row.key,
-    length: row.length,
-    plainLength: row.plain_length,
-    crc32: row.crc32,
-    sha256: row.sha256,
-    storedCrc32: row.stored_crc32,
-    checkedAt: row.checked_at,
-    damagedAt: row.damaged_at,
-    namedAt: row.named_at,
-  }
-}
 
 /** Most contents are smaller; those of a repository with very many refs have megabytes. */
 const MAX_CACHED_LENGTH = 16 * 1024
@@ -227,14 +211,14 @@ export class StoredContents {
       >`case when octet_length(contents) <= ${maxLength} then contents end`
       const rows = await db
         .selectFrom('segments')
-        .select(RECORD_COLUMNS)
+        .select(SEGMENT_COLUMNS)
         .select(small.as('contents'))
         .where('key', 'in', batch)
         .execute()
-      for (const { contents, ...row } of rows) {
-        segments.set(row.key, segmentOf(row))
+      for (const { contents, ...segment } of rows) {
+        segments.set(segment.key, segment)
         if (contents === null) continue
-        held.set(row.key, contents)
+        held.set(segment.key, contents)
         bytes += contents.length
       }
     }

@@ -15,7 +15,7 @@ import type { Migration } from '../migrations/migration.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
 import {
   type CheckedSegment,
-  insertMetadataSegment,
+  insertSegment,
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -75,7 +75,7 @@ export async function sealArchive(
   return {
     async record(tx) {
       for (const segment of [archive.metadata, archive.manifest]) {
-        await insertMetadataSegment(tx, segment, now())
+        await insertSegment(tx, segment, now())
       }
       const expiresAt = now() + archiveTtlMs
       await endMigration(parts, tx, migration.id, 'exported', {

@@ -18,8 +18,8 @@ import { archivedMigrations, segmentUses } from './segment-sweep.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
- * An archive is a list of segments: its metadata, those of its migration's repositories in order, those of the files of their
- * records, its manifest. None where it was deleted, also while it was looked up.
+ * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns none if the
+ * archive was deleted, also during the lookup.
  */
 export async function archiveSegments(
   db: Db,
@@ -44,20 +44,19 @@ const ownKeys = (db: Db, id: number) =>
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)
   const records = await recordExportsOf(db, { id })
-  const ofGit = outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
-  const ofFiles = outcomes.flatMap(([position, { outcome }]) =>
+  const gitKeys = outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
+  const fileKeys = outcomes.flatMap(([position, { outcome }]) =>
     outcome === 'exported' ? archivedKeysOf(records.get(position)?.records ?? null) : [],
   )
-  return [...ofGit, ...ofFiles]
+  return [...gitKeys, ...fileKeys]
 }
 
 export interface ArchivedRepository extends NamedRepository {
-  /** Its place in the snapshot of the migration. */
   position: number
   hasGitData: boolean
 }
 
-/** Returns the repositories that the archive of each migration holds, exported or reused, in the order of the migrations. */
+/** Returns the repositories in the archive of each migration, in the order of the migrations. */
 export async function archivedRepositories(
   db: Db,
   migrations: readonly Pick<Migration, 'id' | 'repositoryCount'>[],
@@ -75,7 +74,7 @@ export async function archivedRepositories(
   return archived
 }
 
-/** The first few repositories that the archive holds and the migration's owner may no longer read. */
+/** Returns the first few repositories in the archive that the migration's owner may no longer read. */
 export async function noLongerReadable(
   db: Db,
   migration: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
@@ -88,7 +87,7 @@ export async function noLongerReadable(
   return lost.slice(0, atMost).map(({ fullName }) => fullName)
 }
 
-/** Who holds a signed link needs no account: the link says all. Past its time an archive is gone, swept or not. */
+/** Finds the archive of a signed link, which needs no account. An expired archive is not found, even before it is swept. */
 export async function findArchive(
   db: Db,
   guid: string,
@@ -109,7 +108,7 @@ export async function findArchive(
 export interface FoundArchive {
   id: number
   ownerId: number
-  /** Whose it is, as they were called then. */
+  /** The owner's login when the migration started. */
   login: string
   createdAt: number
   repositoryCount: number
@@ -125,8 +124,8 @@ export async function expiredArchives(db: Db, now: number): Promise<number[]> {
 }
 
 /**
- * The archive is gone at once; its repositories' segments stay for a while, to be reused. Returns the keys of the blobs
- * that only it had, to be deleted after the commit; undefined when there was no archive.
+ * Removes the archive from the database; the segments of its repositories stay for a while, to be reused. Returns the keys of the blobs that
+ * only this archive used, to be deleted after the commit, or undefined if there was no archive.
  */
 export async function dropArchive(tx: Db, id: number, now: number): Promise<string[] | undefined> {
   const archived = await tx
@@ -157,7 +156,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
   return own
 }
 
-/** Those of the keys that are of whole archives. */
+/** Returns the keys that belong to composed archives. */
 export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise<Set<string>> {
   const rows = await selectInBatches(keys, (some) =>
     db.selectFrom('migrations').select('archive_key').where('archive_key', 'in', some),
@@ -165,7 +164,7 @@ export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise
   return new Set(rows.map((row) => row.archive_key!))
 }
 
-/** How many there are to download, and what those take that are kept whole beside their segments. */
+/** Counts the archives. `wholeBytes` is the size of those that are stored as one blob beside their segments. */
 export async function countArchives(db: Db): Promise<{ count: number; wholeBytes: number }> {
   const whole = sql<number>`sum(case when archive_key is null then 0 else archive_bytes end)`
   const { count, wholeBytes } = await db
@@ -176,10 +175,10 @@ export async function countArchives(db: Db): Promise<{ count: number; wholeBytes
   return { count, wholeBytes: Number(wholeBytes ?? 0) }
 }
 
-/** What is said of the segments of an archive that are no repository's. */
+/** Stands for the segments of an archive that belong to no repository. */
 const OWN_DATA = 'the metadata of the archive'
 
-/** Names the repositories whose data in the archive of a migration is damaged; empty where nothing is. */
+/** Returns the names of the repositories whose data in the archive is damaged. */
 export async function damagedIn(
   db: Db,
   migration: Pick<Migration, 'id' | 'repositoryCount'>,
@@ -203,7 +202,7 @@ export async function damagedIn(
   return found.size > 0 ? [...names, OWN_DATA] : names
 }
 
-/** Those of the migrations whose archive has damaged data. */
+/** Returns the migrations whose archive has damaged data. */
 export async function damagedAmong(db: Db, ids: readonly number[]): Promise<ReadonlySet<number>> {
   const damaged = await damagedKeys(db)
   const found = new Set<number>()
@@ -218,7 +217,7 @@ export interface DamagedArchive {
   damaged: string[]
 }
 
-/** All archives with damaged data, for the operator alone. */
+/** Returns all archives with damaged data, for operators. */
 export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
   const archives: DamagedArchive[] = []
   if ((await damagedKeys(db)).size === 0) return archives
@@ -236,14 +235,14 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
   return archives
 }
 
-/** What an owner is told of an archive with damaged data. */
+/** The warning for the owner of an archive with damaged data. */
 export function damageWarning(damaged: readonly string[]): string {
   return `the stored data of ${inShort(damaged)} is damaged: start a new migration to export it again`
 }
 
 const MAX_NAMED = 10
 
-/** The first few names, and how many more there are. */
+/** Returns the first few names and the number of the others. */
 export function inShort(names: readonly string[]): string {
   const more = names.length - MAX_NAMED
   const named = names.slice(0, MAX_NAMED).join(', ')
@@ -256,10 +255,10 @@ export interface DeleteParts {
   now: () => number
 }
 
-/** How long the answer waits for bytes that nothing leads to any more. */
-const A_MOMENT_MS = 1000
+/** How long a response waits for the deletion of the bytes. */
+const DELETION_TIMEOUT_MS = 1000
 
-/** The record stays in list and status; the archive is not there any more. */
+/** Deletes the archive of a migration, which stays listed. Throws NotFound if there is none. */
 export async function deleteArchive(
   parts: DeleteParts,
   scope: Scope,
@@ -270,16 +269,16 @@ export async function deleteArchive(
   const keys = migration && (await dropRows(parts, migration.id))
   if (!keys) throw new NotFound()
   onCommitted()
-  // The archive is gone, whatever the store says: what it keeps is an orphan, and is swept.
-  await withTimeout(A_MOMENT_MS, deleteBytes(parts, keys))
+  // The archive is deleted even if the store fails: bytes that remain are orphans, and are swept.
+  await withTimeout(DELETION_TIMEOUT_MS, deleteBytes(parts, keys))
 }
 
-/** Row first, bytes last: bytes that are left over by a crash are swept. */
+/** Deletes the row first and the bytes last: bytes that a crash leaves are swept. */
 export async function removeArchive(parts: DeleteParts, migrationId: number): Promise<void> {
   await deleteBytes(parts, (await dropRows(parts, migrationId)) ?? [])
 }
 
-/** Undefined when there was no archive. */
+/** Returns undefined if there was no archive. */
 const dropRows = ({ db, now }: DeleteParts, migrationId: number): Promise<string[] | undefined> =>
   db.transaction().execute((tx) => dropArchive(tx, migrationId, now()))
 

@@ -74,7 +74,7 @@ async function addSegments(db: Db, keys: readonly string[]) {
 }
 
 onEachEngine('queries of housekeeping', (engine) => {
-  test('the segment sweep never reads more than 2,000 rows at once, and overlooks none', async (t) => {
+  test('the segment sweep never reads more than 2,000 rows at once, and misses none', async (t) => {
     const { db, seen } = watched((await openDatabase(t, engine)).db)
     await addSegments(db, [
       ...Array.from({ length: 4500 }, (_, n) => `key ${n}`),
@@ -94,7 +94,7 @@ onEachEngine('queries of housekeeping', (engine) => {
   })
 })
 
-test('the speed of recent exports is read from an index, however many were reused', async (t) => {
+test('the rate of recent exports is read from an index, however many were reused', async (t) => {
   const { db, seen } = watched((await openDatabase(t, 'sqlite')).db)
   await addMigration(db, 3, { isReused: false })
   seen.nodes = []
@@ -109,7 +109,7 @@ test('the speed of recent exports is read from an index, however many were reuse
   assert.match(rows.map(({ detail }) => detail).join(), /repository_exports_timed/)
 })
 
-test('on SQLite, a long row of queries lets the event loop come by', async (t) => {
+test('on SQLite, a long series of queries does not block the event loop', async (t) => {
   const { db } = await openDatabase(t, 'sqlite')
   let turns = 0
   let isOver = false

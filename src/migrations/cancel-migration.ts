@@ -16,19 +16,21 @@ export interface CancelParts extends LockParts {
   log: OutcomeLog
 }
 
-/** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
+/** Ends the migration as failed. Running jobs are aborted and cannot write any more; finished segments stay. */
 export async function cancelMigration(
   parts: CancelParts,
   { id }: Migration,
   onCommitted: () => void = () => {},
 ): Promise<Migration> {
   const { queue } = parts
-  const { migration, summary, released } = await callOff(parts, id).catch((error: unknown) => {
-    if (!(error instanceof InvalidStateChange)) throw error
-    throw new InvalidRequest([
-      { code: 'unprocessable', message: 'The migration has already ended.' },
-    ])
-  })
+  const { migration, summary, released } = await cancelInTransaction(parts, id).catch(
+    (error: unknown) => {
+      if (!(error instanceof InvalidStateChange)) throw error
+      throw new InvalidRequest([
+        { code: 'unprocessable', message: 'The migration has already ended.' },
+      ])
+    },
+  )
   onCommitted()
   queue.interrupt(batchOf(id))
   queue.wake()
@@ -37,22 +39,22 @@ export async function cancelMigration(
   return migration
 }
 
-const MAX_TRIES = 5
+const MAX_ATTEMPTS = 5
 
-async function callOff({ db, queue, now }: CancelParts, id: number) {
-  for (let tries = 1; ; tries++) {
+async function cancelInTransaction({ db, queue, now }: CancelParts, id: number) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await db.transaction().execute(async (tx) => {
         await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
         await queue.cancel(tx, batchOf(id))
         const released = await releaseLocks(tx, id, now())
-        // Read here: what is committed is told as done, whatever becomes of the database afterwards.
+        // Read here, because a failure to read after the commit would report a cancelled migration as an error.
         const summary = (await summaryById(tx, id))!
         return { migration: await migrationToExport(tx, id), summary, released }
       })
     } catch (error) {
-      // A job that ends just now takes the same rows in the other order; whoever loses tries again.
-      if (!isDeadlock(error) || tries === MAX_TRIES) throw error
+      // A job that ends at the same time locks the same rows in another order.
+      if (!isDeadlock(error) || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }

@@ -35,7 +35,7 @@ async function scene(t: TestContext, engine: Engine) {
 }
 
 onEachEngine('the end of a migration', (engine) => {
-  test('is written down for the webhooks of its owner, whichever way it ended', async (t) => {
+  test('is recorded for the webhooks of its owner, for every outcome', async (t) => {
     const { db, host, parts, start, work, webhook, told, waiting } = await scene(t, engine)
     const mine = await webhook('alice')
     await webhook('bob')
@@ -60,7 +60,7 @@ onEachEngine('the end of a migration', (engine) => {
     assert.equal(await waiting(), 4)
   })
 
-  test('and what is to be told of it are one transaction', async (t) => {
+  test('is one transaction with its webhook events', async (t) => {
     const { db, start, work, queue, webhook, told, waiting, errors } = await scene(t, engine)
     await webhook('alice')
     const id = await start(['atlas'])

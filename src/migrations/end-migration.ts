@@ -13,7 +13,7 @@ interface EndParts {
   now: () => number
 }
 
-/** What a webhook is told of a migration that has ended. */
+/** The facts of a webhook event about a migration that has ended. */
 export interface EndedMigration {
   summary: Summary
   /** The person who started it. */
@@ -21,8 +21,8 @@ export interface EndedMigration {
 }
 
 /**
- * Moves the migration to its end, and writes down in the same transaction what the webhooks of its owner are to be told of it.
- * Throws InvalidStateChange as `moveMigration` does.
+ * Ends the migration, and records the event for the webhooks of its owner in the same transaction. Throws InvalidStateChange as
+ * `moveMigration` does.
  */
 export async function endMigration(
   parts: EndParts,

@@ -1,4 +1,4 @@
-/** What may be wrong with one field of a request, in the words the wire uses. */
+/** Error codes of GitHub's API for one field of a request. */
 type FaultCode =
   | 'missing'
   | 'missing_field'
@@ -8,20 +8,20 @@ type FaultCode =
   | 'custom'
 
 export interface Fault {
-  /** What it is a fault of, where that is not what the request is about. */
+  /** Set if the fault is not about the resource of the request. */
   resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook'
   field?: string
   code: FaultCode
-  /** Which element of a list. */
+  /** The index of an element of a list. */
   index?: number
-  /** The element itself, where the request has sent no list. */
+  /** The element, if the request had no list. */
   value?: string
   message?: string
 }
 
-/** The request was understood and cannot be done; nothing was changed. */
+/** The request is invalid or cannot be fulfilled; nothing was changed. */
 export class InvalidRequest extends Error {
-  override name = 'Invalid'
+  override name = 'InvalidRequest'
   readonly faults: Fault[]
 
   constructor(faults: Fault[]) {
@@ -30,12 +30,12 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** There is none, or it is not the caller's to know of: the two are never told apart. */
+/** The resource does not exist, or the caller may not see it. The response does not reveal which. */
 export class NotFound extends Error {
   override name = 'NotFound'
 }
 
-/** Of a repository that was covered once. */
+/** The fault for a repository that could be migrated before. */
 export const gone = (fullName: string): Fault => ({
   field: 'repositories',
   code: 'missing',
@@ -43,7 +43,7 @@ export const gone = (fullName: string): Fault => ({
   message: `${fullName} no longer exists, or may no longer be migrated.`,
 })
 
-/** The same refusal for whoever has sent no list that an index could be of. */
+/** Replaces indexes by names, for a request without a list of repositories. */
 export const faultByName = (
   { faults }: InvalidRequest,
   repositories: readonly string[],

@@ -4,6 +4,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { keyOfName, repositoryNow } from '../repositories/repository-store.ts'
 import type { RepositoryName } from '../sources/source.ts'
+import { NotFound } from './errors.ts'
 import {
   type ExportTask,
   InvalidStateChange,
@@ -23,7 +24,7 @@ export interface ExportedRepository {
   position: number
   facts: RepositoryFacts
   segmentKey: string | null
-  /** What people said about it, where there is a forge and that was wanted. */
+  /** Null without a forge, or if records are excluded. */
   records: RepositoryRecords | null
   /** Null until it has ended. */
   outcome: RepositoryOutcome['outcome']
@@ -31,13 +32,10 @@ export interface ExportedRepository {
   reason: string | null
 }
 
-/** For whoever does the work; a person's requests go through `findMigration`, which asks who they are. */
+/** Finds a migration of any owner, for workers and operators. Requests of users use `findMigration`. Throws NotFound. */
 export async function migrationToExport(db: Db, id: number): Promise<Migration> {
-  const row = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+  const row = await db.selectFrom('migrations').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) throw new NotFound()
   return migrationOf(row)
 }
 
@@ -45,9 +43,8 @@ const NO_LONGER_READABLE = 'the account that started the migration may no longer
 
 interface RepositoryToExport {
   facts: RepositoryFacts
-  /** Of its migration. */
   options: MigrationOptions
-  /** Why it may not be exported, if so: asked now, not when the migration was started. */
+  /** Why it may not be exported now, whatever was allowed when the migration started. */
   refusal: string | undefined
 }
 
@@ -56,21 +53,20 @@ export async function repositoryToExport(
   { migrationId, position }: ExportTask,
 ): Promise<RepositoryToExport> {
   const facts = await repositoryAt(db, migrationId, position)
-  const { owner_id, options: said } = await db
+  const { owner_id, options } = await db
     .selectFrom('migrations')
     .select(['owner_id', 'options'])
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
-  const options = JSON.parse(said) as MigrationOptions
   const readable = await readableAmong(db, owner_id, [facts.id])
   const current = await repositoryNow(db, facts.id)
   const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
-  const refusal = current?.hidden ?? unreadable ?? whyNotUnderName(facts, current!)
-  return { facts, options, refusal }
+  const refusal = current?.hidden ?? unreadable ?? whyRenamed(facts, current!)
+  return { facts, options: JSON.parse(options) as MigrationOptions, refusal }
 }
 
-/** It is read by its name, and after a rename that may be another's repository. */
-function whyNotUnderName(facts: RepositoryFacts, current: RepositoryName): string | undefined {
+/** A repository is read by its name, which may belong to another repository after a rename. */
+function whyRenamed(facts: RepositoryFacts, current: RepositoryName): string | undefined {
   if (keyOfName(current) === keyOf(fullNameOf(facts))) return undefined
   return `it is now called ${current.owner}/${current.name}`
 }
@@ -78,22 +74,20 @@ function whyNotUnderName(facts: RepositoryFacts, current: RepositoryName): strin
 interface NewArchive {
   bytes: number
   expiresAt: number
-  /** Of its own segments. */
   metadataKey: string
   manifestKey: string
-  /** Where the store holds it whole. */
+  /** The blob of the complete archive, if the store composed one. */
   key?: string
 }
 
-/** What is said of an end beside it. */
 export interface MigrationEnd {
   reason?: string
   archive?: NewArchive
 }
 
 /**
- * Throws InvalidStateChange where the migration is not in a state that leads there, as when it was ended meanwhile. Of an end nobody is
- * told: that is `endMigration`.
+ * Changes the state. Throws InvalidStateChange if the current state does not allow that, for example if the migration was ended meanwhile.
+ * Sends no webhook events: `endMigration` does.
  */
 export async function moveMigration(
   tx: Db,
@@ -125,7 +119,7 @@ export async function moveMigration(
   await tally(tx, `migrations ${shown}`, { now: change.now })
 }
 
-/** The migration's repositories in order, with what has become of each so far. */
+/** Returns the migration's repositories in order, with their results so far. */
 export async function exportedRepositories(
   db: Db,
   migration: Migration,
@@ -143,7 +137,7 @@ export async function exportedRepositories(
   }))
 }
 
-/** The organizations of a migration that covers nothing else. */
+/** Returns the organizations of a migration with `orgMetadataOnly`. */
 export async function organizationsIn(db: Db, { id }: Migration): Promise<Account[]> {
   const { organizations } = await db
     .selectFrom('migrations')

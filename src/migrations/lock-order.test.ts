@@ -9,7 +9,7 @@ import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { nameSegments } from './segment-store.ts'
 
-test('two processes that note the use of the same tokens never end in a deadlock', async (t) => {
+test('two processes that record the use of the same tokens do not deadlock', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
   const alice = await ensureAccount(db, 'alice', 0)
   for (let n = 0; n < 2; n++) await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
@@ -25,7 +25,7 @@ test('two processes that note the use of the same tokens never end in a deadlock
   )
 })
 
-test('two exports that use the same segments never end in a deadlock', async (t) => {
+test('two exports that use the same segments do not deadlock', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
   // More than one statement takes.
   const keys = Array.from({ length: 501 }, (_, n) => `key-${String(n).padStart(4, '0')}`)

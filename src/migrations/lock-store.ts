@@ -8,7 +8,7 @@ import type { RepositoryName } from '../sources/source.ts'
 export interface HeldLock extends RepositoryName {
   repositoryId: number
   migrationId: number
-  /** Whose migration it is. */
+  /** The owner of the migration. */
   holder: string
   lockedAt: number
   expiresAt: number
@@ -20,12 +20,12 @@ export async function insertLocks(
   repositoryIds: readonly number[],
   { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
 ): Promise<void> {
-  for (const some of statementBatches(repositoryIds)) {
+  for (const batch of statementBatches(repositoryIds)) {
     await nextTurn()
     await tx
       .insertInto('repository_locks')
       .values(
-        some.map((repository_id) => ({
+        batch.map((repository_id) => ({
           migration_id: migrationId,
           repository_id,
           locked_at: lockedAt,
@@ -38,39 +38,40 @@ export async function insertLocks(
 }
 
 export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('migration_id', '=', migrationId)
     .where('released_at', 'is', null)
     .orderBy('repository_id')
     .orderBy('migration_id')
     .execute()
-  return rows.map(heldLockOf)
 }
 
 export interface KnownLock extends HeldLock {
-  /** Since then nobody holds it; but it was not yet seen to be gone from the repository. */
+  /** When it was released; the lock may still be set at the source. */
   releasedAt: number | null
 }
 
-/** All that are held, or perhaps still stand. */
+/** Returns all locks that are held, or may still be set at the source. */
 export async function knownLocks(db: Db): Promise<KnownLock[]> {
-  const rows = await locks(db).orderBy('repository_id').orderBy('migration_id').execute()
-  return rows.map((row) => ({ ...heldLockOf(row), releasedAt: row.released_at }))
+  return locks(db)
+    .select('released_at as releasedAt')
+    .orderBy('repository_id')
+    .orderBy('migration_id')
+    .execute()
 }
 
 export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('released_at', 'is', null)
     .orderBy('locked_at', 'desc')
     .orderBy('repository_id')
     .limit(atMost)
     .execute()
-  return rows.map(heldLockOf)
 }
 
-/** On repositories that the viewer, or an organization of the viewer's, owns or that the viewer administers: whoever's migration holds them. */
+/** Returns locks on repositories that the viewer, or an organization of the viewer, owns, or that the viewer administers. */
 export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
-  const rows = await locks(db)
+  return locks(db)
     .where('released_at', 'is', null)
     .where((row) =>
       row.or([
@@ -98,10 +99,9 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
     .orderBy('repository_locks.repository_id')
     .limit(MAX_OWN)
     .execute()
-  return rows.map(heldLockOf)
 }
 
-/** More than a page could show. */
+/** More than a page can show. */
 const MAX_OWN = 1000
 
 function locks(db: Db) {
@@ -111,29 +111,16 @@ function locks(db: Db) {
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .innerJoin('migrations', 'migrations.id', 'repository_locks.migration_id')
     .innerJoin('accounts as holders', 'holders.id', 'migrations.owner_id')
-    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'released_at', 'name'])
-    .select(['accounts.login', 'holders.login as holder'])
-}
-
-function heldLockOf(
-  row: Awaited<ReturnType<ReturnType<typeof locks>['execute']>>[number],
-): HeldLock {
-  return {
-    repositoryId: row.repository_id,
-    migrationId: row.migration_id,
-    lockedAt: row.locked_at,
-    expiresAt: row.expires_at,
-    holder: row.holder,
-    owner: row.login,
-    name: row.name,
-  }
+    .select(['repository_id as repositoryId', 'migration_id as migrationId', 'name'])
+    .select(['locked_at as lockedAt', 'expires_at as expiresAt'])
+    .select(['accounts.login as owner', 'holders.login as holder'])
 }
 
 export function countAllHeldLocks(db: Db): Promise<number> {
   return countRows(db.selectFrom('repository_locks').where('released_at', 'is', null))
 }
 
-/** How many each of the migrations holds; one that holds none is not in the map. */
+/** Counts the held locks of each migration. Migrations without locks are missing. */
 export async function countHeldLocks(
   db: Db,
   migrationIds: readonly number[],
@@ -149,7 +136,7 @@ export async function countHeldLocks(
   return new Map(rows.map((row) => [row.migration_id, row.held]))
 }
 
-/** Lets go of one repository, or of all that the migration holds. Returns the repositories concerned. */
+/** Releases the migration's lock on one repository, or all its locks. Returns the repositories. */
 export async function releaseLocks(
   tx: Db,
   migrationId: number,
@@ -166,7 +153,7 @@ export async function releaseLocks(
   return rows.map((row) => row.repository_id)
 }
 
-/** Whoever holds them. Returns which repository that is, and how many were held; undefined where none of that name is known. */
+/** Releases all locks on a repository. Returns its id and the number of released locks; undefined if the name is unknown. */
 export async function releaseLocksOn(
   db: Db,
   { owner, name }: RepositoryName,
@@ -198,7 +185,7 @@ export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {
     .execute()
 }
 
-/** Repositories with a lock that was let go of and perhaps still stands at the source. */
+/** Returns repositories with a released lock that may still be set at the source. */
 export async function repositoriesToSettle(db: Db): Promise<number[]> {
   const rows = await db
     .selectFrom('repository_locks')
@@ -231,7 +218,7 @@ export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean>
   return held !== undefined
 }
 
-/** The same by its name; what is not known is not locked. */
+/** Finds the repository by name. An unknown repository is not locked. */
 export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Promise<boolean> {
   const held = await locks(db)
     .where('accounts.login_key', '=', keyOf(owner))
@@ -242,7 +229,7 @@ export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Pro
   return held !== undefined
 }
 
-/** Of which migrations the repository's locks are let go of and not yet forgotten. */
+/** Returns the migrations whose released locks on the repository are not yet deleted. */
 export async function releasedLocks(db: Db, repositoryId: number): Promise<number[]> {
   const rows = await db
     .selectFrom('repository_locks')
@@ -253,7 +240,7 @@ export async function releasedLocks(db: Db, repositoryId: number): Promise<numbe
   return rows.map((row) => row.migration_id)
 }
 
-/** Those that were released before the source was brought in line. */
+/** Deletes released locks after the source was updated. */
 export async function deleteLocks(
   db: Db,
   repositoryId: number,

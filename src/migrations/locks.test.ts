@@ -75,7 +75,7 @@ function interrupted(git: Git, happening: () => Promise<void>): Git {
 }
 
 onEachEngine('locks', (engine) => {
-  test('are told to owners of the organization whose repository it is, and to nobody else there', async (t) => {
+  test('are listed for owners of the organization of the repository, but for no other members', async (t) => {
     const { db, viewer, start } = await scene(t, engine)
     const [alice, carol, dave] = await Promise.all(['alice', 'carol', 'dave'].map(viewer))
     const { id } = await start('alice')
@@ -89,7 +89,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual([await told(alice!), await told(carol!)], [[id], []])
   })
 
-  test('one that is let go of while it is applied is not applied, and is no failure', async (t) => {
+  test('a lock that is released while it is applied is not applied, and does not fail', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const { id } = await start('alice')
@@ -101,7 +101,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
   })
 
-  test('one that another migration still holds stays, whoever lets go of an older one', async (t) => {
+  test('a repository stays locked while another migration holds a lock on it', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const first = await start('alice')
@@ -130,7 +130,7 @@ onEachEngine('locks', (engine) => {
     }
   })
 
-  test('one of a repository that is away is written down until it was seen to be gone', async (t) => {
+  test('the lock of a missing repository stays recorded until it was removed', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
     const { id } = await start('alice')
@@ -146,7 +146,7 @@ onEachEngine('locks', (engine) => {
     await host.push('alice/site.wiki', { 'Home.md': '2' })
   })
 
-  test('one of a repository that is no longer served is taken off, and its record is kept until then', async (t) => {
+  test('the lock of a repository that is no longer served is removed, and stays recorded until then', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
     await start('alice', { lockTtlMs: -1 })
@@ -162,7 +162,7 @@ onEachEngine('locks', (engine) => {
     await assert.rejects(unlocking, NotFound)
   })
 
-  test('one is forgotten while its repository is gone, never while nothing can be seen', async (t) => {
+  test('an operator can forget the lock of a missing repository, but not while the source is unreadable', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     const site = { owner: 'alice', name: 'site' }
     await start('alice')
@@ -177,7 +177,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
   })
 
-  test('one of a repository whose case was changed on the disk is taken off, and forgotten', async (t) => {
+  test('the lock of a repository whose name changed its case on disk is removed', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     await start('alice')
     for (const part of ['.git', '.wiki.git'])
@@ -187,7 +187,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/Site'), false)
   })
 
-  test('one is taken off by its migration’s end, too, when the case of its repository was changed', async (t) => {
+  test('the end of a migration removes the lock of a repository whose name changed its case', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const { id } = await start('alice')
     const path = (name: string, part: string) => join(host.root, `alice/${name}${part}`)
@@ -198,7 +198,7 @@ onEachEngine('locks', (engine) => {
       assert.equal(await isLocked(host, name), false, name)
   })
 
-  test('one that is taken while another is let go of is not forgotten with it', async (t) => {
+  test('a lock that is taken while another is released is not deleted with it', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     await start('alice')
     await rename(join(host.root, 'alice/site.git'), join(host.root, 'alice/Site.git'))
@@ -217,7 +217,7 @@ onEachEngine('locks', (engine) => {
     )
   })
 
-  test('one of a wiki goes although its repository is gone, unless the wiki is locked itself', async (t) => {
+  test('the lock of a wiki without its repository is removed, unless the wiki itself is locked', async (t) => {
     const { db, host, parts, start, rows, viewer } = await scene(t, engine)
     await start('alice', { lockTtlMs: -1 })
     await rm(host.path('alice/site'), { recursive: true })
@@ -232,7 +232,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
 
-  test('are applied without a question to the forge', async (t) => {
+  test('are applied without a request to the forge', async (t) => {
     const { host, parts, start } = await scene(t, engine)
     const { source } = parts
     const { id } = await start('alice')
@@ -242,7 +242,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site'), true)
   })
 
-  test('of two repositories with one name, that of the migration’s owner is unlocked first', async (t) => {
+  test('of two repositories with the same name, the one of the migration’s owner is unlocked first', async (t) => {
     const { db, host, parts, viewer } = await scene(t, engine)
     const bob = await viewer('bob')
     const shared = ['godwit.collaborator', 'bob:admin']
@@ -263,7 +263,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await locked(), [false, false, false])
   })
 
-  test('one that ends while its repository cannot be read goes when it can', async (t) => {
+  test('a lock that is released while its repository is unreadable is removed later', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     await start('alice', { lockTtlMs: -1 })
     const config = join(host.path('alice/site'), 'config')
@@ -277,7 +277,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
 
-  test('one that fails for a reason of the host is told with its repository, and the others go', async (t) => {
+  test('a failure to unlock names the repository, and the other locks are removed', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
     const { source } = parts
@@ -294,7 +294,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
   })
 
-  test('one that cannot hold refuses the start, by name, and writes nothing', async (t) => {
+  test('a repository that cannot be locked is named, and the migration is not started', async (t) => {
     const { db, host, start } = await scene(t, engine)
     const dir = host.path('alice/site')
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
@@ -332,7 +332,7 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
 
-  test('what is committed is told as done, whatever becomes of the database and the store', async (t) => {
+  test('a committed change is reported as successful, even if the database or the store fails afterwards', async (t) => {
     const { db, parts, viewer, start } = await scene(t, engine)
     const alice = await viewer('alice')
     const archived = await start('alice')

@@ -36,16 +36,16 @@ export interface LockParts {
 
 type SourceParts = Pick<LockParts, 'db' | 'now'> & { source: Source }
 
-/** How long a caller waits for what is written down already, and will be done whether or not anyone waits. */
-const LONGEST_WAIT_MS = 10_000
-const A_MOMENT_MS = 1000
-const LOOK_EVERY_MS = 50
-/** Git is waited for, not computed by us. */
-const SETTLED_AT_ONCE = 4
+/** How long a caller waits for a lock change that is recorded and will be applied in any case. */
+const MAX_WAIT_MS = 10_000
+const SHORT_WAIT_MS = 1000
+const POLL_INTERVAL_MS = 50
+/** The work is done by git, not by this process. */
+const CONCURRENT_LOCKS = 4
 
 /**
- * Makes the source agree with the rows: locked while any migration holds the repository, open when the last has let go.
- * Where the source is not at hand, whoever has it is asked to, and waited for.
+ * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without a source,
+ * asks a worker and waits for it.
  */
 export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { source } = parts
@@ -54,11 +54,10 @@ export async function settleLock(parts: LockParts, repositoryId: number): Promis
 }
 
 /**
- * A lock is forgotten only after it was seen to be gone. Of a repository that is away it stays written down, and this is
- * false.
+ * Deletes a released lock only after it was removed at the source. Returns false if the repository is missing: its locks stay recorded.
  */
 async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
-  // Which, not since when: the clock may be put back between the release and now, or be another machine's.
+  // By migration, not by time: clocks may differ or be set back.
   const released = await releasedLocks(db, repositoryId)
   const repository = await repositoryOfLock(db, repositoryId)
   try {
@@ -67,19 +66,19 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
       return false
     }
   } catch (error) {
-    throw named(`${repository.owner}/${repository.name}`, error)
+    throw withName(`${repository.owner}/${repository.name}`, error)
   }
   await deleteLocks(db, repositoryId, released)
   return true
 }
 
-/** However its name is spelled on the disk. False where it is not there. */
+/** Finds the repository in any spelling of its name. Returns false if it is missing. */
 async function settleAnyCase(
   source: Source,
   repository: RepositoryName,
   isWanted: () => Promise<boolean>,
 ): Promise<boolean> {
-  // Before `find` is asked: what is no longer served may be locked all the same, and so may what a forge that is away knows of.
+  // Before `find`, which does not return a repository that is no longer served, and fails while the forge is unavailable.
   if (await settleIfThere(source, repository, isWanted)) return true
   const found = await source.find(repository.owner, repository.name)
   return found !== undefined && settleIfThere(source, found, isWanted)
@@ -99,7 +98,7 @@ async function settleIfThere(
   }
 }
 
-/** A wiki that has outlived its repository is a repository of its own, and may be locked as one; else nothing holds its lock. */
+/** A wiki without its repository is a repository of its own: it is locked only if a migration holds a lock on it by that name. */
 async function settleWikiAlone(
   db: Db,
   source: Source,
@@ -110,8 +109,8 @@ async function settleWikiAlone(
   await settleIfThere(source, wiki, () => isLockHeldOn(db, wiki))
 }
 
-/** The same kind of failure, which says of what repository it is. */
-function named(fullName: string, error: unknown): Error {
+/** Returns an error of the same kind with the name of the repository. */
+function withName(fullName: string, error: unknown): Error {
   const message = `${fullName}: ${error instanceof Error ? error.message : error}`
   if (error instanceof Busy) return new Busy(message, { cause: error })
   if (error instanceof Unreadable) return new Unreadable(message, { cause: error })
@@ -123,21 +122,21 @@ async function askWorker({ db, queue }: LockParts, repositoryId: number): Promis
     .transaction()
     .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake('jobs')
-  for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
+  for (let waited = 0; waited < MAX_WAIT_MS; waited += POLL_INTERVAL_MS) {
     if (!(await repositoriesToSettle(db)).includes(repositoryId)) return
-    await sleep(LOOK_EVERY_MS)
+    await sleep(POLL_INTERVAL_MS)
   }
 }
 
-/** Before anything is written down: a lock that could not hold is refused by name. Elsewhere the export finds out. */
+/** Throws InvalidRequest for repositories that cannot be locked. Without a source, the export finds out later. */
 export async function refuseUnlockable(
   { source, signal }: { source: Source | undefined; signal?: AbortSignal | undefined },
   repositories: readonly RepositoryFacts[],
 ): Promise<void> {
   if (!source) return
   const faults: Fault[] = []
-  const lanes = { lanes: SETTLED_AT_ONCE, signal }
-  await mapConcurrent(repositories.entries(), lanes, async ([index, facts]) => {
+  const options = { lanes: CONCURRENT_LOCKS, signal }
+  await mapConcurrent(repositories.entries(), options, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
       const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`
@@ -148,24 +147,24 @@ export async function refuseUnlockable(
 }
 
 /**
- * Applies what a migration has locked, after its start was written down; waits until a worker has, where the source is not
- * at hand. The export locks before it reads, and fails where it cannot: here it is only made sooner.
+ * Applies the locks of a migration that was just started; without a source, waits until a worker has. The export applies them before it reads
+ * anything, and fails if it cannot: this only happens earlier.
  */
 export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
   const locking = parts.source
     ? settleLocksOf(parts, migrationId)
     : untilBegun(parts.db, migrationId)
-  await withTimeout(LONGEST_WAIT_MS, locking)
+  await withTimeout(MAX_WAIT_MS, locking)
 }
 
 async function untilBegun(db: Db, migrationId: number): Promise<void> {
-  for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
+  for (let waited = 0; waited < MAX_WAIT_MS; waited += POLL_INTERVAL_MS) {
     if ((await migrationToExport(db, migrationId)).state !== 'pending') return
-    await sleep(LOOK_EVERY_MS)
+    await sleep(POLL_INTERVAL_MS)
   }
 }
 
-/** Applies what a migration has locked; called before anything of it is read. */
+/** Applies the locks of a migration. Called before any of its repositories is read. */
 export async function settleLocksOf(parts: LockParts, migrationId: number): Promise<void> {
   const held = await heldLocks(parts.db, migrationId)
   await settleLocks(
@@ -174,18 +173,18 @@ export async function settleLocksOf(parts: LockParts, migrationId: number): Prom
   )
 }
 
-/** After a release that is written down; whatever takes longer, or fails, is housekeeping's to finish. */
+/** Applies a recorded release. If it fails or takes longer, housekeeping finishes it. */
 export function settleLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
-  return withTimeout(A_MOMENT_MS, settleLocks(parts, repositoryIds))
+  return withTimeout(SHORT_WAIT_MS, settleLocks(parts, repositoryIds))
 }
 
-/** Ends locks whose time is over, and finishes whatever release was interrupted. */
+/** Releases expired locks, and finishes releases that were interrupted. */
 export async function settleReleasedLocks(parts: SourceParts): Promise<void> {
   await releaseExpiredLocks(parts.db, parts.now())
   await settleEach(await repositoriesToSettle(parts.db), (id) => settleHere(parts, id))
 }
 
-/** All of them, whichever of them fails. */
+/** Settles all locks, even if some fail. */
 export function settleLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
   return settleEach(repositoryIds, (id) => settleLock(parts, id))
 }
@@ -195,21 +194,21 @@ async function settleEach(
   settle: (repositoryId: number) => Promise<unknown>,
 ): Promise<void> {
   const errors: Error[] = []
-  await mapConcurrent(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
-    // One that cannot be opened must not keep the others shut.
+  await mapConcurrent(repositoryIds, { lanes: CONCURRENT_LOCKS }, async (id) => {
+    // A repository that cannot be unlocked must not keep the others locked.
     await settle(id).catch((error: Error) => errors.push(error))
   })
   if (errors.length === 0) return
   const why = errors.map(({ message }) => message).join('; ')
-  const areAll = (kind: typeof Unreadable) => errors.every((error) => error instanceof kind)
-  if (areAll(Busy)) throw new Busy(why)
-  if (areAll(Unreadable)) throw new Unreadable(why)
+  const allAre = (kind: typeof Unreadable) => errors.every((error) => error instanceof kind)
+  if (allAre(Busy)) throw new Busy(why)
+  if (allAre(Unreadable)) throw new Unreadable(why)
   throw new AggregateError(errors, `locks could not be updated: ${why}`)
 }
 
 /**
- * For an operator: whoever holds it, and also where nobody does. False where the repository is not there: its locks are then
- * let go of, but stay written down until it is seen again, unless they are to be forgotten.
+ * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is missing: its
+ * released locks then stay recorded until it is back, unless `forget` is set.
  */
 export async function releaseRepository(
   parts: SourceParts,
@@ -226,8 +225,8 @@ export async function releaseRepository(
 }
 
 /**
- * `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. Of several with
- * the name alone, it is that of the migration's owner.
+ * `repoName` is `name` or `owner/name`. If several repositories have the name, it is the one of the migration's owner. Throws NotFound if the
+ * migration holds no lock on it.
  */
 export async function unlockRepository(
   parts: LockParts,
@@ -248,10 +247,10 @@ export async function unlockRepository(
   const released = await releaseLocks(parts.db, migrationId, parts.now(), lock.repositoryId)
   if (released.length === 0) throw new NotFound()
   onCommitted()
-  await withTimeout(LONGEST_WAIT_MS, settleLock(parts, lock.repositoryId))
+  await withTimeout(MAX_WAIT_MS, settleLock(parts, lock.repositoryId))
 }
 
-/** Whichever migrations hold it. What takes longer, or fails, is housekeeping's to finish. */
+/** Releases all locks on a repository. If applying that fails or takes longer, housekeeping finishes it. */
 export async function releaseAnyLock(
   parts: LockParts,
   repository: RepositoryName,
@@ -260,5 +259,5 @@ export async function releaseAnyLock(
   const released = await releaseLocksOn(parts.db, repository, parts.now())
   if (!released || released.locks === 0) throw new NotFound()
   onCommitted()
-  await withTimeout(LONGEST_WAIT_MS, settleLock(parts, released.repositoryId))
+  await withTimeout(MAX_WAIT_MS, settleLock(parts, released.repositoryId))
 }

@@ -4,21 +4,21 @@ import { CANCELLED, type ExportTask } from './migration.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
-/** Where an operator reads what became of things. */
+/** The log for operators. */
 export interface OutcomeLog {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
-interface TellParts {
+interface LogParts {
   db: Db
   log: OutcomeLog
 }
 
-/** One line for a migration that has ended for this reason; nothing where something else has ended it before. */
+/** Logs the end of a migration, unless it ended for another reason. */
 export async function logOutcome(
-  { db, log }: TellParts,
+  { db, log }: LogParts,
   id: number,
   reason: string | null,
 ): Promise<void> {
@@ -26,44 +26,43 @@ export async function logOutcome(
   if (ended?.reason === reason) logEndedMigration(log, ended)
 }
 
-/** The same of one that is known to have ended. Its repositories that could not be exported have lines of their own. */
+/** Logs the end of a migration. Repositories that could not be exported are logged by `logNotExported`. */
 export function logEndedMigration(log: OutcomeLog, migration: Summary): void {
   const { id, guid, owner, startedAt, endedAt, bytesDone } = migration
   const { total, ...ends } = migration.repositories
   const seconds = startedAt === null || endedAt === null ? null : (endedAt - startedAt) / 1000
   const counts = { repositories: total, ...ends, bytes: bytesDone, seconds }
-  const { level, end, words } = endOf(migration)
+  const { level, end, message } = endOf(migration)
   const fields = { migration: id, guid, login: owner.login, ...counts, end }
-  log[level](fields, `migration ${id} of ${owner.login} ${words}`)
+  log[level](fields, `migration ${id} of ${owner.login} ${message}`)
 }
 
 export interface End {
   level: keyof OutcomeLog
   end: 'exported' | 'partial' | 'failed' | 'cancelled'
-  words: string
+  message: string
 }
 
-/** How it ended, and how that is told. */
 export function endOf(migration: Summary): End {
   const { total, exported, skipped, failed } = migration.repositories
   if (isPartial(migration)) {
-    const words = `is exported in part: ${exported} of ${inAll(total)}, ${skipped} skipped`
-    return { level: 'warn', end: 'partial', words }
+    const message = `is exported in part: ${exported} of ${countOf(total)}, ${skipped} skipped`
+    return { level: 'warn', end: 'partial', message }
   }
   if (migration.state === 'exported')
-    return { level: 'info', end: 'exported', words: `is exported: ${inAll(total)}` }
+    return { level: 'info', end: 'exported', message: `is exported: ${countOf(total)}` }
   if (migration.reason === CANCELLED)
-    return { level: 'info', end: 'cancelled', words: 'was cancelled' }
-  // What each of them lacked was told when it ended.
-  const why = failed === 0 ? migration.reason : `${failed} of ${inAll(total)} could not be exported`
-  return { level: 'error', end: 'failed', words: `failed: ${why}` }
+    return { level: 'info', end: 'cancelled', message: 'was cancelled' }
+  // The reason of each repository was logged when it ended.
+  const why =
+    failed === 0 ? migration.reason : `${failed} of ${countOf(total)} could not be exported`
+  return { level: 'error', end: 'failed', message: `failed: ${why}` }
 }
 
-const inAll = (total: number): string => `${total} ${total === 1 ? 'repository' : 'repositories'}`
+const countOf = (total: number): string => `${total} ${total === 1 ? 'repository' : 'repositories'}`
 
-/** The same for a repository that could not be exported. */
 export async function logNotExported(
-  { db, log }: TellParts,
+  { db, log }: LogParts,
   { migrationId, position }: ExportTask,
   reason: string,
 ): Promise<void> {

@@ -7,7 +7,6 @@ import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import { NotFound } from './errors.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { type MigrationState, unfinishedStates } from './migration.ts'
 import {
@@ -18,7 +17,7 @@ import {
   type SnapshotPart,
 } from './snapshot-store.ts'
 
-/** Written out, because SQLite uses an index of some rows only where it can see that they are those. */
+/** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
 
 export interface NewMigration {
@@ -27,12 +26,12 @@ export interface NewMigration {
   startedBy?: Account
   options: MigrationOptions
   repositories: RepositoryFacts[]
-  /** For a migration of organizations alone. */
+  /** Set for a migration with `orgMetadataOnly`. */
   organizations: Account[] | null
   now: number
 }
 
-/** Writes the migration and its snapshot; the caller brings the transaction. */
+/** Inserts the migration and its snapshot. */
 export async function insertMigration(
   tx: Db,
   migration: NewMigration,
@@ -101,10 +100,10 @@ const migrationWithPart = prepared(
   ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
 )
 
-/** Of any snapshot, and the largest number that a column of parts can be compared with. */
+/** The largest number that can be compared with the column. */
 const LAST_PART = 2 ** 31 - 1
 
-/** The same together with the part of its snapshot that a page begins in: one question, not two. */
+/** Finds a migration together with the part of its snapshot where a page begins, in one query. */
 export async function findMigrationToRead(
   db: Db,
   { owner }: Scope,
@@ -158,7 +157,7 @@ export function countUnfinished(db: Db, { owner }: Scope): Promise<number> {
   )
 }
 
-/** Serializes those who start migrations in one scope, on both engines: a write lock on the owner's row. */
+/** Serializes transactions of one scope on both engines, by a write lock on the owner's row. */
 export async function lockScope(tx: Db, { owner }: Scope): Promise<void> {
   await sql`update accounts set login_key = login_key where id = ${owner.id}`.execute(tx)
 }
@@ -180,14 +179,7 @@ export function migrationOf(row: Row<MigrationsTable>): Migration {
   }
 }
 
-/** Whoever's it is: for the operator alone. */
-export async function anyMigration(db: Db, id: number): Promise<Migration> {
-  const row = await db.selectFrom('migrations').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row) throw new NotFound()
-  return migrationOf(row)
-}
-
-/** Whose a migration is, as the account is now; undefined where there is no such migration. */
+/** Returns the owner's account as it is now, or undefined if there is no such migration. */
 export async function migrationOwner(db: Db, migrationId: number): Promise<Account | undefined> {
   const row = await db
     .selectFrom('accounts')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { statesBefore, unfinishedStates } from './migration.ts'
 
-test('a migration goes forward and never back', () => {
+test('the state of a migration never goes back', () => {
   assert.deepEqual(statesBefore('pending'), [])
   assert.deepEqual(statesBefore('exporting'), ['pending'])
   assert.deepEqual(statesBefore('exported'), ['exporting'])

@@ -1,7 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 
-/** What the caller asked for, beside the repositories. */
 export interface MigrationOptions {
   lockRepositories: boolean
   excludeMetadata: boolean
@@ -14,7 +13,7 @@ export interface MigrationOptions {
   allowPartial: boolean
 }
 
-/** Of a migration for which nothing was said: everything, unlocked, whole or not at all. */
+/** Exports everything without locks, and fails if any repository fails. */
 export const ORDINARY: Readonly<MigrationOptions> = {
   lockRepositories: false,
   excludeMetadata: false,
@@ -34,28 +33,27 @@ export interface Migration {
   state: MigrationState
   reason: string | null
   repositoryCount: number
-  /** Moves on with every change of the migration. */
+  /** Incremented with every change. */
   version: number
   createdAt: number
   updatedAt: number
-  /** Set while there is an archive to download. */
+  /** Null if there is no archive. */
   archiveExpiresAt: number | null
-  /** The blob of the whole archive, where the store could make one. */
+  /** The blob of the complete archive, if the store could compose one. */
   archiveKey: string | null
 }
 
-/** A migration that has just been started, with the repositories it covers. */
 export interface StartedMigration extends Migration {
   repositories: RepositoryFacts[]
-  /** To the same, in the same order. */
+  /** References to the facts of `repositories`, in the same order. */
   references: readonly number[]
 }
 
 const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 export type MigrationState = (typeof migrationStates)[number]
 
-/** All that may ever happen to a migration's state. There is no way back: a retry is a new migration. */
-const MOVES: Record<MigrationState, readonly MigrationState[]> = {
+/** All possible state changes. There is no way back: a retry is a new migration. */
+const NEXT_STATES: Record<MigrationState, readonly MigrationState[]> = {
   pending: ['exporting', 'failed'],
   exporting: ['exported', 'failed'],
   exported: [],
@@ -63,13 +61,13 @@ const MOVES: Record<MigrationState, readonly MigrationState[]> = {
 }
 
 export const unfinishedStates: readonly ShownState[] = migrationStates.filter(
-  (state) => MOVES[state].length > 0,
+  (state) => NEXT_STATES[state].length > 0,
 )
 
-/** The reason of a migration that did not fail but was cancelled: for the wire, which has no word for it, both are `failed`. */
+/** The reason of a cancelled migration. GitHub's API has no such state: there it is `failed`. */
 export const CANCELLED = 'cancelled'
 
-/** As everything that is ours tells it. */
+/** The state as shown outside GitHub's API. */
 export type ShownState = MigrationState | typeof CANCELLED
 
 export const shownState = (state: MigrationState, reason: string | null): ShownState =>
@@ -79,12 +77,12 @@ export class InvalidStateChange extends Error {
   override name = 'InvalidStateChange'
 }
 
-/** The states from which `to` can be reached in one move. */
+/** Returns the states that can change to `to`. */
 export function statesBefore(to: MigrationState): readonly MigrationState[] {
-  return migrationStates.filter((from) => MOVES[from].includes(to))
+  return migrationStates.filter((from) => NEXT_STATES[from].includes(to))
 }
 
-/** The jobs a migration becomes. Their names are in the queue of running services: a rename needs both for a while. */
+/** Kinds of jobs. Jobs may be in the queue during an upgrade, so a new name needs handlers for both. */
 export const BEGIN_EXPORT = 'begin-export'
 export const EXPORT_RECORDS = 'export-records'
 export const EXPORT_REPOSITORY = 'export-repository'
@@ -100,11 +98,11 @@ export interface MigrationJob {
   migrationId: number
 }
 
-/** One repository of a migration, to be exported. */
+/** One repository of a migration. */
 export interface ExportTask {
   migrationId: number
   position: number
 }
 
-/** All jobs of one migration. */
+/** The batch of all jobs of a migration. */
 export const batchOf = (migrationId: number): string => `migration ${migrationId}`

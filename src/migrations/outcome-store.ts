@@ -9,7 +9,7 @@ import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface Exported {
-  /** Null where no git data was wanted. */
+  /** Null if git data is excluded. */
   segmentKey: string | null
   reused: boolean
   bytes: number
@@ -18,17 +18,16 @@ export interface Exported {
 
 export type Outcome = Exported | { reason: string }
 
-/** What was seen of it before its export. */
-interface Look {
+interface Examined {
   bytesExpected: number
   fingerprint: string
 }
 
-/** A repository is being looked at; its bytes as far as they are known. */
+/** Records the progress of a repository whose export has not ended. */
 export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: Look & { startedAt: number; bytesDone: number },
+  progress: Examined & { startedAt: number; bytesDone: number },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
@@ -38,7 +37,7 @@ export async function recordProgress(
   }
   await db
     .insertInto('repository_exports')
-    .values({ ...NOT_ENDED, migration_id: migrationId, position, ...columns })
+    .values({ ...EMPTY_ROW, migration_id: migrationId, position, ...columns })
     .onConflict((conflict) =>
       conflict
         .columns(['migration_id', 'position'])
@@ -48,7 +47,7 @@ export async function recordProgress(
     .execute()
 }
 
-const NOT_ENDED = {
+const EMPTY_ROW = {
   outcome: null,
   segment_key: null,
   reason: null,
@@ -62,30 +61,30 @@ const NOT_ENDED = {
   fingerprint: null,
 }
 
-/** Returns how many repositories of the migration are still on their way. */
+/** Returns the number of repositories of the migration whose export has not ended. */
 export async function recordOutcome(
   tx: Db,
   { migrationId, position }: ExportTask,
   outcome: Outcome,
   now: number,
 ): Promise<number> {
-  const how = await endOf(tx, migrationId, outcome)
+  const end = await endOf(tx, migrationId, outcome)
   const bytes = 'bytes' in outcome ? outcome.bytes : 0
-  const { remaining, finished } = await countDown(tx, migrationId, {
-    ...NONE_ENDED,
+  const { remaining, finished } = await addToTotals(tx, migrationId, {
+    ...NO_CHANGE,
     ended: 1,
     bytes,
-    [how]: 1,
+    [end]: 1,
   })
   const columns =
-    'segmentKey' in outcome ? exportedColumns(outcome) : { outcome: how, reason: outcome.reason }
+    'segmentKey' in outcome ? exportedColumns(outcome) : { outcome: end, reason: outcome.reason }
   const ended = { ...columns, finished_at: now, finished_order: finished }
-  await endRow(tx, { migrationId, position }, ended)
-  await tally(tx, `repositories ${how}`, { now, bytes })
+  await putRow(tx, { migrationId, position }, ended)
+  await tally(tx, `repositories ${end}`, { now, bytes })
   return remaining
 }
 
-/** Whether a migration goes on without what cannot be exported was said when it was started. */
+/** A repository that cannot be exported is skipped if the migration allows partial archives; otherwise it fails. */
 async function endOf(
   tx: Db,
   migrationId: number,
@@ -100,7 +99,7 @@ async function endOf(
   return (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
 }
 
-/** A migration fails although it could have gone on without some: nothing was left to go on with. */
+/** Turns skipped repositories into failed ones, when nothing is left to export and the migration fails. */
 export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
   await tx
     .updateTable('repository_exports')
@@ -120,12 +119,12 @@ export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
 
 export interface LostRepository {
   position: number
-  /** Those of its segments that are gone. */
+  /** Its segments that are lost. */
   segmentKeys: readonly string[]
   reason: string
 }
 
-/** They were exported, and what was exported of them is gone. */
+/** Marks exported repositories as failed, because their segments are lost. */
 export async function failLost(
   tx: Db,
   migrationId: number,
@@ -134,22 +133,22 @@ export async function failLost(
 ): Promise<void> {
   const outcomes = await outcomesOf(tx, { id: migrationId })
   const before = lost.map(({ position }) => outcomes.get(position)!)
-  await countDown(tx, migrationId, {
-    ...NONE_ENDED,
+  await addToTotals(tx, migrationId, {
+    ...NO_CHANGE,
     failed: lost.length,
     reused: -before.filter(({ reused }) => reused).length,
     bytes: -before.reduce((sum, { bytesDone }) => sum + bytesDone, 0),
   })
   for (const [at, { position, reason }] of lost.entries()) {
     const ended = { outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order }
-    await endRow(tx, { migrationId, position }, { ...NOT_ENDED, ...ended })
+    await putRow(tx, { migrationId, position }, { ...EMPTY_ROW, ...ended })
   }
 }
 
-/** So that no row is too large. */
-const REUSED_IN_A_ROW = 500
+/** Limits the size of a row. */
+const MAX_REUSED_PER_ROW = 500
 
-/** The same for many at once that cost nothing but the look. */
+/** Records the outcomes of many unchanged repositories at once. */
 export async function recordReused(
   tx: Db,
   migrationId: number,
@@ -158,18 +157,18 @@ export async function recordReused(
 ): Promise<void> {
   if (reused.size === 0) return
   const bytes = reused.values().reduce((sum, { bytes: each }) => sum + each, 0)
-  const counts = { ...NONE_ENDED, ended: reused.size, reused: reused.size, bytes }
-  const { finished } = await countDown(tx, migrationId, counts)
+  const counts = { ...NO_CHANGE, ended: reused.size, reused: reused.size, bytes }
+  const { finished } = await addToTotals(tx, migrationId, counts)
   let order = finished - reused.size + 1
-  for (const some of batchesOf([...reused], REUSED_IN_A_ROW)) {
+  for (const some of batchesOf([...reused], MAX_REUSED_PER_ROW)) {
     const warnings = await warningsOf(
       tx,
       some.map(([, { segmentKey }]) => segmentKey),
     )
     const list = some.map(([position, { segmentKey, bytes: each, startedAt }]): Reused => {
       const warning = warnings.get(segmentKey)
-      const told: [number, string, number, number] = [position, segmentKey, each, now - startedAt]
-      return warning === undefined ? told : [...told, warning]
+      const entry: [number, string, number, number] = [position, segmentKey, each, now - startedAt]
+      return warning === undefined ? entry : [...entry, warning]
     })
     await tx
       .insertInto('reused_repositories')
@@ -185,7 +184,7 @@ export async function recordReused(
   await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
 }
 
-/** The same for those that a migration which may go on without them begins without. */
+/** Records repositories that are skipped from the start. */
 export async function recordSkipped(
   tx: Db,
   migrationId: number,
@@ -195,10 +194,10 @@ export async function recordSkipped(
 ): Promise<void> {
   const count = positions.length
   if (count === 0) return
-  const counts = { ...NONE_ENDED, ended: count, skipped: count }
-  const { finished } = await countDown(tx, migrationId, counts)
+  const counts = { ...NO_CHANGE, ended: count, skipped: count }
+  const { finished } = await addToTotals(tx, migrationId, counts)
   const rows = positions.map((position, at) => ({
-    ...NOT_ENDED,
+    ...EMPTY_ROW,
     migration_id: migrationId,
     position,
     outcome: 'skipped',
@@ -211,7 +210,7 @@ export async function recordSkipped(
   await tally(tx, 'repositories skipped', { now, count })
 }
 
-/** Of those that have one, by their keys. */
+/** Returns warnings by segment key. Segments without a warning are missing. */
 async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, string>> {
   const rows = await tx
     .selectFrom('segments')
@@ -222,12 +221,12 @@ async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, 
   return new Map(rows.map(({ key, warning }) => [key, warning!]))
 }
 
-const NONE_ENDED = { ended: 0, reused: 0, skipped: 0, failed: 0, bytes: 0 }
+const NO_CHANGE = { ended: 0, reused: 0, skipped: 0, failed: 0, bytes: 0 }
 
-async function countDown(
+async function addToTotals(
   tx: Db,
   migrationId: number,
-  { ended, reused, skipped, failed, bytes }: typeof NONE_ENDED,
+  { ended, reused, skipped, failed, bytes }: typeof NO_CHANGE,
 ) {
   const { remaining, repository_count } = await tx
     .updateTable('migrations')
@@ -248,14 +247,14 @@ type EndColumns = Partial<Omit<Row<Tables['repository_exports']>, 'warning'>> & 
   warning?: RawBuilder<string | null> | null
 }
 
-async function endRow(
+async function putRow(
   tx: Db,
   { migrationId, position }: ExportTask,
   columns: EndColumns,
 ): Promise<void> {
   await tx
     .insertInto('repository_exports')
-    .values({ ...NOT_ENDED, migration_id: migrationId, position, ...columns })
+    .values({ ...EMPTY_ROW, migration_id: migrationId, position, ...columns })
     .onConflict((conflict) => conflict.columns(['migration_id', 'position']).doUpdateSet(columns))
     .execute()
 }
@@ -272,7 +271,7 @@ function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {
   }
 }
 
-/** The first of those that a migration could not export, and why. */
+/** Returns the first repositories that a migration could not export, with reasons. */
 export async function notExportedFrom(
   db: Db,
   { id }: Pick<Migration, 'id'>,
@@ -294,20 +293,20 @@ export async function notExportedFrom(
   )
 }
 
-const RECENT = 50
+const RECENT_EXPORTS = 50
 
-/** Bytes in a second that the latest exports of single repositories had; null where there were none. */
+/** Returns the bytes per second of the latest exports of single repositories; null if there are none. */
 export async function recentRate(db: Db): Promise<number | null> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
-    // Written out, as the partial index requires. Without git data there is nothing to wait for.
+    // Literals, because the partial index requires them. Exports without git data take no time.
     .where('outcome', '=', sql.lit('exported'))
     .where('reused', '=', sql.lit(0))
     .where('started_at', 'is not', null)
     .where('segment_key', 'is not', null)
     .orderBy('migration_id', 'desc')
-    .limit(RECENT)
+    .limit(RECENT_EXPORTS)
     .execute()
   const bytes = rows.reduce((sum, row) => sum + row.bytes_done, 0)
   const ms = rows.reduce((sum, row) => sum + (row.finished_at! - row.started_at!), 0)

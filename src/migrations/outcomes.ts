@@ -4,40 +4,40 @@ import type { Row, Tables } from '../db/tables.ts'
 import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 
-/** What has become of one repository of a migration so far. */
+/** The result of one repository of a migration so far. */
 export interface RepositoryOutcome {
-  /** Failed where its migration fails for it, skipped where that goes on without it. */
+  /** `failed` if the migration fails because of it, `skipped` if it continues without it, null until the export has ended. */
   outcome: 'exported' | 'skipped' | 'failed' | null
   segmentKey: string | null
   /** Why it was not exported. */
   reason: string | null
-  /** What is told of it though it was exported. */
+  /** Shown to the owner although it was exported. */
   warning: string | null
   startedAt: number | null
   finishedAt: number | null
-  /** Its ordinal in the order they ended. */
+  /** Its number in the order in which the repositories ended. */
   order: number | null
   bytesExpected: number | null
   bytesDone: number
   reused: boolean
 }
 
-/** By position. Those that nobody has looked at yet are not in it. */
+/** Returns results by position. Repositories that were not begun are missing. */
 export async function outcomesOf(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<Map<number, RepositoryOutcome>> {
   const outcomes = new Map<number, RepositoryOutcome>()
-  const together = await db
+  const reused = await db
     .selectFrom('reused_repositories')
     .selectAll()
     .where('migration_id', '=', id)
     .execute()
-  for (const row of together) {
+  for (const row of reused) {
     await nextTurn()
     for (const [position, outcome] of reusedIn(row)) outcomes.set(position, outcome)
   }
-  const single = await rowsByPosition(({ after, atMost }) =>
+  const exports = await rowsByPosition(({ after, atMost }) =>
     db
       .selectFrom('repository_exports')
       .selectAll()
@@ -46,11 +46,11 @@ export async function outcomesOf(
       .orderBy('position')
       .limit(atMost),
   )
-  await mapInTurns(single, (row) => outcomes.set(row.position, outcomeOf(row)))
+  await mapInTurns(exports, (row) => outcomes.set(row.position, outcomeOf(row)))
   return outcomes
 }
 
-/** As `reused_repositories` has one of them. */
+/** An element of `reused_repositories.repositories`. */
 export type Reused = [
   position: number,
   segmentKey: string,

@@ -11,7 +11,7 @@ import { forecast } from './preflight.ts'
 const GIB = 2 ** 30
 
 onEachEngine('a preflight', (engine) => {
-  test('tells of an archive that no importer of GitHub takes', async (t) => {
+  test('warns of an archive that is too large for GitHub', async (t) => {
     const { db, parts } = await exportScene(t, { 'alice/a': '1', 'alice/b': '2' }, engine)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }
     const warningsFor = async (bytes: number, repositories: string[]) => {
@@ -32,7 +32,7 @@ onEachEngine('a preflight', (engine) => {
     assert.deepEqual(more, [])
   })
 
-  test('says what does not fit on the disk', async (t) => {
+  test('warns if the archive does not fit on the disk', async (t) => {
     const { db, parts } = await exportScene(t, { 'alice/a': '1' }, engine)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }
     const now = parts.now()

@@ -13,28 +13,28 @@ interface RepositoryForecast {
   fullName: string
   bytes: number
   lfsBytes: number
-  /** Exported before and unchanged since: costs a look-up. */
+  /** Exported before and unchanged since. */
   reused: boolean
   /** Why it would be skipped. */
   reason: string | null
-  /** What would be told of it though it can be exported. */
+  /** Shown although the repository can be exported. */
   warning: string | null
 }
 
 export interface Forecast {
   repositories: RepositoryForecast[]
   bytesToWrite: number
-  /** Where the workers write; null where none has told. */
+  /** The smallest free space of all workers; null if none reports it. */
   freeBytes: number | null
-  /** From how fast exports went lately; null where there were none. */
+  /** Estimated from recent exports; null if there are none. */
   seconds: number | null
-  /** What would be told of the archive as a whole. */
+  /** Warnings about the archive. */
   warnings: string[]
 }
 
-const LOOKED_AT_ONCE = 4
+const CONCURRENT_EXAMINATIONS = 4
 
-/** What starting this migration would do, without doing it. Refuses what starting it would refuse. */
+/** Returns what starting this migration would do. Throws InvalidRequest as the start would. */
 export async function forecast(
   parts: StartParts,
   scope: Scope,
@@ -44,7 +44,7 @@ export async function forecast(
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await mapConcurrent(
     facts.entries(),
-    { lanes: LOOKED_AT_ONCE, signal: parts.signal },
+    { lanes: CONCURRENT_EXAMINATIONS, signal: parts.signal },
     async ([index, each], stop) => {
       forecasts[index] = options.excludeGitData
         ? nothingToExport(each)

@@ -39,7 +39,7 @@ onEachEngine('progress', (engine) => {
     return { db, id, look }
   }
 
-  test('the first answer has the bytes of the catalogue, for each and in all', async (t) => {
+  test('the first response has the sizes of the catalogue, for each repository and in total', async (t) => {
     const { look } = await scene(t)
     const { rows, bytesDone, bytesExpected } = await look(0)
     assert.deepEqual(
@@ -53,7 +53,7 @@ onEachEngine('progress', (engine) => {
     assert.deepEqual([bytesDone, bytesExpected], [0, 100 * 1024])
   })
 
-  test('a look refines what is expected, and the time left follows the bytes', async (t) => {
+  test('an examination refines the expected bytes, and the time left follows', async (t) => {
     const { db, id, look } = await scene(t)
     await moveMigration(db, id, 'exporting', { now: 0 })
     const at = (position: number) => ({ migrationId: id, position })
@@ -73,7 +73,7 @@ onEachEngine('progress', (engine) => {
     assert.equal(last.secondsLeft, 70)
   })
 
-  test('nothing is expected of an export without git data', async (t) => {
+  test('an export without git data expects no bytes', async (t) => {
     const { db } = await openDatabase(t, engine)
     const id = await start(db, [10], { excludeGitData: true })
     assert.equal(totalsOf(await progressOf(db, { id }), 0).bytesExpected, 0)
@@ -106,7 +106,7 @@ function progressWith(sizes: number[]): Progress {
   }
 }
 
-test('an archive that no importer of GitHub takes is told in both forms of the report', () => {
+test('both forms of the report warn of an archive that is too large for GitHub', () => {
   const small = reportOf(migration, progressWith([20 * GIB, 20 * GIB]), [], 2000)
   assert.deepEqual(small.warnings, [])
   assert.doesNotMatch(describeReport(small), /Warning/)
@@ -115,7 +115,7 @@ test('an archive that no importer of GitHub takes is told in both forms of the r
   assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 43 GB/m)
 })
 
-test('damaged data of the archive is told in both forms of the report', () => {
+test('both forms of the report warn of damaged data', () => {
   const report = reportOf(migration, progressWith([1]), ['alice/site', 'alice/blog'], 2000)
   const told = 'the stored data of alice/site, alice/blog is damaged: start a new migration'
   assert.match(report.warnings.join(), new RegExp(`^${told}`))

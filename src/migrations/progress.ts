@@ -15,22 +15,21 @@ import { namedRepositoriesOf } from './snapshot-store.ts'
 
 export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
-/** How far one repository of a migration has come. */
 export interface RepositoryProgress {
   fullName: string
   state: RepositoryState
   bytesDone: number
-  /** As the catalogue knew it, until it has been looked at. */
+  /** The size in the catalogue, until the repository is examined. */
   bytesExpected: number
   reused: boolean
   reason: string | null
-  /** What is told of it though it was exported. */
+  /** Shown to the owner although it was exported. */
   warning: string | null
   startedAt: number | null
   finishedAt: number | null
-  /** Its ordinal in the order they ended. */
+  /** Its number in the order in which the repositories ended. */
   order: number | null
-  /** What people said about it; null where that is not exported, or not begun. */
+  /** Null if records are not exported, or not begun. */
   records: RecordsProgress | null
 }
 
@@ -59,7 +58,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     endedAt: migration.ended_at,
     repositories: await mapInTurns(named, ({ fullName, bytes }, position) => ({
       fullName,
-      ...progressBy(
+      ...progressOfOne(
         outcomes.get(position),
         records.get(position)?.progress ?? null,
         excludeGitData ? 0 : bytes,
@@ -79,14 +78,15 @@ const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected' | 'records'
   order: null,
 }
 
-function progressBy(
+function progressOfOne(
   outcome: RepositoryOutcome | undefined,
   records: RecordsProgress | null,
-  catalogued: number,
+  cataloguedBytes: number,
 ): Omit<RepositoryProgress, 'fullName'> {
   const startedAt = records?.startedAt ?? null
   const begun = startedAt === null ? 'waiting' : 'exporting'
-  if (!outcome) return { ...WAITING, state: begun, startedAt, records, bytesExpected: catalogued }
+  if (!outcome)
+    return { ...WAITING, state: begun, startedAt, records, bytesExpected: cataloguedBytes }
   const { segmentKey: _, outcome: ended, bytesExpected, ...rest } = outcome
   const state = ended ?? (rest.startedAt === null ? begun : 'exporting')
   return {
@@ -94,7 +94,7 @@ function progressBy(
     state,
     startedAt: startedAt ?? rest.startedAt,
     records,
-    bytesExpected: bytesExpected ?? catalogued,
+    bytesExpected: bytesExpected ?? cataloguedBytes,
   }
 }
 
@@ -106,15 +106,15 @@ export interface Totals {
   failed: number
   remaining: number
   bytesDone: number
-  /** Of those that were not skipped and did not fail: as the catalogue knew them, until they have been looked at. */
+  /** Without skipped and failed repositories. The size in the catalogue counts until a repository is examined. */
   bytesExpected: number
-  /** Bytes written in a second, over the whole export so far; reused ones cost nothing and do not count. */
+  /** The average over the export so far, without reused repositories. */
   bytesPerSecond: number | null
   secondsLeft: number | null
-  /** Issues and pull requests that were read of a forge, and that are known to be there. */
+  /** Issues and pull requests: read from the forge, and known to exist. */
   recordsDone: number
   recordsExpected: number
-  /** When the forge can be asked again, where some repository waits for that. */
+  /** When the forge can be asked again, if a repository waits for that. */
   waitingUntil: number | null
 }
 
@@ -163,13 +163,12 @@ function secondsLeft(
   return Math.ceil(Math.max(bytesExpected - bytesDone, 0) / bytesPerSecond)
 }
 
-/** What became of a migration: what was exported, reused, skipped, what failed and why, in which size and time. */
 export interface Report {
   migration: Migration
   progress: Progress
   totals: Totals
   seconds: number | null
-  /** What is to be told of the archive as a whole. */
+  /** Warnings about the archive. */
   warnings: string[]
 }
 
@@ -190,36 +189,35 @@ export function reportOf(
   return { migration, progress, totals, seconds, warnings }
 }
 
-/** The same for people. */
+/** Returns the report as text. */
 export function describeReport(report: Report): string {
   const { migration, progress, totals, seconds, warnings } = report
   const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${stateInWords(progress, totals)}${ended}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${describeState(progress, totals)}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${duration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)
-    lines.push(`${totals.recordsDone} issues and pull requests with all that belongs to them.`)
+    lines.push(`${totals.recordsDone} issues and pull requests with their comments and files.`)
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
 
-/** Partial is not whole. */
-const stateInWords = ({ state }: Progress, { skipped }: Totals): string =>
+const describeState = ({ state }: Progress, { skipped }: Totals): string =>
   state === 'exported' && skipped > 0 ? 'exported in part' : state
 
 function describeRepository(repository: RepositoryProgress): string {
   const { fullName, state, reused, bytesDone, reason, warning } = repository
   if (reason !== null) return `${state.padEnd(8)} ${fullName}: ${reason}`
   const how = state === 'exported' && reused ? 'reused' : state
-  const told = warning === null ? '' : `; warning: ${warning}`
-  const line = `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`
+  const suffix = warning === null ? '' : `; warning: ${warning}`
+  const line = `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${suffix}`
   return [line, ...describeRecords(repository)].join('\n')
 }
 
-/** A forge gives no snapshot: how new it is, and what it did not give. */
+/** Says how new the records are and what is missing, because a forge provides no snapshot. */
 function describeRecords({ records }: RepositoryProgress): string[] {
   if (!records) return []
   const { asOf, waitingUntil, waitingFor, notes, done } = records
@@ -231,11 +229,11 @@ function describeRecords({ records }: RepositoryProgress): string[] {
   return [`         waiting until ${new Date(waitingUntil).toISOString()}: ${waitingFor ?? ''}`]
 }
 
-const LARGEST_IMPORTED = 40 * 2 ** 30
+const MAX_IMPORTED_BYTES = 40 * 2 ** 30
 
-/** What is to be told of an archive with so many bytes, whoever made it. */
+/** Returns warnings about an archive of this size. */
 export function archiveWarnings(bytes: number): string[] {
-  if (bytes <= LARGEST_IMPORTED) return []
+  if (bytes <= MAX_IMPORTED_BYTES) return []
   return [
     `GitHub's importers take archives of up to 40 GiB (43 GB), and this one has ${inUnits(bytes)}: export fewer repositories at a time`,
   ]

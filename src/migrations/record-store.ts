@@ -4,33 +4,32 @@ import type { RecordExportsTable, Row } from '../db/tables.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
-/** What people said about one repository, stored: rows that records are made of, and the segments of their files. */
+/** The stored records of one repository: the blob from which they are written, and the segments of their files. */
 export interface RepositoryRecords {
   rowsKey: string
-  /** Null where there are none, or where they are not wanted. */
+  /** Null if there are none, or if they are excluded. */
   attachmentsKey: string | null
   assetsKey: string | null
-  /** All of it but what the notes name is at least as new as this: a forge gives no snapshot. */
+  /** All records are at least as new as this, except what the notes name. A forge provides no snapshot. */
   asOf: number
-  /** What the forge does not give. */
+  /** What the forge does not provide. */
   notes: readonly string[]
   /** Exported before and unchanged since. */
   reused: boolean
-  /** How many issues and pull requests there are. */
+  /** The number of issues and pull requests. */
   count: number
 }
 
-/** Neither its git data nor what people said has changed. */
+/** Whether neither the git data nor the records have changed. */
 export const isWhollyReused = (
   git: { reused: boolean },
   records: Pick<RepositoryRecords, 'reused'> | null | undefined,
 ): boolean => git.reused && records?.reused !== false
 
-/** How far the reading of one repository's records has come. */
 export interface RecordsProgress {
   done: number
   expected: number
-  /** The forge is not asked before, and why. */
+  /** The forge is not asked before this time, and why. */
   waitingUntil: number | null
   waitingFor: string | null
   startedAt: number
@@ -40,11 +39,11 @@ export interface RecordsProgress {
 
 export interface RecordExport {
   progress: RecordsProgress
-  /** Once they were read. */
+  /** Null until they are complete. */
   records: RepositoryRecords | null
 }
 
-/** Of all repositories of a migration whose records were begun, by position. */
+/** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
 export async function recordExportsOf(
   db: Db,
   { id }: Pick<Migration, 'id'>,
@@ -103,13 +102,13 @@ function exportOf(row: Row<RecordExportsTable>): RecordExport {
 
 type Change = Partial<Row<RecordExportsTable>>
 
-/** They are being read. Whatever was waited for is there. */
+/** Records progress, and that the forge is no longer waited for. */
 export const recordRecordsProgress = (
   db: Db,
   task: ExportTask,
   { done, expected, startedAt }: { done: number; expected: number; startedAt: number },
 ): Promise<void> =>
-  change(db, task, startedAt, {
+  putRow(db, task, startedAt, {
     records_done: done,
     records_expected: expected,
     waiting_until: null,
@@ -120,16 +119,16 @@ export const recordRecordsWaiting = (
   db: Db,
   task: ExportTask,
   { until, reason, now }: { until: number; reason: string; now: number },
-): Promise<void> => change(db, task, now, { waiting_until: until, waiting_for: reason })
+): Promise<void> => putRow(db, task, now, { waiting_until: until, waiting_for: reason })
 
-/** They are all there, and stored. */
+/** Records that all records were read and stored. */
 export const storeRecords = (
   tx: Db,
   task: ExportTask,
   records: RepositoryRecords,
   now: number,
 ): Promise<void> =>
-  change(tx, task, now, {
+  putRow(tx, task, now, {
     waiting_until: null,
     waiting_for: null,
     records_done: records.count,
@@ -143,7 +142,7 @@ export const storeRecords = (
     reused: Number(records.reused),
   })
 
-async function change(
+async function putRow(
   db: Db,
   { migrationId, position }: ExportTask,
   startedAt: number,
@@ -156,12 +155,12 @@ async function change(
     .execute()
 }
 
-/** All that it is stored in. */
+/** Returns the keys of all blobs. */
 export const keysOfRecords = (records: RepositoryRecords | null): string[] =>
   records === null
     ? []
     : [records.rowsKey, records.attachmentsKey, records.assetsKey].filter((key) => key !== null)
 
-/** What of it is part of the archive, in order. */
+/** Returns the keys of the segments in the archive, in order. */
 export const archivedKeysOf = (records: RepositoryRecords | null): string[] =>
   records === null ? [] : [records.attachmentsKey, records.assetsKey].filter((key) => key !== null)

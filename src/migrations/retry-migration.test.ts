@@ -20,7 +20,7 @@ const NAMES = ['alice/gone', 'alice/own', 'bob/closed', 'bob/open']
 const SKIPPED = ['skipped', 'it no longer exists, or may no longer be migrated']
 
 onEachEngine('a partial retry', (engine) => {
-  test('skips what is gone or another’s to migrate, by name, and neither locks nor shows it', async (t) => {
+  test('skips repositories that are gone or no longer covered by name, and neither locks nor shows them', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)

@@ -17,13 +17,13 @@ import {
 } from './start-migration.ts'
 
 export interface RetryRequest {
-  /** Skip what cannot be exported, even though the first migration did not. */
+  /** Skip repositories that cannot be exported, even if the first migration did not. */
   allowPartial: boolean
 }
 
 /**
- * A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. A partial one
- * skips those that are gone.
+ * Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With `allowPartial`, missing
+ * repositories are skipped.
  */
 export async function retryMigration(
   parts: StartParts,
@@ -51,24 +51,24 @@ export async function retryMigration(
   }
 }
 
-/** A repository that could not be exported the last time, or cannot be now because it is gone. */
+/** A repository that could not be exported the last time, or no longer exists. */
 export interface BrokenRepository {
   fullName: string
   reason: string
   isGone: boolean
-  /** Whether it is another now than it was then; null where nobody here can tell, and where it is gone. */
+  /** Whether it has changed since; null if it is gone, or if this process has no source to check. */
   isChanged: boolean | null
 }
 
 export interface RetryForecast {
   broken: BrokenRepository[]
-  /** Nothing that was broken has changed: a retry of the same would end in the same way. */
+  /** No broken repository has changed, so a retry would end in the same way. */
   isUnchanged: boolean
 }
 
-const LOOKED_AT_ONCE = 4
+const CONCURRENT_EXAMINATIONS = 4
 
-/** What would become of a retry, without starting it: each repository that was broken is looked at. */
+/** Predicts the result of a retry by examining each broken repository. */
 export async function forecastRetry(
   parts: CoverParts,
   scope: Scope,
@@ -82,7 +82,7 @@ export async function forecastRetry(
     ([position, fullName]) => gone.has(fullName) || reasons.has(position),
   )
   const broken = new Array<BrokenRepository>(concerned.length)
-  const lanes = { lanes: LOOKED_AT_ONCE, signal: parts.signal }
+  const lanes = { lanes: CONCURRENT_EXAMINATIONS, signal: parts.signal }
   await mapConcurrent(concerned.entries(), lanes, async ([at, one], stop) => {
     const [position, fullName] = one
     const last = gone.has(fullName) ? undefined : reasons.get(position)
@@ -98,7 +98,7 @@ interface LastReason {
   fingerprint: string | null
 }
 
-/** Why each was not exported, by its position. */
+/** Returns why repositories were not exported, by position. */
 async function lastReasons(
   { db }: CoverParts,
   { id }: Pick<Migration, 'id'>,

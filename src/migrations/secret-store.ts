@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 
-/** What keys sign: download links, and tokens to clone a repository with. That of the store only tells databases apart. */
+/** `link-key` signs download links and `clone-key` clone tokens. `store` only identifies the database. */
 type KeyName = 'link-key' | 'clone-key' | 'store'
 
-/** A key lives in the database, so that any process can check what any other has signed. Made where there is none. */
+/** Returns a key from the database, so that all processes share it. Creates it if there is none. */
 export async function signingKey(db: Db, name: KeyName): Promise<Buffer> {
   const known = await readKey(db, name)
   if (known) return known
@@ -16,7 +16,7 @@ export async function signingKey(db: Db, name: KeyName): Promise<Buffer> {
   return (await readKey(db, name))!
 }
 
-/** Whatever the old one has signed is worth nothing from now on. */
+/** Replaces a key: everything that the old key signed becomes invalid. */
 export async function replaceKey(db: Db, name: KeyName): Promise<void> {
   const value = newKey()
   await db

@@ -1,27 +1,26 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
-import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
+import { type CheckedSegment, SEGMENT_COLUMNS } from './segment-store.ts'
 
 export type CheckResult = 'intact' | 'damaged'
 
-/** The segments whose last check is older than that, the oldest first. */
+/** Returns segments that were last checked before that time, oldest first. */
 export async function oldestChecks(
   db: Db,
   before: number,
   atMost: number,
 ): Promise<CheckedSegment[]> {
-  const rows = await db
+  return db
     .selectFrom('segments')
-    .select(RECORD_COLUMNS)
+    .select(SEGMENT_COLUMNS)
     .where('checked_at', '<', before)
     .orderBy('checked_at')
     .limit(atMost)
     .execute()
-  return rows.map(segmentOf)
 }
 
-/** The stored bytes of a segment match its digest. */
+/** Records that the stored bytes of a segment match its digest. */
 export async function noteIntact(
   db: Db,
   { key, length }: Pick<CheckedSegment, 'key' | 'length'>,
@@ -38,8 +37,8 @@ export async function noteIntact(
 }
 
 /**
- * The stored bytes of these segments are wrong or missing. No export finds them by their fingerprints again, and the sweep
- * removes them once no archive contains them. Returns the keys of those that there still are.
+ * Records that the stored bytes of segments are wrong or missing. Exports do not reuse them any more, and the sweep removes them once no archive
+ * contains them. Returns the keys of the segments that still exist.
  */
 export async function noteDamaged(
   tx: Db,
@@ -64,22 +63,21 @@ export async function noteDamaged(
   return rows.map(({ key }) => key)
 }
 
-/** A download read these segments whole, and they matched. */
+/** Records that a download has read complete segments and verified them. */
 export async function noteVerifiedReads(
   db: Db,
   keys: readonly string[],
   now: number,
 ): Promise<void> {
-  for (const some of statementBatches(keys)) {
-    const intact = db
+  for (const batch of statementBatches(keys))
+    await db
       .updateTable('segments')
       .set({ checked_at: now })
       .where('damaged_at', 'is', null)
-    await intact.where('key', 'in', some).execute()
-  }
+      .where('key', 'in', batch)
+      .execute()
 }
 
-/** One more stored blob was compared with its digest. */
 async function countCheck(db: Db, result: CheckResult, bytes: number): Promise<void> {
   await db
     .updateTable('store_checks')
@@ -97,13 +95,13 @@ export async function damagedKeys(db: Db): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ key }) => key))
 }
 
-/** An archive that the bucket has as one object, beside its segments. */
+/** An archive that the bucket stores as one object beside its segments. */
 export interface ComposedArchive {
   migrationId: number
   key: string
 }
 
-/** Those whose last check is older than that, the oldest first. */
+/** Returns composed archives that were last checked before that time, oldest first. */
 export async function oldestComposedChecks(
   db: Db,
   before: number,
@@ -120,7 +118,7 @@ export async function oldestComposedChecks(
   return rows.map(({ id, archive_key }) => ({ migrationId: id, key: archive_key! }))
 }
 
-/** A damaged object is no longer used: downloads come from the segments instead, and the caller deletes it. False where it is gone. */
+/** Records a check. Downloads use the segments instead of a damaged object, which the caller deletes. Returns false if it no longer exists. */
 export async function noteComposedCheck(
   db: Db,
   { migrationId, key, length }: ComposedArchive & { length: number },
@@ -141,11 +139,11 @@ export async function noteComposedCheck(
 }
 
 export interface StoreChecks {
-  /** All that were made so far. */
+  /** All checks so far. */
   results: { result: CheckResult; count: number; bytes: number }[]
   /** Segments that are damaged now. */
   damaged: number
-  /** The time of the oldest check of a segment; null where nothing is stored. */
+  /** The time of the oldest check of a segment; null if nothing is stored. */
   oldestAt: number | null
 }
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { insertRecordsSegment, StoredContents } from './segment-store.ts'
+import { insertSegment, StoredContents } from './segment-store.ts'
 
-onEachEngine('what segments say of themselves', (engine) => {
-  test('is held where it is little, and else read when it is asked for', async (t) => {
+onEachEngine('contents of segments', (engine) => {
+  test('are held in memory if they are small, and otherwise read each time', async (t) => {
     const { db } = await openDatabase(t, engine)
     const numbers = { length: 1, plainLength: 2, crc32: 3, storedCrc32: null, sha256: '4' }
     const said = { little: 'ä', large: 'ä'.repeat(10), more: 'o' }
     for (const [key, text] of Object.entries(said)) {
       const segment = { key, ...numbers, fingerprint: key, contents: JSON.stringify({ text }) }
-      await insertRecordsSegment(db, segment, 0)
+      await insertSegment(db, segment, 0)
     }
     const keys = ['large', 'little', 'gone']
     const contents = await StoredContents.open(db, keys, { large: 20, mostHeld: 100 })

@@ -1,25 +1,24 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
-import type { Row, SegmentsTable } from '../db/tables.ts'
 
-/** A stored segment as the database knows it; `key` is that of its blob. */
+/** A stored segment; `key` is the key of its blob. */
 export interface SegmentRecord {
   key: string
   length: number
   plainLength: number
   crc32: number
   sha256: string
-  /** Of the stored bytes; null for what no archive contains. */
+  /** CRC of the stored bytes; null if no archive contains them. */
   storedCrc32: number | null
 }
 
-/** With what was last found of its stored bytes. */
+/** A segment with the result of the last check of its stored bytes. */
 export interface CheckedSegment extends SegmentRecord {
   checkedAt: number
-  /** Null while the bytes are those that were written, as far as is known. */
+  /** Null unless the stored bytes were found to be damaged. */
   damagedAt: number | null
-  /** When an export last took it into use: then it had its length. */
+  /** When an export last used it; its length was correct then. */
   namedAt: number
 }
 
@@ -42,7 +41,7 @@ export async function findSegment(db: Db, fingerprint: string): Promise<string |
   return row?.key
 }
 
-/** What is told of the repository that this segment was made of. */
+/** Returns the warning about the repository of a segment. */
 export async function warningOf(db: Db, key: string): Promise<string | null> {
   const row = await db
     .selectFrom('segments')
@@ -52,7 +51,7 @@ export async function warningOf(db: Db, key: string): Promise<string | null> {
   return row?.warning ?? null
 }
 
-/** Those that there are, by their fingerprints. */
+/** Returns existing segments by fingerprint. */
 export async function findSegments(
   db: Db,
   fingerprints: readonly string[],
@@ -60,15 +59,15 @@ export async function findSegments(
   const rows = await selectInBatches(fingerprints, (some) =>
     db
       .selectFrom('segments')
-      .select(['fingerprint', ...RECORD_COLUMNS])
+      .select(['fingerprint', ...SEGMENT_COLUMNS])
       .where('fingerprint', 'in', some),
   )
-  return new Map(rows.map((row) => [row.fingerprint!, segmentOf(row)]))
+  return new Map(rows.map(({ fingerprint, ...segment }) => [fingerprint!, segment]))
 }
 
 /**
- * Those of the repositories that have a segment and have not been touched since, as far as the catalogue knows: it reads a
- * repository anew when something of it has changed. A guess in both directions, good for where to look first.
+ * Returns the repositories that have a segment and have not changed since, as far as the catalogue knows. A guess, which may be wrong in both
+ * directions; it decides only which repositories get a job of their own.
  */
 export async function probablyUnchanged(
   db: Db,
@@ -86,7 +85,7 @@ export async function probablyUnchanged(
   return new Set(rows.map(({ repository_id }) => repository_id!))
 }
 
-/** What was proven of the newest segment of a repository. */
+/** Returns what was verified for the newest segment of a repository. */
 export async function lastVerified(db: Db, repositoryId: number): Promise<string | undefined> {
   const row = await db
     .selectFrom('segments')
@@ -109,55 +108,31 @@ export async function fingerprintsOf(db: Db, repositoryId: number): Promise<stri
   return rows.map(({ fingerprint }) => fingerprint!)
 }
 
-/** Returns the key under which that content is known: another's, where another was quicker with the same. */
-export async function insertSegment(
-  tx: Db,
-  segment: RepositorySegment,
-  now: number,
-): Promise<string> {
-  const { key } = await tx
-    .insertInto('segments')
-    .values({ ...columnsOf(segment, now), ...contentColumns(segment) })
-    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ named_at: now }))
-    .returning('key')
-    .executeTakeFirstOrThrow()
-  return key
-}
+/** A segment to insert, with a fingerprint if it can be reused. */
+export interface NewSegment
+  extends SegmentRecord,
+    Partial<Omit<RepositorySegment, keyof SegmentRecord>> {}
 
-export async function insertMetadataSegment(
-  tx: Db,
-  segment: SegmentRecord,
-  now: number,
-): Promise<void> {
-  await tx
-    .insertInto('segments')
-    .values({
-      ...columnsOf(segment, now),
-      fingerprint: null,
-      repository_id: null,
-      contents: null,
-      verified: null,
-      warning: null,
-    })
-    .execute()
-}
-
-/** What records are made of, or their files. */
-export async function insertRecordsSegment(
-  tx: Db,
-  segment: SegmentRecord & { fingerprint: string; contents: string },
-  now: number,
-): Promise<string> {
-  const { fingerprint, contents } = segment
+/** Returns the key of the segment with this fingerprint: another one, if another process has inserted it before. */
+export async function insertSegment(tx: Db, segment: NewSegment, now: number): Promise<string> {
   const { key } = await tx
     .insertInto('segments')
     .values({
-      ...columnsOf(segment, now),
-      fingerprint,
-      contents,
-      repository_id: null,
-      verified: null,
-      warning: null,
+      key: segment.key,
+      length: segment.length,
+      plain_length: segment.plainLength,
+      crc32: segment.crc32,
+      sha256: segment.sha256,
+      stored_crc32: segment.storedCrc32,
+      fingerprint: segment.fingerprint ?? null,
+      repository_id: segment.repositoryId ?? null,
+      contents: segment.contents ?? null,
+      verified: segment.verified ?? null,
+      warning: segment.warning ?? null,
+      created_at: now,
+      named_at: now,
+      checked_at: now,
+      damaged_at: null,
     })
     .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ named_at: now }))
     .returning('key')
@@ -166,8 +141,8 @@ export async function insertRecordsSegment(
 }
 
 /**
- * Keeps the sweep away from them; those that are not returned were swept before, or are damaged. In one order for everyone: two who
- * name the same segments then never wait for each other.
+ * Marks segments as used now, which protects them from the sweep. Segments that are not returned were swept before, or are damaged. Sorted, so
+ * that two transactions with the same segments cannot deadlock.
  */
 export async function nameSegments(
   tx: Db,
@@ -190,69 +165,33 @@ export async function segmentsByKey(
   keys: readonly string[],
 ): Promise<Map<string, CheckedSegment>> {
   const rows = await selectInBatches(keys, (some) =>
-    db.selectFrom('segments').select(RECORD_COLUMNS).where('key', 'in', some),
+    db.selectFrom('segments').select(SEGMENT_COLUMNS).where('key', 'in', some),
   )
-  return new Map(rows.map((row) => [row.key, segmentOf(row)]))
+  return new Map(rows.map((segment) => [segment.key, segment]))
 }
 
-/** How many there are, and how many bytes of the store they take. */
 export async function countSegments(db: Db): Promise<{ count: number; bytes: number }> {
   return db.selectFrom('stored_segments').selectAll().executeTakeFirstOrThrow()
 }
 
-function columnsOf(segment: SegmentRecord, now: number) {
-  return {
-    key: segment.key,
-    length: segment.length,
-    plain_length: segment.plainLength,
-    crc32: segment.crc32,
-    sha256: segment.sha256,
-    stored_crc32: segment.storedCrc32,
-    created_at: now,
-    named_at: now,
-    checked_at: now,
-    damaged_at: null,
-  }
-}
-
-function contentColumns(segment: RepositorySegment) {
-  const { fingerprint, repositoryId, contents, verified, warning } = segment
-  return { fingerprint, repository_id: repositoryId, contents, verified, warning }
-}
-
-export const RECORD_COLUMNS = [
+/** The columns of a CheckedSegment. */
+export const SEGMENT_COLUMNS = [
   'key',
   'length',
-  'plain_length',
+  'plain_length as plainLength',
   'crc32',
   'sha256',
-  'stored_crc32',
-  'checked_at',
-  'damaged_at',
-  'named_at',
+  'stored_crc32 as storedCrc32',
+  'checked_at as checkedAt',
+  'damaged_at as damagedAt',
+  'named_at as namedAt',
 ] as const
 
-export function segmentOf(
-  row: Pick<Row<SegmentsTable>, (typeof RECORD_COLUMNS)[number]>,
-): CheckedSegment {
-  return {
-    key: row.key,
-    length: row.length,
-    plainLength: row.plain_length,
-    crc32: row.crc32,
-    sha256: row.sha256,
-    storedCrc32: row.stored_crc32,
-    checkedAt: row.checked_at,
-    damagedAt: row.damaged_at,
-    namedAt: row.named_at,
-  }
-}
+/** Most contents are smaller; those of a repository with very many refs have megabytes. */
+const MAX_CACHED_LENGTH = 16 * 1024
+const MAX_CACHED_BYTES = 32 * 1024 * 1024
 
-/** Of most repositories less is said; one with very many refs says megabytes. */
-const LARGE = 16 * 1024
-const MOST_HELD = 32 * 1024 * 1024
-
-/** Segments, and what each says of itself, as JSON: little is held, and the rest is read whenever it is asked for. */
+/** Segments and their contents (JSON). Small contents are held in memory; large ones are read each time. */
 export class StoredContents {
   readonly segments: ReadonlyMap<string, CheckedSegment>
   readonly #db: Db
@@ -271,33 +210,33 @@ export class StoredContents {
   static async open(
     db: Db,
     keys: readonly string[],
-    { large = LARGE, mostHeld = MOST_HELD } = {},
+    { large = MAX_CACHED_LENGTH, mostHeld = MAX_CACHED_BYTES } = {},
   ): Promise<StoredContents> {
     const segments = new Map<string, CheckedSegment>()
     const held = new Map<string, string>()
     let bytes = 0
     for (const batch of statementBatches(keys)) {
-      const most = bytes < mostHeld ? large : 0
-      const little = sql<
+      const maxLength = bytes < mostHeld ? large : 0
+      const small = sql<
         string | null
-      >`case when octet_length(contents) <= ${most} then contents end`
+      >`case when octet_length(contents) <= ${maxLength} then contents end`
       const rows = await db
         .selectFrom('segments')
-        .select(RECORD_COLUMNS)
-        .select(little.as('contents'))
+        .select(SEGMENT_COLUMNS)
+        .select(small.as('contents'))
         .where('key', 'in', batch)
         .execute()
-      for (const { contents, ...row } of rows) {
-        segments.set(row.key, segmentOf(row))
+      for (const { contents, ...segment } of rows) {
+        segments.set(segment.key, segment)
         if (contents === null) continue
-        held.set(row.key, contents)
+        held.set(segment.key, contents)
         bytes += contents.length
       }
     }
     return new StoredContents(db, segments, held)
   }
 
-  /** Undefined where it says nothing. */
+  /** Returns undefined if the segment has no contents. */
   async of<T>(key: string): Promise<T | undefined> {
     const contents = this.#held.get(key) ?? (await readContents(this.#db, key))
     return contents ? (JSON.parse(contents) as T) : undefined

@@ -3,36 +3,36 @@ import type { Db } from '../db/database.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 import type { Reused } from './outcomes.ts'
 
-/** A segment that nobody uses, and when it was last named. */
+/** A segment that no migration uses, and when an export last used it. */
 export interface UnusedSegment {
   key: string
   namedAt: number
 }
 
-/** How many rows one query reads: on SQLite, everything else waits for it. */
+/** Rows per query: on SQLite, everything else waits for a query. */
 const ROWS_AT_ONCE = 2000
 /** The largest integer of both databases. */
 const MAX_POSITION = 2 ** 31 - 1
 
 /**
- * Those that were named before then, or are damaged, and that no archive and no unfinished migration uses. Whoever takes a
- * segment into use names it in the same transaction: what was named since it was read here is in use again, and is not deleted.
+ * Returns segments that were last used before `since`, or are damaged, and that neither an archive nor an unfinished migration uses. An export
+ * that uses a segment sets `named_at` in the same transaction, so `deleteUnusedSegment` does not delete a segment that is in use again.
  */
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const unused = new Map<string, number>()
   for await (const { key, named_at } of segmentsNamedBefore(db, since)) unused.set(key, named_at)
   for (const { key, named_at } of await damagedSegments(db)) unused.set(key, named_at)
   if (unused.size === 0) return []
-  for await (const some of holders(db)) await withoutThoseOf(db, some, unused)
+  for await (const range of usedRanges(db)) await removeUsed(db, range, unused)
   return [...unused].map(([key, namedAt]) => ({ key, namedAt }))
 }
 
-/** What they take that no archive and no unfinished migration uses. */
+/** Returns the total size of segments that neither an archive nor an unfinished migration uses. */
 export async function bytesOfUnusedSegments(db: Db): Promise<number> {
   const unused = new Map<string, number>()
   for await (const { key, length } of segmentsNamedBefore(db, Number.MAX_SAFE_INTEGER))
     unused.set(key, length)
-  for await (const some of holders(db)) await withoutThoseOf(db, some, unused)
+  for await (const range of usedRanges(db)) await removeUsed(db, range, unused)
   return unused.values().reduce((sum, length) => sum + length, 0)
 }
 
@@ -53,7 +53,7 @@ async function* segmentsNamedBefore(db: Db, since: number) {
   }
 }
 
-/** There are few: they are removed as soon as no archive contains them. */
+/** These are few, because the sweep removes them once no archive contains them. */
 const damagedSegments = (db: Db) =>
   db
     .selectFrom('segments')
@@ -61,7 +61,7 @@ const damagedSegments = (db: Db) =>
     .where('damaged_at', 'is not', null)
     .execute()
 
-/** False when it has come into use, or is gone, meanwhile. */
+/** Returns false if the segment was used or deleted meanwhile. */
 export async function deleteUnusedSegment(
   db: Db,
   { key, namedAt }: UnusedSegment,
@@ -74,41 +74,41 @@ export async function deleteUnusedSegment(
   return numDeletedRows === 1n
 }
 
-/** Some repositories of some migrations: few enough for one query. */
-interface Held {
+/** A range of repositories of some migrations, small enough for one query. */
+interface UsedRange {
   ids: readonly number[]
-  /** The first of their repositories, by position or by the order of their ends. */
+  /** The first position, or the first number in the order of ends. */
   from: number
-  /** Behind the last of them. */
+  /** Exclusive. */
   to: number
 }
 
-export interface Holder {
+export interface MigrationSize {
   id: number
   repositories: number
 }
 
-async function* holders(db: Db): AsyncGenerator<Held> {
-  let batch: Holder[] = []
+async function* usedRanges(db: Db): AsyncGenerator<UsedRange> {
+  let batch: MigrationSize[] = []
   let rows = 0
-  for await (const holder of migrationsThatHold(db)) {
-    // Each has rows of its own besides.
-    const more = holder.repositories + 4
+  for await (const migration of migrationsWithSegments(db)) {
+    // Each migration has a few more rows than repositories.
+    const more = migration.repositories + 4
     if (batch.length > 0 && rows + more > ROWS_AT_ONCE) {
-      yield* heldBy(batch)
+      yield* rangesOf(batch)
       batch = []
       rows = 0
     }
-    batch.push(holder)
+    batch.push(migration)
     rows += more
   }
-  yield* heldBy(batch)
+  yield* rangesOf(batch)
 }
 
-/** One migration may have more than fits. */
-function* heldBy(holders: readonly Holder[]): Generator<Held> {
-  const ids = holders.map(({ id }) => id)
-  const count = holders.length === 1 ? holders[0]!.repositories : 0
+/** Splits a migration with too many repositories for one query. */
+function* rangesOf(migrations: readonly MigrationSize[]): Generator<UsedRange> {
+  const ids = migrations.map(({ id }) => id)
+  const count = migrations.length === 1 ? migrations[0]!.repositories : 0
   for (let from = 0; ids.length > 0; from += ROWS_AT_ONCE) {
     const isLast = from + ROWS_AT_ONCE >= count
     yield { ids, from, to: isLast ? MAX_POSITION : from + ROWS_AT_ONCE }
@@ -116,8 +116,8 @@ function* heldBy(holders: readonly Holder[]): Generator<Held> {
   }
 }
 
-/** The unfinished first: one that is sealed meanwhile is found again among those that have an archive. */
-async function* migrationsThatHold(db: Db): AsyncGenerator<Holder> {
+/** Unfinished migrations first: one that is sealed meanwhile is found again among those with an archive. */
+async function* migrationsWithSegments(db: Db): AsyncGenerator<MigrationSize> {
   yield* await db
     .selectFrom('migrations')
     .select(['id', 'repository_count as repositories'])
@@ -126,8 +126,8 @@ async function* migrationsThatHold(db: Db): AsyncGenerator<Holder> {
   yield* archivedMigrations(db)
 }
 
-/** All migrations that have an archive. */
-export async function* archivedMigrations(db: Db): AsyncGenerator<Holder> {
+/** Returns all migrations that have an archive. */
+export async function* archivedMigrations(db: Db): AsyncGenerator<MigrationSize> {
   for (let after = { at: -1, id: 0 }; ; ) {
     const archived = await db
       .selectFrom('migrations')
@@ -145,13 +145,13 @@ export async function* archivedMigrations(db: Db): AsyncGenerator<Holder> {
   }
 }
 
-async function withoutThoseOf(db: Db, held: Held, unused: Map<string, number>): Promise<void> {
-  for await (const [, key] of segmentUses(db, { ...held, withRows: true })) unused.delete(key)
+async function removeUsed(db: Db, range: UsedRange, unused: Map<string, number>): Promise<void> {
+  for await (const [, key] of segmentUses(db, { ...range, withRows: true })) unused.delete(key)
 }
 
-type SegmentUsesOptions = Pick<Held, 'ids'> & Partial<Held> & { withRows?: boolean }
+type SegmentUsesOptions = Pick<UsedRange, 'ids'> & Partial<UsedRange> & { withRows?: boolean }
 
-/** Which migration uses which segment. The rows that records are made of are in no archive, but an unfinished export needs them. */
+/** Returns which migration uses which segment. The rows of records are in no archive, but an unfinished export needs them. */
 export async function* segmentUses(
   db: Db,
   { ids, from = 0, to = MAX_POSITION, withRows = false }: SegmentUsesOptions,
@@ -163,31 +163,31 @@ export async function* segmentUses(
     .execute()
   for (const { id, metadata_key, manifest_key } of own)
     yield* pairs(id, [metadata_key, manifest_key])
-  const single = await db
+  const exports = await db
     .selectFrom('repository_exports')
     .select(['migration_id', 'segment_key as key'])
     .where('migration_id', 'in', ids)
     .where('position', '>=', from)
     .where('position', '<', to)
     .execute()
-  for (const { migration_id, key } of single) yield* pairs(migration_id, [key])
-  const ofRecords = await db
+  for (const { migration_id, key } of exports) yield* pairs(migration_id, [key])
+  const records = await db
     .selectFrom('record_exports')
     .select(['migration_id', 'rows_key', 'attachments_key', 'assets_key'])
     .where('migration_id', 'in', ids)
     .where('position', '>=', from)
     .where('position', '<', to)
     .execute()
-  for (const { migration_id, rows_key, attachments_key, assets_key } of ofRecords)
+  for (const { migration_id, rows_key, attachments_key, assets_key } of records)
     yield* pairs(migration_id, [withRows ? rows_key : null, attachments_key, assets_key])
-  const together = await db
+  const reused = await db
     .selectFrom('reused_repositories')
     .select(['migration_id', 'repositories'])
     .where('migration_id', 'in', ids)
     .where('first_order', '>=', from)
     .where('first_order', '<', to)
     .execute()
-  for (const { migration_id, repositories } of together) {
+  for (const { migration_id, repositories } of reused) {
     const keys = (JSON.parse(repositories) as Reused[]).map(([, key]) => key)
     yield* pairs(migration_id, keys)
   }

@@ -20,7 +20,7 @@ import { insertLocks, releaseLocks } from './lock-store.ts'
 import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
-import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
+import { countSegments, insertSegment } from './segment-store.ts'
 import { readServiceState, storageUse } from './service-state.ts'
 import { deleteOldTallies, talliesSince } from './tally-store.ts'
 
@@ -78,7 +78,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 }
 
 onEachEngine('the state of the service', (engine) => {
-  test('tells what runs, waits and failed, and why', async (t) => {
+  test('lists running, waiting and failed migrations with reasons', async (t) => {
     const { db, parts, runs, fails, waits } = await scene(t, engine)
     await parts.queue.enqueue(db, 'task', [1, 2], 'batch')
     const state = await readServiceState(parts, 'hour')
@@ -127,7 +127,7 @@ onEachEngine('the state of the service', (engine) => {
     )
   })
 
-  test('counts what was done when, in every bucket of the period', async (t) => {
+  test('counts the throughput in every bucket of the period', async (t) => {
     const { db, parts } = await scene(t, engine)
     const { buckets: minutes } = (await readServiceState(parts, 'hour')).throughput
     assert.equal(minutes.length, 60)
@@ -161,7 +161,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.ok(kept.some(({ bytes }) => bytes === 100))
   })
 
-  test('shows locks that are held, and what is stored', async (t) => {
+  test('shows held locks and stored archives', async (t) => {
     const { db, parts, runs } = await scene(t, engine)
     const { id: ownerId } = await ensureAccount(db, 'alice', 0)
     for (const name of ['a', 'b', 'c']) {
@@ -183,8 +183,8 @@ onEachEngine('the state of the service', (engine) => {
     const stored = async () => ({ ...(await countSegments(db)) })
     assert.deepEqual(await stored(), { count: 0, bytes: 0 })
     const segment = { plainLength: 0, crc32: 0, storedCrc32: 0, sha256: '' }
-    await insertMetadataSegment(db, { key: 'x', length: 5_000_000_000, ...segment }, NOW)
-    await insertMetadataSegment(db, { key: 'y', length: 1, ...segment }, NOW)
+    await insertSegment(db, { key: 'x', length: 5_000_000_000, ...segment }, NOW)
+    await insertSegment(db, { key: 'y', length: 1, ...segment }, NOW)
     assert.deepEqual(await stored(), { count: 2, bytes: 5_000_000_001 })
     await db.deleteFrom('segments').where('key', '=', 'x').execute()
     assert.deepEqual(await stored(), { count: 1, bytes: 1 })
@@ -200,7 +200,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual(await countArchives(db), { count: 1, wholeBytes: 0 })
   })
 
-  test('knows who works, who has fallen silent, and forgets the dead', async (t) => {
+  test('lists live and dead processes, and deletes old ones', async (t) => {
     const { db } = await openDatabase(t, engine)
     let now = NOW
     const parts = { db, queue: embeddedQueue({ db }), now: () => now }
@@ -232,7 +232,7 @@ onEachEngine('the state of the service', (engine) => {
   })
 })
 
-test('no read of it goes through all the rows there ever were', async (t) => {
+test('no query scans a whole table', async (t) => {
   const { dataDirectory } = await databaseOptions(t, 'sqlite')
   const asked: CompiledQuery[] = []
   const db: Db = new Kysely({

@@ -18,7 +18,7 @@ const MAX_LOCKS = 50
 const MAX_ARCHIVES = 20
 const MAX_CHECKS = 20
 
-/** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
+/** The state of the service for its operator. The cost to read it does not grow with the number of old migrations. */
 export interface ServiceState {
   observedAt: number
   migrations: Record<ShownState, number>
@@ -28,12 +28,12 @@ export interface ServiceState {
   locks: { held: number; newest: HeldLock[] }
   failures: Failure[]
   workers: (WorkerRecord & { isAlive: boolean })[]
-  /** The largest there are to download. */
+  /** The largest archives. */
   archives: Summary[]
   checks: CheckResults
 }
 
-/** A migration that failed, or lacks something. */
+/** A migration that failed or was exported in part. */
 interface Failure {
   migration: Summary
   notExported: { fullName: string; reason: string }[]
@@ -115,7 +115,7 @@ const MINUTE = 60_000
 export const throughputPeriods = ['hour', 'day', 'week'] as const
 export type ThroughputPeriod = (typeof throughputPeriods)[number]
 
-/** Few enough to draw, and never finer than what is kept. */
+/** Few enough to draw, and never finer than the stored minutes. */
 const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
   hour: { count: 60, ms: MINUTE },
   day: { count: 96, ms: 15 * MINUTE },
@@ -130,12 +130,11 @@ export interface Throughput {
 
 export interface ThroughputBucket {
   startedAt: number
-  /** What ended in that time, by what it was. */
   count: Record<Tally, number>
   bytes: Record<Tally, number>
 }
 
-/** Every bucket of the period, the oldest first; the last one is still filling. */
+/** Returns every bucket of the period, oldest first; the last one is still filling. */
 export async function throughputOver(
   db: Db,
   period: ThroughputPeriod,
@@ -146,19 +145,19 @@ export async function throughputOver(
   const first = last - (count - 1) * ms
   const buckets = Array.from({ length: count }, (_, index) => ({
     startedAt: first + index * ms,
-    count: none(),
-    bytes: none(),
+    count: noTallies(),
+    bytes: noTallies(),
   }))
-  for (const { bucket, name, count: some, bytes } of await talliesSince(db, first, ms)) {
+  for (const { bucket, name, count: added, bytes } of await talliesSince(db, first, ms)) {
     const into = buckets[(bucket - first) / ms]
     if (!into) continue
-    into.count[name] = some
+    into.count[name] = added
     into.bytes[name] = bytes
   }
   return { period, bucketMs: ms, buckets }
 }
 
-const none = (): Record<Tally, number> => ({
+const noTallies = (): Record<Tally, number> => ({
   'repositories exported': 0,
   'repositories reused': 0,
   'repositories skipped': 0,
@@ -168,24 +167,24 @@ const none = (): Record<Tally, number> => ({
   'migrations cancelled': 0,
 })
 
-/** Bytes that the store really holds: a segment counts once, however many archives are lists of it. */
+/** The bytes in the store. A segment counts once, however many archives contain it. */
 export interface StorageUse {
   segments: number
   archives: number
-  /** Of segments that an archive or an unfinished migration uses, and of archives that are kept whole. */
+  /** Segments that an archive or an unfinished migration uses, and composed archives. */
   archiveBytes: number
-  /** Of segments that are kept only to be reused. */
+  /** Segments that are kept only to be reused. */
   reuseBytes: number
 }
 
-/** Which segments are used is found by reading the lists of all archives there are: no more often than that. */
-const KEPT_MS = 60_000
+/** Finding unused segments reads the segment lists of all archives, so the result is cached. */
+const UNUSED_CACHE_MS = 60_000
 
-/** Reads it at most once a minute for each process, except for what is counted as it happens. */
+/** Each process looks for unused segments at most once a minute; the other numbers are current. */
 export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
   return async () => {
-    if (!unused || Math.abs(now() - unused.readAt) > KEPT_MS) {
+    if (!unused || Math.abs(now() - unused.readAt) > UNUSED_CACHE_MS) {
       unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
       unused.bytes.catch(() => {
         unused = undefined

@@ -10,7 +10,7 @@ import { moveMigration } from './export-store.ts'
 import { type Migration, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordReused } from './outcome-store.ts'
-import { insertMetadataSegment } from './segment-store.ts'
+import { insertSegment } from './segment-store.ts'
 import {
   fullNameAt,
   fullNamesOf,
@@ -42,7 +42,7 @@ async function countFacts(db: Db): Promise<number> {
 }
 
 onEachEngine('a snapshot', (engine) => {
-  test('refers to facts that are kept once, and tells them in their order', async (t) => {
+  test('refers to facts that are stored once, in their order', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(7)
     const [first, second, third] = [
@@ -57,7 +57,7 @@ onEachEngine('a snapshot', (engine) => {
     assert.equal(await fullNameAt(db, second.id, 0), 'alice/r6')
   })
 
-  test('of more repositories than one part of it holds is read by page', async (t) => {
+  test('with several parts is read by page', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(1203)
     const { references: started, ...migration } = await start(db, facts)
@@ -78,7 +78,7 @@ onEachEngine('a snapshot', (engine) => {
     }
   })
 
-  test('written by many at once, in whatever order, keeps each once', async (t) => {
+  test('written by concurrent transactions stores each fact once', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(40)
     const orders = [facts, facts.toReversed(), facts.slice(20), facts.slice(0, 30)]
@@ -108,7 +108,7 @@ onEachEngine('a snapshot', (engine) => {
 })
 
 onEachEngine('the sweep of facts', (engine) => {
-  test('removes those that nothing refers to, and only when they are old', async (t) => {
+  test('deletes old facts that no snapshot refers to', async (t) => {
     const { db } = await openDatabase(t, engine)
     await start(db, named(3))
     const gone = await start(db, named(5, { description: 'Of a migration that is gone' }))
@@ -119,7 +119,7 @@ onEachEngine('the sweep of facts', (engine) => {
     assert.equal(await sweepFacts(db, NOW + 8 * DAY), 0)
   })
 
-  test('leaves what a migration that starts meanwhile refers to', async (t) => {
+  test('keeps facts of a migration that starts meanwhile', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(30)
     const gone = await start(db, facts)
@@ -171,7 +171,7 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
     }
     const sha256 = 'a'.repeat(64)
     for (const key of [metadataKey, manifestKey]) {
-      await insertMetadataSegment(tx, { key, ...sizes, sha256 }, NOW)
+      await insertSegment(tx, { key, ...sizes, sha256 }, NOW)
     }
     const archive = { bytes: 370_000_000, expiresAt: NOW + 7 * DAY, metadataKey, manifestKey }
     await moveMigration(tx, id, 'exported', { now: NOW, archive })

@@ -17,13 +17,12 @@ import {
 import type { Migration } from './migration.ts'
 
 /**
- * A snapshot is a list of references to facts, in the order the caller named the repositories. It is kept in parts, so that
- * a page of a long one reads a part of it. No part ever changes.
+ * A snapshot is a list of references to facts, in the order of the request. It is stored in parts, so that a page of a long one reads only a
+ * part. Parts never change.
  */
 const PART_LENGTH = 500
 const ROWS_AT_ONCE = 500
 
-/** Which repositories of a snapshot: those at the positions from `offset` on. */
 export interface Page {
   offset: number
   limit: number
@@ -31,7 +30,7 @@ export interface Page {
 
 type OfMigration = Pick<Migration, 'id' | 'repositoryCount'>
 
-/** The caller brings the transaction. Returns the references. */
+/** Returns the references. */
 export async function insertSnapshot(
   tx: Db,
   migrationId: number,
@@ -69,7 +68,7 @@ export interface SnapshotPart {
   references: readonly number[]
 }
 
-/** The references to a page of it, where all of them are in the part that is known. */
+/** Returns the references of a page if all of them are in the given part. */
 export function knownReferences(
   { repositoryCount }: OfMigration,
   { offset, limit }: Page,
@@ -82,7 +81,7 @@ export function knownReferences(
   return references.slice(offset - first, end - first)
 }
 
-/** The references to a page of it, a part at a time; one part may be known already. */
+/** Yields the references of a page, part by part. One part may be given already. */
 export async function* pageOfReferences(
   db: Db,
   { id, repositoryCount }: OfMigration,
@@ -100,18 +99,18 @@ export async function* pageOfReferences(
 }
 
 async function allReferences(db: Db, migration: OfMigration): Promise<number[]> {
-  const whole = { offset: 0, limit: migration.repositoryCount }
-  return (await Array.fromAsync(pageOfReferences(db, migration, whole))).flat()
+  const page = { offset: 0, limit: migration.repositoryCount }
+  return (await Array.fromAsync(pageOfReferences(db, migration, page))).flat()
 }
 
-/** All of a snapshot, in order. */
+/** Returns all repositories of a snapshot, in order. */
 export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
   const ids = await allReferences(db, migration)
   const facts = await factsById(db, ids)
   return ids.map((id) => facts.get(id)!)
 }
 
-/** The names of all, in order. */
+/** Returns the names of all repositories, in order. */
 export async function namedRepositoriesOf(
   db: Db,
   migration: OfMigration,
@@ -119,7 +118,7 @@ export async function namedRepositoriesOf(
   return (await namedRepositoriesOfAll(db, [migration]))[0]!
 }
 
-/** The same for several migrations, in their order. Facts that they have in common are read once. */
+/** Returns the names of all repositories of several migrations. Facts that they share are read once. */
 export async function namedRepositoriesOfAll(
   db: Db,
   migrations: readonly OfMigration[],
@@ -134,7 +133,7 @@ export async function fullNamesOf(db: Db, migration: OfMigration): Promise<strin
   return (await namedRepositoriesOf(db, migration)).map(({ fullName }) => fullName)
 }
 
-/** The names of the first repositories of several migrations, by their ids. */
+/** Returns the names of the first repositories of several migrations, by migration id. */
 export async function firstNames(
   db: Db,
   migrationIds: readonly number[],
@@ -147,16 +146,20 @@ export async function firstNames(
     .where('migration_id', 'in', migrationIds)
     .where('part', '=', 0)
     .execute()
-  const first = rows.map((row) => [row.migration_id, referencesOf(row.facts_ids).slice(0, atMost)])
-  const some = first as [number, readonly number[]][]
+  const first = rows.map((row) => ({
+    id: row.migration_id,
+    references: referencesOf(row.facts_ids).slice(0, atMost),
+  }))
   const names = await namesById(
     db,
-    some.flatMap(([, ids]) => ids),
+    first.flatMap(({ references }) => references),
   )
-  return new Map(some.map(([id, ids]) => [id, ids.map((each) => names.get(each)!.fullName)]))
+  return new Map(
+    first.map(({ id, references }) => [id, references.map((each) => names.get(each)!.fullName)]),
+  )
 }
 
-/** Those of the migrations that the repository is in. */
+/** Returns the migrations that contain the repository. */
 export async function covering(
   db: Db,
   migrationIds: readonly number[],
@@ -173,8 +176,8 @@ export async function covering(
     references: referencesOf(row.facts_ids),
   }))
   const all = new Set(snapshots.flatMap(({ references }) => references))
-  const its = await factsOfRepository(db, [...all], repositoryId)
-  const found = snapshots.filter(({ references }) => references.some((id) => its.has(id)))
+  const ofRepository = await factsOfRepository(db, [...all], repositoryId)
+  const found = snapshots.filter(({ references }) => references.some((id) => ofRepository.has(id)))
   return new Set(found.map(({ migrationId }) => migrationId))
 }
 
@@ -197,17 +200,17 @@ async function referenceAt(db: Db, id: number, position: number): Promise<number
   return part[position % PART_LENGTH]!
 }
 
-const SWEPT_AT_ONCE = 100_000
+const MAX_SWEPT_AT_ONCE = 100_000
 
 /**
- * Removes facts that no snapshot refers to. Every snapshot that was there before this began is read; one that is started
- * meanwhile names its facts, and those are left. Returns how many were removed.
+ * Deletes facts that no snapshot refers to. Reads every snapshot; one that is inserted meanwhile marks its facts as used, so they are kept.
+ * Returns the number of deleted facts.
  */
 export async function sweepFacts(db: Db, now: number): Promise<number> {
   const since = now - UNNAMED_FOR_MS
   let removed = 0
   for (let after = 0; ; ) {
-    const candidates = await unnamedFacts(db, { since, after, atMost: SWEPT_AT_ONCE })
+    const candidates = await unnamedFacts(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)

@@ -43,7 +43,7 @@ async function sync({ db, source, now }: StartParts): Promise<void> {
 }
 
 onEachEngine('starting a migration', (engine) => {
-  test('stops at the cap, however many start at once, and counts each account by itself', async (t) => {
+  test('is refused beyond the limit of each account, also for concurrent requests', async (t) => {
     const { db, host, parts } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await host.repository('bob/site', { files: { a: '1' } })
@@ -60,7 +60,7 @@ onEachEngine('starting a migration', (engine) => {
     await start(parts, alice, 'site')
   })
 
-  test('for an organization takes its own repositories and no others, and counts for it', async (t) => {
+  test('for an organization covers only its own repositories, and counts for its limit', async (t) => {
     const { db, host, parts } = await scene(t, engine)
     for (const name of ['octo/a', 'octo/b', 'octo/c']) await host.repository(name)
     await host.repository('alice/site', { config: { 'godwit.collaborator': 'octo:admin' } })
@@ -99,7 +99,7 @@ onEachEngine('starting a migration', (engine) => {
     await start(parts, await viewer(db, 'alice'), 'site')
   })
 
-  test('is part of one transaction with its job', async (t) => {
+  test('is one transaction with its job', async (t) => {
     const { db, host, parts } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     const enqueue = async () => {
@@ -112,7 +112,7 @@ onEachEngine('starting a migration', (engine) => {
     assert.deepEqual(await db.selectFrom('facts').selectAll().execute(), [])
   })
 
-  test('reads the facts afresh, once, and keeps them', async (t) => {
+  test('reads current facts once and stores them', async (t) => {
     const { db, host, parts } = await scene(t, engine)
     const dir = await host.repository('alice/site', { files: { 'a.py': '1' } })
     await sync(parts)
@@ -156,7 +156,7 @@ onEachEngine('starting a migration', (engine) => {
     assert.deepEqual(repositories[2]?.template?.collaborators, [])
   })
 
-  test('of organizations alone remembers which they were', async (t) => {
+  test('with org_metadata_only stores the organizations', async (t) => {
     const { db, host, parts } = await scene(t, engine)
     await host.repository('octo/a', {
       files: { a: '1' },

@@ -37,14 +37,13 @@ export interface StartParts extends CoverParts {
 }
 
 export interface StartRequest {
-  /** `owner/name`, or the bare name of one of the scope's own. */
+  /** `owner/name`, or the name of one of the scope's own repositories. */
   repositories: string[]
   options: MigrationOptions
 }
 
 /**
- * Takes a snapshot of what is known of each repository, and with that the migration exists: its locks and its export are
- * written down in the same transaction. All of it or nothing.
+ * Inserts the migration with a snapshot of its repositories, its locks and its first job, in one transaction. Throws InvalidRequest.
  */
 export async function startMigration(
   parts: StartParts,
@@ -53,17 +52,16 @@ export async function startMigration(
   onCommitted: (started: Migration) => void = () => {},
 ): Promise<StartedMigration> {
   const snapshot = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
-  return begin(parts, scope, { snapshot, options }, { onCommitted })
+  return insertAndStart(parts, scope, { snapshot, options }, { onCommitted })
 }
 
-/** What else belongs to a start. */
 export interface StartSteps {
-  /** In the same transaction; where it throws, there is no migration. */
+  /** Called in the same transaction; an error aborts the start. */
   alsoWrite?(tx: Db, started: Migration): Promise<void>
   onCommitted?(started: Migration): void
 }
 
-/** None of the repositories is covered any more. */
+/** The scope covers none of the repositories any more. */
 export class NothingToMigrate extends Error {
   override name = 'NothingToMigrate'
   readonly uncovered: readonly string[]
@@ -76,15 +74,15 @@ export class NothingToMigrate extends Error {
 
 export interface CoveredSteps extends StartSteps {
   /**
-   * Is told the names that are no longer covered before anything is written. Returns the facts of those that the migration is to list
-   * as skipped, so that whoever looks at it or at its archive sees that they are not in it.
+   * Called with the names that are no longer covered, before anything is written. Returns the facts of those that the migration lists as
+   * skipped, so that its owner sees that they are not in the archive.
    */
   onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryFacts[]>
 }
 
 /**
- * The same for repositories that were covered once: goes on with those that still are. Throws NothingToMigrate where none is left and none
- * is to be listed.
+ * Starts a migration of the repositories that the scope still covers. Throws NothingToMigrate if none is left and none is listed as
+ * skipped.
  */
 export async function startCovered(
   parts: StartParts,
@@ -92,7 +90,7 @@ export async function startCovered(
   { repositories, options }: StartRequest,
   { onUncovered, ...steps }: CoveredSteps,
 ): Promise<StartedMigration> {
-  if (options.orgMetadataOnly) return begin(parts, scope, { snapshot: [], options }, steps)
+  if (options.orgMetadataOnly) return insertAndStart(parts, scope, { snapshot: [], options }, steps)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const entries = await coveredEntries(parts, scope, names)
   const left = names.filter((name) => entries.has(keyOfName(name)))
@@ -102,10 +100,15 @@ export async function startCovered(
   if (left.length === 0 && listed.length === 0) throw new NothingToMigrate(uncovered)
   const snapshot = await factsOfCovered(parts, scope, left, entries)
   const skipped = new Set(listed.map((_, at) => snapshot.length + at))
-  return begin(parts, scope, { snapshot: [...snapshot, ...listed], skipped, options }, steps)
+  return insertAndStart(
+    parts,
+    scope,
+    { snapshot: [...snapshot, ...listed], skipped, options },
+    steps,
+  )
 }
 
-/** Facts of repositories as they were, without what the owner of the scope may no longer read. */
+/** Returns earlier facts of repositories, without those facts that the owner of the scope may no longer read. */
 async function shownOf(
   { db }: StartParts,
   { owner }: Scope,
@@ -117,8 +120,8 @@ async function shownOf(
 }
 
 /**
- * The same for the repositories of a migration, of which those that are no longer covered keep their places: skipped with a reason,
- * so that whoever looks at the new one or at its archive sees that they are not in it.
+ * Starts a migration of the same repositories as an earlier one. Those that are no longer covered keep their positions and are skipped with a
+ * reason, so that the owner sees that they are not in the archive.
  */
 export async function startAgain(
   parts: StartParts,
@@ -140,20 +143,20 @@ export async function startAgain(
     skipped.add(position)
     return shown[position]!
   })
-  return begin(parts, scope, { snapshot, skipped, options }, steps)
+  return insertAndStart(parts, scope, { snapshot, skipped, options }, steps)
 }
 
-interface Begun {
+interface StartContents {
   snapshot: RepositoryFacts[]
-  /** The positions of those that it begins without. */
+  /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
   options: MigrationOptions
 }
 
-async function begin(
+async function insertAndStart(
   parts: StartParts,
   scope: Scope,
-  { snapshot, skipped = new Set(), options }: Begun,
+  { snapshot, skipped = new Set(), options }: StartContents,
   { alsoWrite, onCommitted }: StartSteps,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
@@ -211,22 +214,22 @@ async function organizationsToMigrate(
   return administeredOrganizations(db, owner)
 }
 
-/** The named repositories as they are now, in order. Refuses what the scope does not cover, each by its index. */
+/** Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not covered. */
 export async function snapshotOf(
   parts: StartParts,
   scope: Scope,
-  asked: string[],
+  fullNames: string[],
 ): Promise<RepositoryFacts[]> {
-  if (asked.length === 0)
+  if (fullNames.length === 0)
     throw new InvalidRequest([{ field: 'repositories', code: 'missing_field' }])
-  const names = asked.map((text) => parseName(text, scope))
+  const names = fullNames.map((text) => parseName(text, scope))
   refuse(names, (name) => name === undefined, 'invalid')
   const wellFormed = names as RepositoryName[]
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
   const entries = await coveredEntries(parts, scope, wellFormed)
-  // Someone else's repository and one that does not exist get the same answer.
+  // The same error for a repository of somebody else and for one that does not exist.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
   return factsOfCovered(parts, scope, wellFormed, entries)
 }
@@ -244,16 +247,16 @@ function refuse<T>(
 
 export interface CoverParts {
   db: Db
-  /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
+  /** Absent if this process cannot read the repositories; the catalogue is then used as it is. */
   source: Source | undefined
-  /** Absent where there is no forge to ask. */
+  /** Absent if there is no forge. */
   rights?: RightsRefresher | undefined
   now: () => number
-  /** Ends the work, as long as nothing is written: whoever asked is gone. */
+  /** Aborted when the client is gone; ends the work until something is written. */
   signal?: AbortSignal | undefined
 }
 
-/** Whether it exists for others is not told. */
+/** The reason does not reveal whether the repository exists. */
 export const NO_LONGER_COVERED = 'it no longer exists, or may no longer be migrated'
 
 export const isOrganization = ({ type }: Account): boolean => type === 'Organization'
@@ -265,7 +268,7 @@ export function parseName(text: string, { owner: own }: Scope): RepositoryName |
   return { owner: owner!, name: name! }
 }
 
-/** Those of the named repositories that the scope covers, with fresh facts where the source is at hand. */
+/** Returns those of the named repositories that the scope covers, with current facts if the source is present. */
 export async function coveredEntries(
   parts: CoverParts,
   scope: Scope,
@@ -276,16 +279,16 @@ export async function coveredEntries(
   const known = await findCatalogued(parts.db, names)
   const entries = await coveredBy(parts.db, scope, known)
   if (!parts.source) return entries
-  // A repository made since the last sync is found too, where it would be the caller's own.
-  const mine = names.filter(
+  // A repository of the owner that was created since the last sync is found as well.
+  const toRefresh = names.filter(
     (name) => keyOf(name.owner) === keyOf(scope.owner.login) || entries.has(keyOfName(name)),
   )
-  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, mine, known)
+  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, known)
   if (!isChanged) return entries
   return coveredBy(parts.db, scope, await findCatalogued(parts.db, names))
 }
 
-/** Those of some full names that the scope does not cover, as a start would find. */
+/** Returns the full names that the scope does not cover. */
 export async function uncoveredAmong(
   parts: CoverParts,
   scope: Scope,
@@ -300,7 +303,7 @@ export async function uncoveredAmong(
   return new Set(fullNames.filter((fullName) => !entries.has(keyOf(fullName))))
 }
 
-/** A person's are those that they own or administer; an organization's are its own. */
+/** A person's scope covers the repositories that they own or administer, an organization's its own. */
 async function coveredBy(
   db: Db,
   { owner }: Scope,

@@ -10,8 +10,8 @@ import { permittedFollowings } from './stream-permission.ts'
 
 const NOW = 1_700_000_000_000
 
-onEachEngine('who may go on following a migration', (engine) => {
-  test('is whoever may begin to', async (t) => {
+onEachEngine('the permission to follow a migration', (engine) => {
+  test('lasts as long as the permission to start', async (t) => {
     const { db } = await openDatabase(t, engine)
     const alice = await ensureAccount(db, 'alice', NOW)
     const bob = await ensureAccount(db, 'bob', NOW)
@@ -46,7 +46,7 @@ onEachEngine('who may go on following a migration', (engine) => {
     assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
   })
 
-  test('is who has a token of the forge until the forge refuses it, or has not been asked for an hour', async (t) => {
+  test('with a token of the forge ends when the forge refuses it, or after an hour without an answer', async (t) => {
     const { db } = await openDatabase(t, engine)
     const owner = await ensureAccount(db, 'alice', NOW)
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
@@ -65,7 +65,7 @@ onEachEngine('who may go on following a migration', (engine) => {
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)
   })
 
-  test('is an owner of the organization for as long as they are, or a site admin', async (t) => {
+  test('for an organization lasts while the account is its owner or a site admin', async (t) => {
     const { db } = await openDatabase(t, engine)
     const octo = await setAccount(db, 'octo', { type: 'Organization' }, NOW)
     const people = ['alice', 'bob', 'keeper', 'eve']

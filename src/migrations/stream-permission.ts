@@ -2,18 +2,18 @@ import { wasValidAtLastUse } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 
-/** Who follows which migration, by which token. */
+/** A client that follows a migration with a token. */
 export interface Following {
   tokenId: number
   migrationId: number
 }
 
-/** No stream asks the forge again: one that is this old is to be opened anew. A clone token is good for as long. */
-const FORGE_ANSWER_LASTS_MS = 60 * 60_000
+/** A stream does not ask the forge again, so it ends after this time. A clone token is valid for as long. */
+const FORGE_ANSWER_TTL_MS = 60 * 60_000
 
 /**
- * Which of them may go on: the token is valid, its account is there, and the migration is the account's, or that of an
- * organization that it owns. For all of them together, as each of them was asked when it began.
+ * Returns the followings that may continue: the token is valid, its account exists, and the migration belongs to the account or to an
+ * organization that it owns. One query checks all of them, by the rules that each passed when it started.
  */
 export async function permittedFollowings<F extends Following>(
   db: Db,
@@ -34,7 +34,7 @@ export async function permittedFollowings<F extends Following>(
       .where((token) =>
         token.or([
           token('asked_at', 'is', null),
-          token('asked_at', '>', now - FORGE_ANSWER_LASTS_MS),
+          token('asked_at', '>', now - FORGE_ANSWER_TTL_MS),
         ]),
       )
       .where((is) =>

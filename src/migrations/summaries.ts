@@ -9,24 +9,24 @@ import { CANCELLED } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import { covering, firstNames, type Page } from './snapshot-store.ts'
 
-/** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
+/** A migration with its totals, without its repositories. */
 export interface Summary extends Migration {
   startedAt: number | null
   endedAt: number | null
   repositories: RepositoryCounts
-  /** Of the repositories that were exported. */
+  /** Bytes of the exported repositories. */
   bytesDone: number
-  /** Damaged where stored data that it is made of is. */
+  /** `isDamaged` if any of its segments is damaged. */
   archive: { bytes: number; expiresAt: number; isDamaged: boolean } | null
   heldLocks: number
-  /** Of the first repositories. */
+  /** The names of the first repositories. */
   names: string[]
 }
 
 interface RepositoryCounts {
   total: number
   exported: number
-  /** Among those exported. */
+  /** Included in `exported`. */
   reused: number
   skipped: number
   failed: number
@@ -38,10 +38,10 @@ export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<S
   return summariesOf(db, await newestRows(db, scope, page))
 }
 
-/** How far back is looked for the migrations of one repository. */
+/** Only so many of the newest migrations are searched for a repository. */
 export const NEWEST_LOOKED_AT = 50
 
-/** Of the newest in the scope those that the repository is in, newest first. */
+/** Returns the newest migrations in the scope that contain the repository, newest first. */
 export async function summariesCovering(
   db: Db,
   scope: Scope,
@@ -70,13 +70,13 @@ export async function findSummary(
   return (await summariesOf(db, rows))[0]
 }
 
-/** Whoever's it is: for the log, and for the operator alone. */
+/** Finds a migration of any owner, for the log and for operators. */
 export async function summaryById(db: Db, id: number): Promise<Summary | undefined> {
   const rows = await db.selectFrom('migrations').selectAll().where('id', '=', id).execute()
   return (await summariesOf(db, rows))[0]
 }
 
-/** Of all accounts, for the operator alone: the oldest of those that have not ended. */
+/** Returns the oldest unfinished migrations of all accounts, for operators. */
 export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summary[]> {
   const rows = await db
     .selectFrom('migrations')
@@ -89,7 +89,7 @@ export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summa
   return summariesOf(db, rows)
 }
 
-/** The same: the newest of those that failed by themselves, or were exported without some of their repositories. */
+/** Returns the newest failed or partial migrations of all accounts, for operators. */
 export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]> {
   const ended = db
     .selectFrom('migrations')
@@ -109,10 +109,9 @@ export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]
   return summariesOf(db, newest.slice(0, atMost))
 }
 
-/** Enough to know it again. */
 const MAX_NAMES = 3
 
-/** The same: those with the largest archives. */
+/** Returns the migrations of all accounts with the largest archives, for operators. */
 export async function largestArchives(db: Db, atMost: number): Promise<Summary[]> {
   const rows = await db
     .selectFrom('migrations')

@@ -11,7 +11,7 @@ import { sweepHistory } from './sweep-history.ts'
 const DAY = 24 * 3_600_000
 
 onEachEngine('the history of migrations', (engine) => {
-  test('is removed when it is old, but for what is still needed', async (t) => {
+  test('is deleted when it is old and no longer needed', async (t) => {
     const scene = await exportScene(t, { 'alice/site': 'one', 'alice/blog': 'one' }, engine)
     const { db, clock, parts, start, work } = scene
     const history = { db, now: () => clock.now, migrationHistoryMs: 30 * DAY }

@@ -4,18 +4,18 @@ import type { Db } from '../db/database.ts'
 interface HistoryParts {
   db: Db
   now: () => number
-  /** 0 to keep migrations for ever. */
+  /** 0 keeps migrations for ever. */
   migrationHistoryMs: number
 }
 
-/** Removed in one run; the next run goes on. */
+/** The maximum for one run. */
 const MIGRATIONS_AT_ONCE = 500
-/** How many rows one statement deletes: on SQLite, everything else waits for it. */
+/** Rows per statement: on SQLite, everything else waits for a statement. */
 const ROWS_AT_ONCE = 2000
 
 /**
- * Removes migrations that ended long ago, with their snapshots and results. Those stay that have an archive, that are listed as a
- * run of a schedule, or whose locks are not all settled. Returns how many were removed.
+ * Deletes migrations that ended long ago, with their snapshots and results. Keeps migrations that have an archive, are listed as a run of a
+ * schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
  */
 export async function sweepHistory(parts: HistoryParts): Promise<number> {
   const { db, now, migrationHistoryMs } = parts
@@ -57,7 +57,7 @@ async function removeMigration(
     .deleteFrom('migrations')
     .where('id', '=', id)
     .executeTakeFirst()
-  // Pages of an owner's migrations are counted by this.
+  // The number of pages of an owner's migrations follows from this count.
   await tx
     .updateTable('accounts')
     .set((account) => ({

@@ -13,8 +13,8 @@ export type Tally =
   | 'migrations cancelled'
 
 const MINUTE = 60_000
-/** A little longer than anyone can look back. */
-const KEPT_BY_MINUTE_MS = 8 * 24 * 60 * MINUTE
+/** A little longer than the longest period of the throughput. */
+const MINUTES_TTL_MS = 8 * 24 * 60 * MINUTE
 
 interface Counted {
   now: number
@@ -22,7 +22,7 @@ interface Counted {
   count?: number
 }
 
-/** Counts one more, or several, with the transaction that makes it so: in all, and by the minute. */
+/** Adds to the totals and to the current minute. Called in the transaction that writes what is counted. */
 export async function tally(
   tx: Db,
   name: Tally,
@@ -56,13 +56,13 @@ export async function readTallies(db: Db): Promise<Tallied[]> {
   return rows as Tallied[]
 }
 
-/** What was counted since then, in buckets of that length, which minutes fit into. */
+/** Returns the tallies since then, in buckets of a multiple of a minute. */
 export async function talliesSince(
   db: Db,
   since: number,
   bucketMs: number,
 ): Promise<(Tallied & { bucket: number })[]> {
-  // Written out: as a parameter, SQLite would divide by a fraction.
+  // A literal, because SQLite would treat a parameter as a fraction.
   const bucket = sql<number>`minute - minute % ${sql.lit(bucketMs)}`
   const rows = await db
     .selectFrom('tallies_by_minute')
@@ -85,7 +85,7 @@ export async function talliesSince(
 export async function deleteOldTallies(db: Db, now: number): Promise<void> {
   await db
     .deleteFrom('tallies_by_minute')
-    .where('minute', '<', now - KEPT_BY_MINUTE_MS)
+    .where('minute', '<', now - MINUTES_TTL_MS)
     .execute()
 }
 
@@ -101,10 +101,10 @@ export async function countUnfinishedByState(db: Db): Promise<Map<string, number
   )
 }
 
-/** Adds to what all processes have counted, by operation. */
+/** Adds to the counts of all processes, by operation. */
 export async function addBlobErrors(db: Db, counts: ReadonlyMap<string, number>): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    // Always in the same order: two that add at once must not wait for each other.
+    // Sorted, so that two processes cannot deadlock.
     for (const [operation, count] of [...counts].sort()) {
       await tx
         .insertInto('blob_errors')

@@ -64,20 +64,14 @@ export async function allScratchBytes(db: Db, now: number): Promise<number> {
 
 /** Oldest first. */
 export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
-  const rows = await db
+  return db
     .selectFrom('workers')
-    .selectAll()
+    .select(['id', 'host', 'pid', 'role', 'version', 'concurrency'])
+    .select(['running_jobs as runningJobs', 'started_at as startedAt', 'seen_at as seenAt'])
+    .select(['free_bytes as freeBytes', 'scratch_bytes as scratchBytes'])
     .orderBy('started_at')
     .orderBy('id')
     .execute()
-  return rows.map(({ running_jobs, started_at, seen_at, free_bytes, scratch_bytes, ...same }) => ({
-    ...same,
-    runningJobs: running_jobs,
-    startedAt: started_at,
-    seenAt: seen_at,
-    freeBytes: free_bytes,
-    scratchBytes: scratch_bytes,
-  }))
 }
 
 function rowOf(worker: WorkerRecord): Row<WorkersTable> {

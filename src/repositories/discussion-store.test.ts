@@ -17,10 +17,9 @@ import { putRepository } from './repository-store.ts'
 
 type Table = 'discussion_groups' | 'discussion_readings'
 
-// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
 
-onEachEngine('discussions in the database', (engine) => {
+onEachEngine('stored records', (engine) => {
   async function scene(t: TestContext, engine: Engine) {
     const forge = await startForge({ maxPage: 20 })
     t.after(() => forge.stop())
@@ -37,7 +36,7 @@ onEachEngine('discussions in the database', (engine) => {
     return { forge, name, repository, ann, db, open, kept, read }
   }
 
-  it('are saved in batches and returned in order', async (t) => {
+  it('are stored batch by batch and read in order', async (t) => {
     const { kept, read, open, name, forge, repository, ann } = await scene(t, engine)
     await read(2)
     assert.equal(readingOf((await kept()).cursor)?.isComplete, false)
@@ -64,7 +63,7 @@ onEachEngine('discussions in the database', (engine) => {
     assert.equal((await (await kept()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
   })
 
-  it('are deleted if their repository is missing and they were not read for 30 days', async (t) => {
+  it('are deleted when their repository is gone and they were not read for long', async (t) => {
     const { db } = await openDatabase(t, engine)
     const DAY = 24 * 3_600_000
     const now = 100 * DAY
@@ -109,7 +108,7 @@ onEachEngine('discussions in the database', (engine) => {
     )
   })
 
-  it('are not read while they are deleted, and not deleted if they were read meanwhile', async (t) => {
+  it('are not read while they are deleted, and not deleted if they were read just before', async (t) => {
     const { db } = await openDatabase(t, engine)
     const now = 100 * 24 * 3_600_000
     const name = { owner: 'alice', name: 'gone' }
@@ -155,7 +154,7 @@ onEachEngine('the budget of a forge', (engine) => {
     await one.take()
   })
 
-  it('is on hold for all processes when the forge asks one of them to wait', async (t) => {
+  it('makes all processes wait when the forge asked one of them to', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
     const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
@@ -179,7 +178,7 @@ onEachEngine('the budget of a forge', (engine) => {
 })
 
 describe('a budget', () => {
-  it('ignores a period that was written with a wrong clock', async (t) => {
+  it('does not wait for a period that a wrong clock set', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
     const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
@@ -188,7 +187,7 @@ describe('a budget', () => {
     await budget.take()
   })
 
-  it('ignores a hold that was written with a wrong clock, and replaces it', async (t) => {
+  it('does not wait for a time that a wrong clock set, but for the correct one', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
     const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })

@@ -11,9 +11,10 @@ import type { Batch, Group, Kept } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
 
-const ROWS_AT_ONCE = 500
+const VERSIONS_AT_ONCE = 500
+const GROUPS_AT_ONCE = 50
 
-/** Whose groups: names are told apart without regard to case, and forges by their address. */
+/** The key of a repository's records: the forge's address and the name without regard to case. */
 const readingKey = (forge: string, name: RepositoryName): string => `${forge} ${keyOfName(name)}`
 
 function readingOfKey(key: string): { forge: string; name: RepositoryName } {
@@ -22,7 +23,7 @@ function readingOfKey(key: string): { forge: string; name: RepositoryName } {
   return { forge: key.slice(0, at), name: { owner, name } }
 }
 
-/** What batches of one repository left in the database. */
+/** Returns the stored records of one repository. */
 export async function keptDiscussions(
   db: Db,
   forge: string,
@@ -120,15 +121,15 @@ async function* versionsOf(db: Db, repository: string) {
       .where('repository', '=', repository)
       .where('key', '>', after)
       .orderBy('key')
-      .limit(ROWS_AT_ONCE)
+      .limit(VERSIONS_AT_ONCE)
       .execute()
     yield* rows
-    if (rows.length < ROWS_AT_ONCE) return
+    if (rows.length < VERSIONS_AT_ONCE) return
     after = rows.at(-1)!.key
   }
 }
 
-/** In the order of issues, a few at a time: however many there are, they are never all in memory. */
+/** Yields groups in the order of issues, page by page, so that they are never all in memory. */
 async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
   for (let last = { position: -1, key: '' }; ; ) {
     const rows = await db
@@ -150,8 +151,6 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
     last = rows.at(-1)!
   }
 }
-
-const GROUPS_AT_ONCE = 50
 
 /** How long records of a repository that is gone are kept, in case it comes back. */
 const UNUSED_MS = 30 * 24 * 3_600_000

@@ -4,55 +4,59 @@ import { WaitUntil } from '../sources/forge-errors.ts'
 
 export interface BudgetOptions {
   db: Db
-  /** The URL of the forge. */
+  /** The forge's address. */
   forge: string
   requestsPerMinute: number
   now: () => number
 }
 
 const PERIOD_MS = 60_000
-/** A process reserves so many requests at a time, for a short time: so it soon notices when the forge is on hold. */
-const MAX_RESERVED = 20
-const RESERVED_FOR_MS = 2000
-/** A longer hold is ignored: it was written with a wrong clock. */
+/** A process takes several requests from the database at once. They are valid for a short time, so that it soon sees a hold. */
+const TAKEN_AT_ONCE = 20
+const TAKEN_TTL_MS = 2000
+/** A longer hold was set by a clock that was wrong, here or at the forge. */
 const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
-/** A limit of requests per minute to a forge, shared by all processes. */
+/** Limits the requests of all processes to a forge. */
 export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
   const { forge, requestsPerMinute, now } = options
-  const batchSize = Math.max(1, Math.min(MAX_RESERVED, Math.floor(requestsPerMinute / 10)))
-  let [left, reservedUntil] = [0, 0]
-  let reserving: Promise<void> | undefined
+  const atOnce = Math.max(1, Math.min(TAKEN_AT_ONCE, Math.floor(requestsPerMinute / 10)))
+  let [left, validUntil] = [0, 0]
+  let taking: Promise<void> | undefined
 
-  async function reserveSome(): Promise<void> {
-    const dueAt = await takeRequests(options, batchSize)
+  async function takeSome(): Promise<void> {
+    const dueAt = await takeRequests(options, atOnce)
     if (dueAt !== undefined)
-      throw new WaitUntil(dueAt, 'budget', `enough requests for now: ${forge}`)
-    left = batchSize
-    reservedUntil = now() + RESERVED_FOR_MS
+      throw new WaitUntil(
+        dueAt,
+        'budget',
+        `the limit of ${requestsPerMinute} requests per minute to ${forge} is reached`,
+      )
+    left = atOnce
+    validUntil = now() + TAKEN_TTL_MS
   }
 
   return {
     async take() {
-      while (left <= 0 || reservedUntil < now()) {
-        reserving ??= reserveSome().finally(() => {
-          reserving = undefined
+      while (left <= 0 || validUntil < now()) {
+        taking ??= takeSome().finally(() => {
+          taking = undefined
         })
-        await reserving
+        await taking
       }
       left--
     },
 
     async holdUntil(time) {
       left = 0
-      await setHold(options, time)
+      await storeHold(options, time)
     },
   }
 }
 
-type StoredBudget = Awaited<ReturnType<typeof findBudget>>
+type Budget = Awaited<ReturnType<typeof findBudget>>
 
-/** Returns the time of the next attempt, or undefined if the requests were granted. */
+/** Returns when to ask again, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {
@@ -60,7 +64,7 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
     const known = await findBudget(db, forge)
     if (known && known.held_until > time && known.held_until <= time + MAX_HOLD_MS)
       return known.held_until
-    // A period that ends later than that was written with a wrong clock.
+    // A period that ends too late was set by a clock that was wrong.
     const isOver = !known || known.ends_at <= time || known.ends_at > time + 2 * PERIOD_MS
     if (!isOver && known.taken + count > requestsPerMinute) return known.ends_at
     const next = isOver
@@ -70,14 +74,14 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
   }
 }
 
-/** Returns false if another process has changed the budget meanwhile. */
+/** Returns false if another process changed the budget at the same time. */
 async function replaceBudget(
   db: Db,
   forge: string,
-  stored: StoredBudget,
+  known: Budget,
   next: { ends_at: number; taken: number },
 ): Promise<boolean> {
-  if (!stored) {
+  if (!known) {
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('forge_budgets')
       .values({ forge, ...next, held_until: 0 })
@@ -89,8 +93,8 @@ async function replaceBudget(
     .updateTable('forge_budgets')
     .set(next)
     .where('forge', '=', forge)
-    .where('ends_at', '=', stored.ends_at)
-    .where('taken', '=', stored.taken)
+    .where('ends_at', '=', known.ends_at)
+    .where('taken', '=', known.taken)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -98,7 +102,7 @@ async function replaceBudget(
 const findBudget = (db: Db, forge: string) =>
   db.selectFrom('forge_budgets').selectAll().where('forge', '=', forge).executeTakeFirst()
 
-async function setHold({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
+async function storeHold({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
   await db
     .insertInto('forge_budgets')
     .values({ forge, ends_at: now() + PERIOD_MS, taken: 0, held_until: time })

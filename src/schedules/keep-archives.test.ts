@@ -151,7 +151,7 @@ onEachEngine('retention', (engine) => {
     assert.equal(await scene.runAgain(), 'failed')
     const [failed] = await scene.runs(scene.schedule)
     assert.match(failed!.reason!, /^alice\/atlas: it no longer exists/)
-    await assert.rejects(scene.runNow(scene.schedule), { name: 'Invalid' })
+    await assert.rejects(scene.runNow(scene.schedule), { name: 'InvalidRequest' })
     assert.deepEqual(await scene.archives(), [1])
   })
 

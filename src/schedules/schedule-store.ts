@@ -8,12 +8,15 @@ import type { MigrationOptions } from '../migrations/migration.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 
-export interface NewSchedule extends ScheduleRequest {
-  owner: Account
+export interface ScheduleChange extends ScheduleRequest {
   maker: Account
   nextRunAt: number
   isPaused: boolean
   now: number
+}
+
+interface NewSchedule extends ScheduleChange {
+  owner: Account
 }
 
 export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<number> {
@@ -44,13 +47,6 @@ const columnsOf = (request: ScheduleRequest) => ({
   time_zone: request.timeZone,
   keep: request.keep,
 })
-
-export interface ScheduleChange extends ScheduleRequest {
-  maker: Account
-  nextRunAt: number
-  isPaused: boolean
-  now: number
-}
 
 /** Returns false if the schedule was deleted or changed since the caller read it. */
 export async function updateSchedule(

@@ -1,11 +1,7 @@
 import { hash } from 'node:crypto'
 import { limitLines } from '../../lib/limited-lines.ts'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
-import {
-  insertRecordsSegment,
-  readContents,
-  type SegmentRecord,
-} from '../../migrations/segment-store.ts'
+import { insertSegment, readContents, type SegmentRecord } from '../../migrations/segment-store.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
@@ -168,7 +164,7 @@ async function recordSegment(
   contents: RowsContents | FilesContents,
 ): Promise<string> {
   const found = { ...segment, fingerprint, contents: JSON.stringify(contents) }
-  const key = await insertRecordsSegment(db, found, now())
+  const key = await insertSegment(db, found, now())
   if (key !== segment.key) await blobs.delete(segment.key)
   return key
 }

@@ -3,8 +3,8 @@ import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
 import { deleteArchive } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { NotFound } from '../../../migrations/errors.ts'
+import { migrationToExport } from '../../../migrations/export-store.ts'
 import { releaseAnyLock } from '../../../migrations/locks.ts'
-import { anyMigration } from '../../../migrations/migration-store.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
@@ -76,7 +76,7 @@ const deleteArchiveOperation = {
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
   const migrationInPath = (request: FastifyRequest<ById>) =>
-    anyMigration(db, migrationIdOf(request))
+    migrationToExport(db, migrationIdOf(request))
 
   app.post<ById>(
     '/admin/migrations/:migration_id/cancel',

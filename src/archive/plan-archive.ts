@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { storedBlocks } from './stored-blocks.ts'
 import { TAR_BLOCK } from './tar-header.ts'
 import type { Segment } from './write-segment.ts'
+import { storedBlocks } from './write-segment.ts'
 
 /** A segment and the blob that holds it. */
 export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {

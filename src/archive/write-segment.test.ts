@@ -101,7 +101,7 @@ describe('what goes wrong', () => {
       await assert.rejects(segmentInMemory([entry]), (error) => {
         assert.ok(error instanceof EntrySizeWrong)
         assert.equal(error.path, 'r/changed')
-        assert.equal(error.message, `r/changed was to have ${size} bytes and has ${found}`)
+        assert.equal(error.message, `r/changed should have ${size} bytes, but has ${found}`)
         return true
       })
     })

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { checkRepository } from '../exporter/check-repository.ts'
+import { checkRepository } from '../exporter/make-segment.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { inUnits } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'

@@ -10,9 +10,8 @@ import { damagedAmong, damagedArchives, damagedIn } from '../migrations/damaged-
 import { migrationToExport } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isOwnerMark } from './claim-blob-store.ts'
 import { assertExported, endsOf, exportScene, SEGMENT_CHECK_AGE_MS } from './export-test-scene.ts'
-import { sweep } from './sweep.ts'
+import { isOwnerMark, sweep } from './sweep.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)

@@ -1,13 +1,13 @@
 import type { Author, Discussed, DiscussionFact, Party, Reaction } from './fact.ts'
 
-/** Open while `closedAt` is null. Whether it is locked is what the last of its `locked` and `unlocked` events says. */
+/** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
 export interface Issue extends DiscussionFact {
   number: number
   author: Author
   title: string
   body: string | null
   assignees: readonly string[]
-  /** Number of the milestone. */
+  /** The number of the milestone. */
   milestone: number | null
   /** Names of labels of the same repository. */
   labels: readonly string[]
@@ -36,8 +36,8 @@ export type EventName =
   | ('convert_to_draft' | 'ready_for_review')
 
 /**
- * What was done to an issue or a pull request. Which details there are follows from `event`; kinds of times to come are read
- * too. A merged pull request has both a `merged` and a `closed` event.
+ * Something that was done to an issue or a pull request. `event` determines the optional fields. Unknown events are read too. A
+ * merged pull request has both a `merged` and a `closed` event.
  */
 export interface IssueEvent extends DiscussionFact {
   /** Unique on its host among events. */
@@ -46,23 +46,23 @@ export interface IssueEvent extends DiscussionFact {
   actor: Author
   event: EventName | (string & {})
   createdAt: string
-  /** labeled, unlabeled: as the label was then. It may be gone since. */
+  /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
   label?: { name: string; color: string; textColor: string } | undefined
   /** milestoned, demilestoned. */
   milestoneTitle?: string | undefined
   /** renamed: titles. base_ref_changed: branches. */
   renamed?: { from: string; to: string } | undefined
-  /** assigned, review_requested and their like; transferred: the repository it came from. */
+  /** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
   subject?: Party | null | undefined
-  /** referenced, merged; of closed only where a commit did it. */
+  /** referenced, merged, and closed if a commit did it. */
   commit?: string | null | undefined
-  /** `owner/name` of where that commit is, or the pushed ones. */
+  /** `owner/name` of the repository with that commit or the pushed commits. */
   commitRepository?: string | null | undefined
   /** head_ref_force_pushed, base_ref_force_pushed. */
   forcePush?: { ref: string; before: string; after: string } | undefined
 }
 
-/** A talk that is no issue; its number is of the row that issues have too. */
+/** A GitHub Discussion. Its number is of the same sequence as those of issues. */
 export interface Discussion extends DiscussionFact {
   number: number
   author: Author
@@ -70,7 +70,7 @@ export interface Discussion extends DiscussionFact {
   body: string | null
   labels: readonly string[]
   reactions: readonly Reaction[]
-  /** Name of the category. */
+  /** The name of the category. */
   category: string | null
   createdAt: string
   updatedAt: string
@@ -79,7 +79,7 @@ export interface Discussion extends DiscussionFact {
 export interface DiscussionCategory extends DiscussionFact {
   /** Unique in its repository. */
   name: string
-  /** Such as `:speech_balloon:`. */
+  /** For example `:speech_balloon:`. */
   emoji: string | null
   description: string | null
 }

@@ -3,23 +3,24 @@ import { oneLine } from '../../lib/one-line.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
 import type { RecordAddresses } from '../../records/record-addresses.ts'
-import { addressInArchive } from '../../records/record-links.ts'
+import { addressInArchive } from '../../records/record-addresses.ts'
 import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
-import { recordAddressesOf } from './host-addresses.ts'
 import {
+  creatorOf,
   ORGANIZATION_SETTINGS,
   ownOrganization,
   ownRepository,
   ownUser,
   peopleIn,
+  protectedBranchRecords,
+  recordAddressesOf,
   repositorySettings,
 } from './own-facts.ts'
-import { creatorOf, protectedBranchRecords } from './protected-branches.ts'
 
 /** Records of what both our catalogue and a forge know of: where the forge says something, it counts. */
 

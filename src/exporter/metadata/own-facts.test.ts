@@ -3,8 +3,13 @@ import { test } from 'node:test'
 import type { Account } from '../../accounts/account.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
-import { ORGANIZATION_SETTINGS, ownRepository, peopleIn, repositorySettings } from './own-facts.ts'
-import { protectedBranchRecords } from './protected-branches.ts'
+import {
+  ORGANIZATION_SETTINGS,
+  ownRepository,
+  peopleIn,
+  protectedBranchRecords,
+  repositorySettings,
+} from './own-facts.ts'
 
 const BASE = 'https://git.example.test'
 const addresses = addressesFrom({

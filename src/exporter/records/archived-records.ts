@@ -10,9 +10,8 @@ import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
-import type { FilesContents, RowsContents } from './records-segments.ts'
-import type { Kind } from './row-kinds.ts'
-import { readRows } from './rows-blob.ts'
+import type { FilesContents, Kind, RowsContents } from './record-rows.ts'
+import { readRows } from './record-rows.ts'
 
 export interface ArchivedRecordsParts {
   blobs: BlobStore

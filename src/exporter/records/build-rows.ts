@@ -6,9 +6,13 @@ import { type FactsByKind, SAID_KINDS, type WrittenKind } from '../../records/fa
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
-import { FILES_FOLDERS, type FilesFolder } from './records-segments.ts'
-import { RowSpool } from './row-spool.ts'
-import { type WrittenRows, writeRows } from './rows-blob.ts'
+import {
+  FILES_FOLDERS,
+  type FilesFolder,
+  RowSpool,
+  type WrittenRows,
+  writeRows,
+} from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore

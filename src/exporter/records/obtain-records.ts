@@ -1,9 +1,24 @@
 import { hash } from 'node:crypto'
+import type { Db } from '../../db/database.ts'
 import { limitLines } from '../../lib/limited-lines.ts'
-import type { RepositoryRecords } from '../../migrations/record-store.ts'
+import type { ExportTask } from '../../migrations/export-jobs.ts'
+import type { MigrationOptions } from '../../migrations/migration.ts'
+import {
+  keysOfRecords,
+  type RepositoryRecords,
+  recordRecordsProgress,
+} from '../../migrations/record-store.ts'
 import { readContents } from '../../migrations/segment-contents-store.ts'
-import { insertRecordsSegment, type SegmentRecord } from '../../migrations/segment-store.ts'
+import {
+  insertRecordsSegment,
+  nameSegments,
+  type SegmentRecord,
+} from '../../migrations/segment-store.ts'
+import { RetryLater } from '../../queue/queue.ts'
+import { ReadingTaken } from '../../repositories/discussion-store.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
+import { WaitUntil } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
 import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
@@ -14,7 +29,7 @@ import {
   type ReadOrder,
   withDiscussions,
 } from './read-discussions.ts'
-import type { FilesContents, FilesFolder, RowsContents } from './records-segments.ts'
+import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
 
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
@@ -168,4 +183,49 @@ async function recordSegment(
   const key = await insertRecordsSegment(db, found, now())
   if (key !== segment.key) await blobs.delete(segment.key)
   return key
+}
+
+interface TaskFacts {
+  facts: RepositoryFacts
+  options: MigrationOptions
+  startedAt: number
+}
+
+/** The records of one repository of a migration. Throws RetryLater where the forge, or another reader, is to be waited for. */
+export async function recordsForTask(
+  parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
+  task: ExportTask,
+  { facts, options, startedAt }: TaskFacts,
+  signal: AbortSignal,
+): Promise<RepositoryRecords> {
+  const { db, forge } = parts
+  // Whoever started it had a forge; this process is to have it too.
+  if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
+  const note = (done: number, expected: number) =>
+    recordRecordsProgress(db, task, { done, expected, startedAt })
+  await note(0, 0)
+  const name = `${task.migrationId}/${task.position}`
+  const order = {
+    repository: { owner: facts.owner.login, name: facts.name },
+    reader: name,
+    task: name,
+    excludeAttachments: options.excludeAttachments,
+    excludeReleases: options.excludeReleases,
+    onProgress: ({ read, total }: { read: number; total: number }) => note(read, total),
+  }
+  try {
+    return await obtainRecords({ ...parts, forge }, order, signal)
+  } catch (error) {
+    if (error instanceof ReadingTaken) throw new RetryLater(error.message, { cause: error })
+    if (!(error instanceof WaitUntil)) throw error
+    throw new RetryLater(error.message, { cause: error, dueAt: error.dueAt })
+  }
+}
+
+/** Keeps the sweep away from them. */
+export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
+  const keys = keysOfRecords(records)
+  const named = await nameSegments(tx, keys, now)
+  if (named.size !== new Set(keys).size)
+    throw new Error('a segment of records was swept or is damaged')
 }

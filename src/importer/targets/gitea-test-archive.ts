@@ -2,8 +2,8 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import type { FactKind, FactsByKind } from '../../records/facts.ts'
-import { splitIntoFiles } from '../../records/split-into-files.ts'
 import { addressesAt, writeAnyRecord } from '../../records/test-records.ts'
+import { splitIntoFiles } from '../../records/write-records.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 

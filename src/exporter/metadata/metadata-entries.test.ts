@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { measuredList, sizeOf, textOf } from './manifest-text.ts'
+import { jsonSize, measuredList, writeJson } from './metadata-entries.ts'
 
 test('lists that come item by item are the same text, of the size that was measured', async () => {
   const manifest = {
@@ -29,8 +29,8 @@ test('lists that come item by item are the same text, of the size that was measu
     )
   const repositories = await listOf(manifest.repositories)
   const fields = Object.entries({ ...manifest, repositories, none: await listOf([]) })
-  const written = Buffer.concat(await Array.fromAsync(textOf(fields)))
+  const written = Buffer.concat(await Array.fromAsync(writeJson(fields)))
   assert.equal(String(written), `${JSON.stringify(manifest, null, 2)}\n`)
-  assert.equal(sizeOf(fields), written.length)
+  assert.equal(jsonSize(fields), written.length)
   assert.deepEqual(met, manifest.repositories)
 })

@@ -21,7 +21,7 @@ import {
   exportScene,
   SEGMENT_CHECK_AGE_MS,
 } from '../export-test-scene.ts'
-import { recordsForTask } from './export-records.ts'
+import { recordsForTask } from './obtain-records.ts'
 
 const NAMES = ['ann/site', 'octo/tools', 'tern/data']
 

@@ -7,7 +7,6 @@ import { makeDirectory } from '../lib/make-directory.ts'
 /** The directory for the snapshots and temporary files of one process. */
 export interface Scratch {
   directory: string
-  /** Removes the directory. */
   release(): Promise<void>
 }
 

@@ -3,7 +3,6 @@ import type { Side } from './pull-request.ts'
 export interface HunkEnd {
   /** `left` if the last line was removed. */
   side: Side
-  /** The number of the last line in the file on that side. */
   line: number
   /** The number of lines below `@@`. */
   position: number

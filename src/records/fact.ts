@@ -22,7 +22,7 @@ export interface Discussed {
 }
 
 /** A fact that belongs to one repository. */
-export interface DiscussionFact {
+export interface RepositoryFact {
   /** `owner/name`. */
   repository: string
 }

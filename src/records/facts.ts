@@ -46,7 +46,7 @@ export type WrittenKind = Exclude<
 >
 
 /** Issues, pull requests and releases with everything that belongs to them, in the order of the archive's files. */
-export const SAID_KINDS = [
+export const ISSUE_TRACKER_KINDS = [
   'milestones',
   'issues',
   'issue_comments',

@@ -1,13 +1,12 @@
-import type { Author, Discussed, DiscussionFact, Party, Reaction } from './fact.ts'
+import type { Author, Discussed, Party, Reaction, RepositoryFact } from './fact.ts'
 
 /** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
-export interface Issue extends DiscussionFact {
+export interface Issue extends RepositoryFact {
   number: number
   author: Author
   title: string
   body: string | null
   assignees: readonly string[]
-  /** The number of the milestone. */
   milestone: number | null
   /** Names of labels of the same repository. */
   labels: readonly string[]
@@ -17,7 +16,7 @@ export interface Issue extends DiscussionFact {
   updatedAt: string
 }
 
-export interface IssueComment extends DiscussionFact {
+export interface IssueComment extends RepositoryFact {
   /** Unique on its host. */
   id: number
   on: Discussed
@@ -39,7 +38,7 @@ export type EventName =
  * Something that was done to an issue or a pull request. `event` determines the optional fields. Unknown events are read too. A
  * merged pull request has both a `merged` and a `closed` event.
  */
-export interface IssueEvent extends DiscussionFact {
+export interface IssueEvent extends RepositoryFact {
   /** Unique on its host among events. */
   id: number
   on: Discussed
@@ -63,20 +62,19 @@ export interface IssueEvent extends DiscussionFact {
 }
 
 /** A GitHub Discussion. Its number is of the same sequence as those of issues. */
-export interface Discussion extends DiscussionFact {
+export interface Discussion extends RepositoryFact {
   number: number
   author: Author
   title: string
   body: string | null
   labels: readonly string[]
   reactions: readonly Reaction[]
-  /** The name of the category. */
   category: string | null
   createdAt: string
   updatedAt: string
 }
 
-export interface DiscussionCategory extends DiscussionFact {
+export interface DiscussionCategory extends RepositoryFact {
   /** Unique in its repository. */
   name: string
   /** For example `:speech_balloon:`. */

@@ -3,7 +3,6 @@ import { BEGINNING_OF_TIME, type TeamName } from './fact.ts'
 /** A person, or a bot: bots have the same fields in files of their own. */
 export interface User {
   login: string
-  /** The display name. Null or empty if none was given. */
   name: string | null
   bio: string | null
   company: string | null
@@ -59,7 +58,6 @@ export interface Team extends TeamName {
   description: string | null
   /** `closed`: visible to the organization. `secret`: visible to its members. */
   privacy: string
-  /** The slug of the parent team in the same organization. */
   parent: string | null
   permissions: readonly TeamPermission[]
   members: readonly TeamMember[]

@@ -1,7 +1,7 @@
-import type { Author, DiscussionFact, Reaction, Reviewer } from './fact.ts'
+import type { Author, Reaction, RepositoryFact, Reviewer } from './fact.ts'
 
 /** Open while `closedAt` is null, merged if `mergedAt` is not null. */
-export interface PullRequest extends DiscussionFact {
+export interface PullRequest extends RepositoryFact {
   /** Of the same sequence as the numbers of issues. */
   number: number
   author: Author
@@ -53,13 +53,11 @@ export interface ClosingReference {
 
 export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'approved' | 'dismissed'
 
-export interface Review extends DiscussionFact {
+export interface Review extends RepositoryFact {
   id: number
-  /** The number of the pull request. */
   pull: number
   author: Author
   body: string | null
-  /** The commit that was reviewed. */
   headSha: string | null
   state: ReviewState
   reactions: readonly Reaction[]
@@ -87,7 +85,7 @@ export interface DiffPlace {
 }
 
 /** A root comment with its replies. The REST API has no threads, so one is made for each root comment. */
-export interface ReviewThread extends DiscussionFact, DiffPlace {
+export interface ReviewThread extends RepositoryFact, DiffPlace {
   id: number
   pull: number
   /** The id of the review that started the thread. */
@@ -103,11 +101,10 @@ export interface ReviewThread extends DiscussionFact, DiffPlace {
   createdAt: string
   resolvedAt: string | null
   resolver: Author
-  /** Undefined if the archive does not have it. */
   outdated?: boolean | undefined
 }
 
-export interface ReviewComment extends DiscussionFact, DiffPlace {
+export interface ReviewComment extends RepositoryFact, DiffPlace {
   id: number
   pull: number
   review: number | null
@@ -122,7 +119,7 @@ export interface ReviewComment extends DiscussionFact, DiffPlace {
   createdAt: string
 }
 
-export interface CommitComment extends DiscussionFact {
+export interface CommitComment extends RepositoryFact {
   id: number
   commit: string
   author: Author

@@ -21,7 +21,6 @@ function discussedAt(address: string): ({ repository: string } & Discussed) | un
   return { repository, kind: kind === 'issues' ? 'issue' : 'pull_request', number: Number(number) }
 }
 
-/** Returns `owner/name`. */
 function repositoryAt(address: string): string | undefined {
   const [owner, name] = partsOf(address).slice(-2)
   return owner && name ? `${owner}/${name}` : undefined
@@ -106,7 +105,6 @@ export const fileId: Shape<number> = parsed('the address of a file', (address) =
   const digits = /\/files\/(\d+)\//.exec(address)?.[1]
   return digits === undefined ? undefined : Number(digits)
 })
-/** Returns the path in the archive. */
 export const storedPath: Shape<string> = parsed('an address in the archive', pathInArchive)
 
 export const reviewer: Shape<Reviewer> = parsed('the address of a person or a team', (address) => {

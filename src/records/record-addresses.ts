@@ -8,11 +8,9 @@ export interface RecordAddresses {
   /** The base URL of teams and attachments, without a trailing slash. */
   host: string
   person(login: string): string
-  /** `fullName` is `owner/name`. */
   repository(fullName: string): string
 }
 
-/** Makes the URLs of all kinds of records. */
 export interface Links {
   person(login: string | null): string | null
   team(team: TeamName): string

@@ -1,6 +1,6 @@
 import type { Shape } from '../lib/json-shape.ts'
 import { parseJson } from '../lib/json-shape.ts'
-import { SAID_KINDS } from './facts.ts'
+import { ISSUE_TRACKER_KINDS } from './facts.ts'
 import { anyRecord, SHAPES } from './record-shapes.ts'
 
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
@@ -17,7 +17,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'organizations',
   'teams',
   'repositories',
-  ...SAID_KINDS,
+  ...ISSUE_TRACKER_KINDS,
   'discussions',
   'discussion_categories',
   'protected_branches',

@@ -1,6 +1,6 @@
-import type { Author, Discussed, DiscussionFact, Reaction } from './fact.ts'
+import type { Author, Discussed, Reaction, RepositoryFact } from './fact.ts'
 
-export interface Release extends DiscussionFact {
+export interface Release extends RepositoryFact {
   /** The name of the tag, unique in the repository. The tag of a draft need not exist yet. */
   tag: string
   author: Author
@@ -18,7 +18,6 @@ export interface Release extends DiscussionFact {
   reactions?: readonly Reaction[] | undefined
 }
 
-/** A file whose content is in the archive. */
 export interface StoredFile {
   /** The file name that the user gave, without a path. */
   name: string
@@ -41,7 +40,7 @@ export type AttachedTo =
   | { kind: 'release'; tag: string }
   | { kind: 'repository' }
 
-export interface Attachment extends DiscussionFact, StoredFile {
+export interface Attachment extends RepositoryFact, StoredFile {
   uuid: string
   on: AttachedTo
   author: Author
@@ -49,7 +48,7 @@ export interface Attachment extends DiscussionFact, StoredFile {
 }
 
 /** An attachment in archives until about 2023. */
-export interface RepositoryFile extends DiscussionFact, StoredFile {
+export interface RepositoryFile extends RepositoryFact, StoredFile {
   id: number
   author: Author
   createdAt: string

@@ -1,4 +1,4 @@
-import type { Author, DiscussionFact, TeamName } from './fact.ts'
+import type { Author, RepositoryFact, TeamName } from './fact.ts'
 
 /** The fields of a repository's record that issues and pull requests need. */
 export interface Repository {
@@ -18,7 +18,6 @@ export interface Repository {
   /** Null in a repository without commits. */
   defaultBranch: string | null
   createdAt: string
-  /** The path of the bare repository in the archive. */
   git: string
   /** Null or undefined if the archive has no wiki. */
   wiki?: string | null | undefined
@@ -40,7 +39,7 @@ export interface Topic {
   updatedAt: string
 }
 
-export interface Milestone extends DiscussionFact {
+export interface Milestone extends RepositoryFact {
   /** Unique in its repository. Issues refer to milestones by number. Gitea has no such number, so its id is used. */
   number: number
   author: Author
@@ -53,10 +52,9 @@ export interface Milestone extends DiscussionFact {
   closedAt: string | null
 }
 
-/** Whom a rule applies to. */
 export type Enforcement = 'off' | 'non_admins' | 'everyone'
 
-export interface ProtectedBranch extends DiscussionFact {
+export interface ProtectedBranch extends RepositoryFact {
   /** A branch, or a pattern of branches such as `release/*`. */
   name: string
   creator: Author
@@ -71,11 +69,9 @@ export interface ProtectedBranch extends DiscussionFact {
   reviews: {
     enforcement: Enforcement
     required: boolean
-    /** The number of required approvals. */
     approvals: number
     dismissStaleOnPush: boolean
     byCodeOwners: boolean
-    /** Only the following users and teams may dismiss a review. */
     restrictsDismissals: boolean
     dismissalUsers: readonly string[]
     dismissalTeams: readonly TeamName[]

@@ -3,8 +3,6 @@ import type { Discussed, Reaction, Reviewer } from './fact.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import type { AttachedTo } from './release.ts'
 
-/** Arbitrary facts of every kind. */
-
 const login = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9-]{0,20}(\[bot\])?$/)
 const plainName = fc.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}$/)
 /** Not `-` alone, which GitLab has after the repository. */
@@ -93,7 +91,6 @@ const attachedTo: Arbitrary<AttachedTo> = fc.oneof(
 const optionalOf = <T extends object>(fields: { [K in keyof T]: Arbitrary<T[K]> }) =>
   fc.record(fields, { requiredKeys: [] })
 
-/** Required fields and some optional ones. */
 const both = <T, O>(required: Arbitrary<T>, others: Arbitrary<O>): Arbitrary<T & O> =>
   fc.tuple(required, others).map(([a, b]) => ({ ...a, ...b }))
 

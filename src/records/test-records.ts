@@ -30,7 +30,6 @@ const OTHER_WRITERS: {
 export const isWrittenKind = (kind: FactKind): kind is WrittenKind =>
   !Object.hasOwn(OTHER_WRITERS, kind)
 
-/** Writes a record of any kind and parses its JSON. */
 export function writeAnyRecord(
   kind: FactKind,
   fact: FactsByKind[FactKind],

@@ -62,10 +62,8 @@ export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): 
 const MAX_RECORDS_PER_FILE = 100
 
 export interface WrittenFile {
-  /** For example `issues_000001.json`. */
   name: string
   text: string
-  /** The number of records in the file. */
   count: number
 }
 

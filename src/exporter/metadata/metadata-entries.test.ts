@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jsonSize, measuredList, writeJson } from './metadata-entries.ts'
 
-test('lists that come item by item are the same text, of the size that was measured', async () => {
+test('a list that is written item by item gives the same text as JSON.stringify, with the measured size', async () => {
   const manifest = {
     format: 4,
     generator: 'a "repositories": [] of names: größer',

@@ -14,7 +14,7 @@ import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
 import type { StoredContents } from '../../migrations/segment-contents-store.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
-import { SAID_KINDS } from '../../records/facts.ts'
+import { ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
 import { splitIntoFiles } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
@@ -88,7 +88,7 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
     }),
   )
   if (records)
-    for (const kind of SAID_KINDS)
+    for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, links))
   if (isWhole)

@@ -36,16 +36,16 @@ export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {
 export interface RecordsOrder extends ReadOrder {
   excludeAttachments: boolean
   excludeReleases: boolean
-  /** Names this work among others. Only its own retries find a segment again that does without some of its files. */
+  /** A segment with missing files is reused only by retries of the same task. */
   task: string
 }
 
-/** To be raised when rows are to be written otherwise. */
+/** Increase it when the format of rows changes. */
 const ROWS_FORMAT = 2
 
 /**
- * What people said about a repository, as it is now: its rows, and the segments of its files. What was made of the same
- * facts before is used again.
+ * Reads the current records of a repository from the forge, and finds or writes the blob of its rows and the segments of its
+ * files.
  */
 export async function obtainRecords(
   parts: RecordsParts,
@@ -135,9 +135,9 @@ async function obtainFilesSegment(
   const fingerprint = hash('sha256', JSON.stringify(made))
   const known = await findContents<FilesContents>(parts, fingerprint, signal)
   if (known) return { key: known.key, reused: true, notes: [] }
-  // What is missing today may be there tomorrow: only this task finds it again, and makes no other each time that it is retried.
-  const ofTask = hash('sha256', JSON.stringify([...made, task]))
-  const own = await findContents<FilesContents>(parts, ofTask, signal)
+  // Missing files may be there tomorrow, so only retries of this task reuse a segment without them.
+  const taskFingerprint = hash('sha256', JSON.stringify([...made, task]))
+  const own = await findContents<FilesContents>(parts, taskFingerprint, signal)
   if (own) return { key: own.key, reused: false, notes: own.contents.missing ?? [] }
   const { segment, files, missing } = await writeFilesSegment(
     { ...parts, discussions },
@@ -148,7 +148,7 @@ async function obtainFilesSegment(
   const notes = (await limitLines(folder, lines)).map(({ text }) => text)
   const contents: FilesContents = { full_name: fullName, files, missing: notes }
   await reading.hold()
-  const findAs = notes.length === 0 ? fingerprint : ofTask
+  const findAs = notes.length === 0 ? fingerprint : taskFingerprint
   const key = await recordSegment(parts, segment, findAs, contents)
   return { key, reused: false, notes }
 }
@@ -172,7 +172,7 @@ async function findContents<T>(
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 
-/** The bytes are there, now the row. Where another was quicker with the same, theirs is used. */
+/** Inserts the row after the bytes. If another export was first with the same fingerprint, its segment is used. */
 async function recordSegment(
   { db, blobs, now }: RecordsParts,
   segment: SegmentRecord,
@@ -191,7 +191,7 @@ interface TaskFacts {
   startedAt: number
 }
 
-/** The records of one repository of a migration. Throws RetryLater where the forge, or another reader, is to be waited for. */
+/** Reads the records for a repository of a migration. Throws RetryLater if the forge or another reader must be waited for. */
 export async function recordsForTask(
   parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
   task: ExportTask,
@@ -199,11 +199,11 @@ export async function recordsForTask(
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
   const { db, forge } = parts
-  // Whoever started it had a forge; this process is to have it too.
+  // The process that started the migration had a forge, so this one is misconfigured.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
-  const note = (done: number, expected: number) =>
+  const record = (done: number, expected: number) =>
     recordRecordsProgress(db, task, { done, expected, startedAt })
-  await note(0, 0)
+  await record(0, 0)
   const name = `${task.migrationId}/${task.position}`
   const order = {
     repository: { owner: facts.owner.login, name: facts.name },
@@ -211,7 +211,7 @@ export async function recordsForTask(
     task: name,
     excludeAttachments: options.excludeAttachments,
     excludeReleases: options.excludeReleases,
-    onProgress: ({ read, total }: { read: number; total: number }) => note(read, total),
+    onProgress: ({ read, total }: { read: number; total: number }) => record(read, total),
   }
   try {
     return await obtainRecords({ ...parts, forge }, order, signal)
@@ -222,7 +222,7 @@ export async function recordsForTask(
   }
 }
 
-/** Keeps the sweep away from them. */
+/** Marks the segments as used, so that they are not swept. */
 export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
   const keys = keysOfRecords(records)
   const named = await nameSegments(tx, keys, now)

@@ -9,16 +9,126 @@ import { writingTo } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import { onChunk } from '../../lib/on-chunk.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
-import { type FactsByKind, SAID_KINDS } from '../../records/facts.ts'
+import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
 import type { User } from '../../records/people.ts'
 
-/** The facts of one kind within a blob: lines of JSON, deflated by themselves. */
+/** The kinds of rows: all facts of a forge, in the order of the archive's files. */
+export const KINDS = [
+  // Users who are known only as members of the organization. Not everyone may see them.
+  'members',
+  'users',
+  'organizations',
+  'teams',
+  'repositories',
+  ...ISSUE_TRACKER_KINDS,
+  'protected_branches',
+  'attachments',
+] as const satisfies (keyof RowsByKind)[]
+
+export type Kind = (typeof KINDS)[number]
+
+export interface RowsByKind extends FactsByKind {
+  members: User
+}
+
+/** The positions of the rows of one kind in the file. Columns, because an object for each row would take three times the memory. */
+interface RowPositions {
+  /** The sort key: number or id. */
+  orders: number[]
+  offsets: number[]
+  lengths: number[]
+}
+
+const WRITE_BYTES = 256 * 1024
+const READ_BYTES = 64 * 1024
+
+/**
+ * Sorts facts by kind and in the order of the archive. The facts are in a temporary file, and only their positions are in
+ * memory.
+ */
+export class RowSpool implements AsyncDisposable {
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #positions = new Map<keyof RowsByKind, RowPositions>()
+  #unwritten: Buffer[] = []
+  #unwrittenBytes = 0
+  #end = 0
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path
+    this.#file = file
+  }
+
+  static async create(path: string): Promise<RowSpool> {
+    return new RowSpool(path, await open(path, 'wx+', 0o600))
+  }
+
+  async add(kind: keyof RowsByKind, fact: RowsByKind[keyof RowsByKind]): Promise<void> {
+    const row = Buffer.from(`${JSON.stringify(fact)}\n`)
+    const { number, id } = fact as { number?: number; id?: number }
+    const positions = this.#positions.get(kind) ?? { orders: [], offsets: [], lengths: [] }
+    positions.orders.push(number ?? id ?? 0)
+    positions.offsets.push(this.#end)
+    positions.lengths.push(row.length)
+    this.#positions.set(kind, positions)
+    this.#end += row.length
+    this.#unwritten.push(row)
+    this.#unwrittenBytes += row.length
+    if (this.#unwrittenBytes >= WRITE_BYTES) await this.#write()
+  }
+
+  count(kind: keyof RowsByKind): number {
+    return this.#positions.get(kind)?.orders.length ?? 0
+  }
+
+  /** Yields the rows of one kind, many in each chunk. */
+  async *rows(kind: keyof RowsByKind): AsyncGenerator<Buffer> {
+    await this.#write()
+    const { orders, offsets, lengths } = this.#positions.get(kind) ?? NO_ROWS
+    const sorted = Uint32Array.from(orders.keys()).sort((a, b) => orders[a]! - orders[b]! || a - b)
+    for (let from = 0; from < sorted.length; ) {
+      let [to, bytes] = [from, 0]
+      while (to < sorted.length && (to === from || bytes < READ_BYTES))
+        bytes += lengths[sorted[to++]!]!
+      const chunk = Buffer.allocUnsafe(bytes)
+      let at = 0
+      for (const row of sorted.subarray(from, to)) {
+        await this.#read(chunk.subarray(at, at + lengths[row]!), offsets[row]!)
+        at += lengths[row]!
+      }
+      yield chunk
+      from = to
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close()
+    await rm(this.#path, { force: true })
+  }
+
+  async #read(into: Buffer, offset: number): Promise<void> {
+    const { bytesRead } = await this.#file.read(into, 0, into.length, offset)
+    if (bytesRead !== into.length) throw new Error(`${this.#path} is shorter than was written`)
+  }
+
+  async #write(): Promise<void> {
+    if (this.#unwritten.length === 0) return
+    const bytes = Buffer.concat(this.#unwritten)
+    this.#unwritten = []
+    this.#unwrittenBytes = 0
+    await writingTo(this.#path, () => this.#file.appendFile(bytes), bytes.length)
+  }
+}
+
+const NO_ROWS: RowPositions = { orders: [], offsets: [], lengths: [] }
+
+/** The facts of one kind within a blob: lines of JSON, deflated separately. */
 export interface Section {
   kind: Kind
   start: number
   end: number
   count: number
-  /** Of the stored bytes. */
+  /** The CRC-32 of the stored bytes. */
   crc32: number
 }
 
@@ -27,7 +137,7 @@ export interface WrittenRows {
   sections: Section[]
 }
 
-/** The facts of a repository as one blob, kind after kind, so that each can be read alone. */
+/** Writes the facts of a repository as one blob with a section for each kind, so that each kind can be read alone. */
 export async function writeRows(
   blobs: BlobStore,
   key: string,
@@ -69,7 +179,7 @@ export async function writeRows(
   return { segment, sections }
 }
 
-/** The facts of one kind, one at a time. Throws SegmentDamaged where they are not what was written, perhaps at the very end. */
+/** Reads the facts of one kind. Throws SegmentDamaged if they are not what was written, perhaps only at the end. */
 export async function* readRows<K extends Kind>(
   blobs: BlobStore,
   key: string,
@@ -98,8 +208,8 @@ export async function* readRows<K extends Kind>(
     }
     if (failure) throw failure
   } catch (error) {
-    const isNonsense = error instanceof SyntaxError || codeOf(error)?.startsWith('Z_')
-    throw isNonsense ? new SegmentDamaged(key, 'it cannot be inflated', { cause: error }) : error
+    const isCorrupt = error instanceof SyntaxError || codeOf(error)?.startsWith('Z_')
+    throw isCorrupt ? new SegmentDamaged(key, 'it cannot be inflated', { cause: error }) : error
   }
   if (read !== section.count || crc !== section.crc32)
     throw new SegmentDamaged(key, `its rows of ${kind} are not those that were written`)
@@ -118,133 +228,23 @@ async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   }
 }
 
-/** What rows there are: the kinds of facts that a forge has, in the order of the archive's files. */
-export const KINDS = [
-  // People who are known only as members of the organization: not everyone may be told of them.
-  'members',
-  'users',
-  'organizations',
-  'teams',
-  'repositories',
-  ...SAID_KINDS,
-  'protected_branches',
-  'attachments',
-] as const satisfies (keyof RowsByKind)[]
-
-export type Kind = (typeof KINDS)[number]
-
-export interface RowsByKind extends FactsByKind {
-  members: User
-}
-
-/** Where the rows of one kind are in the file. Numbers in columns: an object for each row would take thrice the memory. */
-interface Places {
-  /** What they are sorted by: their number, or their id. */
-  orders: number[]
-  offsets: number[]
-  lengths: number[]
-}
-
-const WRITTEN_AT_ONCE = 256 * 1024
-const READ_AT_ONCE = 64 * 1024
-
-/**
- * Facts in whatever order they come, given back by kind and in the order of the archive. They are in a file: memory holds
- * where each is, and nothing of it.
- */
-export class RowSpool implements AsyncDisposable {
-  readonly #path: string
-  readonly #file: FileHandle
-  readonly #places = new Map<keyof RowsByKind, Places>()
-  #unwritten: Buffer[] = []
-  #unwrittenBytes = 0
-  #end = 0
-
-  private constructor(path: string, file: FileHandle) {
-    this.#path = path
-    this.#file = file
-  }
-
-  static async create(path: string): Promise<RowSpool> {
-    return new RowSpool(path, await open(path, 'wx+', 0o600))
-  }
-
-  async add(kind: keyof RowsByKind, fact: RowsByKind[keyof RowsByKind]): Promise<void> {
-    const row = Buffer.from(`${JSON.stringify(fact)}\n`)
-    const { number, id } = fact as { number?: number; id?: number }
-    const places = this.#places.get(kind) ?? { orders: [], offsets: [], lengths: [] }
-    places.orders.push(number ?? id ?? 0)
-    places.offsets.push(this.#end)
-    places.lengths.push(row.length)
-    this.#places.set(kind, places)
-    this.#end += row.length
-    this.#unwritten.push(row)
-    this.#unwrittenBytes += row.length
-    if (this.#unwrittenBytes >= WRITTEN_AT_ONCE) await this.#write()
-  }
-
-  count(kind: keyof RowsByKind): number {
-    return this.#places.get(kind)?.orders.length ?? 0
-  }
-
-  /** Rows of one kind, many in a chunk. */
-  async *rows(kind: keyof RowsByKind): AsyncGenerator<Buffer> {
-    await this.#write()
-    const { orders, offsets, lengths } = this.#places.get(kind) ?? NONE
-    const sorted = Uint32Array.from(orders.keys()).sort((a, b) => orders[a]! - orders[b]! || a - b)
-    for (let from = 0; from < sorted.length; ) {
-      let [to, bytes] = [from, 0]
-      while (to < sorted.length && (to === from || bytes < READ_AT_ONCE))
-        bytes += lengths[sorted[to++]!]!
-      const chunk = Buffer.allocUnsafe(bytes)
-      let at = 0
-      for (const row of sorted.subarray(from, to)) {
-        await this.#read(chunk.subarray(at, at + lengths[row]!), offsets[row]!)
-        at += lengths[row]!
-      }
-      yield chunk
-      from = to
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file.close()
-    await rm(this.#path, { force: true })
-  }
-
-  async #read(into: Buffer, offset: number): Promise<void> {
-    const { bytesRead } = await this.#file.read(into, 0, into.length, offset)
-    if (bytesRead !== into.length) throw new Error(`${this.#path} is shorter than was written`)
-  }
-
-  async #write(): Promise<void> {
-    if (this.#unwritten.length === 0) return
-    const bytes = Buffer.concat(this.#unwritten)
-    this.#unwritten = []
-    this.#unwrittenBytes = 0
-    await writingTo(this.#path, () => this.#file.appendFile(bytes), bytes.length)
-  }
-}
-
-const NONE: Places = { orders: [], offsets: [], lengths: [] }
-
-/** What a segment of rows says of itself. */
+/** The contents of a segment of rows, as the database stores them. */
 export interface RowsContents {
-  /** The forge that they were read of: texts have its addresses. */
+  /** The URL of the forge: texts contain its addresses. */
   forge: string
   sections: Section[]
-  /** Of the segments of their files, by folder; null where there are none. */
+  /** The digest of the list of files in each folder, null if there are none. */
   files: Record<FilesFolder, string | null>
 }
 
-/** Where files of records are in the archive. */
+/** The folders of the files of records in the archive. */
 export const FILES_FOLDERS = ['attachments', 'release_assets'] as const
 export type FilesFolder = (typeof FILES_FOLDERS)[number]
 
-/** What a segment of files says of itself. */
+/** The contents of a segment of files, as the database stores them. */
 export interface FilesContents {
   full_name: string
   files: ManifestFile[]
-  /** Which files it does without, and why. */
+  /** The files that are missing in the segment, each with the reason. */
   missing?: string[]
 }

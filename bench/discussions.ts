@@ -1,9 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WrittenKind } from '../src/records/facts.ts'
-import { splitIntoFiles } from '../src/records/split-into-files.ts'
 import { addressesAt } from '../src/records/test-records.ts'
-import { writeRecord } from '../src/records/write-records.ts'
+import { splitIntoFiles, writeRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
 import { run } from './measure.ts'
 

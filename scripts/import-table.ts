@@ -59,13 +59,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/lib'],
     ],
     door: [
-      ...[
-        'check-repository.ts',
-        'check-segments.ts',
-        'export-archive.ts',
-        'export-migration.ts',
-        'make-segment.ts',
-      ],
+      ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
       ...['obtain-segment.ts', 'scratch.ts', 'sweep.ts'],
     ],
   },

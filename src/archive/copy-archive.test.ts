@@ -26,7 +26,7 @@ async function scene(t: TestContext) {
 
 const { signal } = new AbortController()
 
-test('what is copied is what is read, whole and in ranges, from files and from streams', async (t) => {
+test('copies of the archive and of ranges are correct, from files and from streams', async (t) => {
   const { blobs, plan } = await scene(t)
   const { openFile: _, ...streaming } = blobs
   const whole = await collect(readArchive(plan, blobs))
@@ -49,7 +49,7 @@ test('what is copied is what is read, whole and in ranges, from files and from s
   }
 })
 
-test('a blob that falls short and a reader who leaves both end it', async (t) => {
+test('a blob that is too short and a client that leaves both end the copy', async (t) => {
   const { root, blobs, segments, plan } = await scene(t)
   const range = { start: 0, end: plan.length }
   const leaving = () => Promise.reject(new Error('gone'))
@@ -68,7 +68,7 @@ test('a blob that falls short and a reader who leaves both end it', async (t) =>
 })
 
 for (const kind of ['files', 'streams']) {
-  test(`nothing is begun before the first bytes of the first segment are there: ${kind}`, async (t) => {
+  test(`nothing is written before the first bytes of the first segment were read: ${kind}`, async (t) => {
     const { root, blobs, segments, plan } = await scene(t)
     const { openFile: _, ...streaming } = blobs
     const store = kind === 'files' ? blobs : streaming
@@ -88,7 +88,7 @@ for (const kind of ['files', 'streams']) {
 }
 
 for (const kind of ['files', 'streams']) {
-  test(`a later segment that is missing breaks it, after all that comes before: ${kind}`, async (t) => {
+  test(`a missing segment breaks the copy after the segments before it: ${kind}`, async (t) => {
     const { blobs, segments, plan } = await scene(t)
     const { openFile: _, ...streaming } = blobs
     const store = kind === 'files' ? blobs : streaming
@@ -107,7 +107,7 @@ for (const kind of ['files', 'streams']) {
 }
 
 for (const kind of ['files', 'streams']) {
-  test(`a segment with a flipped bit breaks it before its last bytes: ${kind}`, async (t) => {
+  test(`a segment with a flipped bit breaks the copy before its last bytes: ${kind}`, async (t) => {
     const { blobs, segments, plan } = await scene(t)
     const { openFile: _, ...streaming } = blobs
     const store = kind === 'files' ? blobs : streaming

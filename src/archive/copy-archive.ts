@@ -8,7 +8,7 @@ import {
 } from '../blobs/blob-store.ts'
 import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
 
-/** The stored bytes of a segment are not those that were written: some are wrong or missing. */
+/** Stored bytes of a segment are wrong or missing. */
 export class SegmentDamaged extends Error {
   override name = 'SegmentDamaged'
   readonly key: string
@@ -19,51 +19,54 @@ export class SegmentDamaged extends Error {
   }
 }
 
-const LEAST_BYTES = 64 * 1024
-const MAX_BYTES = 1024 * 1024
+const MIN_BUFFER_BYTES = 64 * 1024
+const MAX_BUFFER_BYTES = 1024 * 1024
 
-/** Resolves when the bytes are no longer needed. */
+/** Resolves when the memory of the bytes can be reused. */
 export type Write = (bytes: Uint8Array) => Promise<void>
 
-export interface Copying {
+export interface CopyOptions {
   range: ByteRange
   /**
-   * Asked for once, when the first bytes of the first blob are at hand: before that nothing is written, so that a store
-   * which has lost the archive is noticed while it can still be told.
+   * Called once, when the first bytes of the first blob were read. Nothing is written before that, so a missing blob can still
+   * be answered with an error status.
    */
   begin: () => Write
-  /** Ends the reading of a store that does not answer. */
+  /** Aborts reading from a store that does not answer. */
   signal: AbortSignal
-  /** Called for each segment that was read whole and matches its CRC, before its last bytes are written. */
+  /** Called for each segment that was read completely and matches its CRC, before its last bytes are written. */
   onVerified?: ((key: string) => void) | undefined
 }
 
 /**
- * The bytes of a range of the archive, from wherever they are. A segment that lies within the range is compared with its CRC
- * before its last bytes are written: SegmentDamaged is thrown instead. One that the range cuts cannot be compared.
+ * Writes a range of the archive. A segment that lies completely within the range is compared with its CRC before its last bytes
+ * are written. Throws SegmentDamaged if it does not match. A segment that is only partly in the range cannot be compared.
  */
 export async function copyArchive(
   plan: ArchivePlan,
   blobs: BlobStore,
-  copying: Copying,
+  copying: CopyOptions,
 ): Promise<void> {
   if (isOnDisk(blobs)) await copyFiles(plan, blobs, copying)
   else await copyStreams(plan, blobs, copying)
 }
 
 /**
- * By way of two buffers that are used in turns: one is read into while the other is written. Memory that is made anew for
- * every read costs more than the reading itself. Whoever takes bytes faster than they are read gets more of them at a time;
- * whoever is slow, of whom there may be many, costs little memory.
+ * Uses two buffers alternately: one is filled while the other is written. Allocating memory for every read costs more than the
+ * read itself. The buffers grow for clients that take bytes faster than they are read. Slow clients, of which there may be
+ * many, need little memory.
  */
 async function copyFiles(
   plan: ArchivePlan,
   blobs: OnDisk,
-  { range, begin, onVerified }: Copying,
+  { range, begin, onVerified }: CopyOptions,
 ): Promise<void> {
-  const buffers = [Buffer.allocUnsafeSlow(LEAST_BYTES), Buffer.allocUnsafeSlow(LEAST_BYTES)]
-  const writer = oneAhead(begin)
-  let size = LEAST_BYTES
+  const buffers = [
+    Buffer.allocUnsafeSlow(MIN_BUFFER_BYTES),
+    Buffer.allocUnsafeSlow(MIN_BUFFER_BYTES),
+  ]
+  const writer = bufferedWriter(begin)
+  let size = MIN_BUFFER_BYTES
   function nextBuffer(): Buffer {
     if (buffers[0]!.length < size) buffers[0] = Buffer.allocUnsafeSlow(size)
     return buffers[0]!
@@ -75,10 +78,10 @@ async function copyFiles(
       const check = segmentCheck(piece, onVerified)
       for (let at = piece.range.start; at < piece.range.end; ) {
         const bytes = await readSome(file, nextBuffer(), { start: at, end: piece.range.end })
-        // A blob that falls short must break the download: what follows would land at the wrong place.
+        // A blob that is too short must break the download: the following bytes would be at the wrong offset.
         if (bytes.length === 0) throw new SegmentDamaged(piece.key, `it ends at byte ${at}`)
         check(bytes)
-        if (writer.isTaken()) size = Math.min(2 * size, MAX_BYTES)
+        if (writer.isTaken()) size = Math.min(2 * size, MAX_BUFFER_BYTES)
         await writer.write(bytes)
         buffers.reverse()
         at += bytes.length
@@ -91,9 +94,9 @@ async function copyFiles(
 async function copyStreams(
   plan: ArchivePlan,
   blobs: BlobStore,
-  { range, begin, signal, onVerified }: Copying,
+  { range, begin, signal, onVerified }: CopyOptions,
 ): Promise<void> {
-  const writer = oneAhead(begin)
+  const writer = bufferedWriter(begin)
   let at = range.start
   for await (const bytes of readArchive(plan, blobs, range, { signal, onVerified })) {
     const isHead = at < ARCHIVE_HEAD.length
@@ -103,8 +106,8 @@ async function copyStreams(
   await writer.end()
 }
 
-/** Writes one run of bytes while the next is fetched. What is computed waits until the first of a blob is there. */
-function oneAhead(begin: () => Write) {
+/** Writes bytes while the next are read. Computed bytes wait until the first bytes of a blob were read. */
+function bufferedWriter(begin: () => Write) {
   const waiting: Uint8Array[] = []
   let to: Write | undefined
   let written: Promise<void> = Promise.resolve()
@@ -122,7 +125,7 @@ function oneAhead(begin: () => Write) {
     written = to!(bytes).then(() => {
       isTaken = true
     })
-    // Told by whoever waits for it next.
+    // Thrown where `written` is awaited.
     written.catch(() => {})
   }
 
@@ -132,10 +135,10 @@ function oneAhead(begin: () => Write) {
       if (to) await write(bytes)
       else waiting.push(bytes)
     },
-    /** Whether all that was written has been taken. */
+    /** Whether the client has taken everything that was written. */
     isTaken: () => isTaken,
     async end(): Promise<void> {
-      // Nothing of a blob was asked for.
+      // The range has no bytes of a blob.
       if (!to) await start()
       await written
     },
@@ -147,10 +150,10 @@ async function readSome(file: BlobFile, into: Buffer, { start, end }: ByteRange)
   return wanted.subarray(0, await file.read(wanted, start))
 }
 
-/** Given the bytes of a piece in order, throws SegmentDamaged at the last of them where they do not match the CRC. */
+/** Returns a function that takes the bytes of a piece in order, and throws SegmentDamaged at the last if the CRC does not match. */
 function segmentCheck(
   { key, range, storedCrc32 }: SegmentPiece,
-  onVerified: Copying['onVerified'],
+  onVerified: CopyOptions['onVerified'],
 ): (bytes: Uint8Array) => void {
   if (storedCrc32 === null) return () => {}
   let [crc, left] = [0, range.end - range.start]
@@ -163,9 +166,9 @@ function segmentCheck(
   }
 }
 
-type ReadOptions = { signal?: AbortSignal | undefined } & Pick<Partial<Copying>, 'onVerified'>
+type ReadOptions = { signal?: AbortSignal | undefined } & Pick<Partial<CopyOptions>, 'onVerified'>
 
-/** The bytes of the archive, or of a range of it, compared as `copyArchive` does. Leaving the loop or aborting closes the blob being read. */
+/** Reads the archive or a range of it, compared as in `copyArchive`. Leaving the loop or aborting closes the blob being read. */
 export function readArchive(
   plan: ArchivePlan,
   blobs: Pick<BlobStore, 'open'>,
@@ -201,7 +204,7 @@ interface SegmentPiece {
 
 type Piece = { bytes: Uint8Array } | SegmentPiece
 
-/** What of each part lies within the range. */
+/** Yields the pieces of the parts that are within the range. */
 function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
   let partStart = 0
   for (const part of plan.parts) {
@@ -236,7 +239,7 @@ async function* wholeRange(
     check(bytes)
     yield bytes
   }
-  // A blob that falls short must break the download: what follows would land at the wrong place.
+  // A blob that is too short must break the download: the following bytes would be at the wrong offset.
   if (read !== promised) {
     throw new SegmentDamaged(key, `it gave ${read} of ${promised} bytes from ${range.start}`)
   }

@@ -1,19 +1,19 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
 import { isWritten } from '../lib/write-chunk.ts'
 
-/** What gzip's own rules are broken by. */
+/** The data is not valid gzip. */
 export class GzipDamaged extends Error {
   override name = 'GzipDamaged'
 }
 
-/** More of the header is no name that anybody gave a file. */
-const LONGEST_FIELD = 64 * 1024
-const MAX_PADDING = 16 * 1024 * 1024
+/** The limit for the file name and the comment in the header. */
+const MAX_FIELD_BYTES = 64 * 1024
+const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 /**
- * The content of all gzip members, one after another; zeros may fill up the end. Where a checksum is wrong, all that came
- * before it has been handed out: the manifest is the last of it, and says whose bytes are wrong.
+ * Yields the content of all gzip members, which zeros may follow. If a checksum is wrong, everything before it has been yielded
+ * already: it includes the manifest, which tells which bytes are wrong.
  */
 export async function* gunzip(gzip: ByteReader): AsyncGenerator<Buffer> {
   do {
@@ -41,7 +41,7 @@ export const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] 
 async function skipText(gzip: ByteReader): Promise<void> {
   const start = gzip.offset
   while ((await exactly(gzip, 1))[0] !== 0)
-    if (gzip.offset - start > LONGEST_FIELD) throw new GzipDamaged('incorrect header check')
+    if (gzip.offset - start > MAX_FIELD_BYTES) throw new GzipDamaged('incorrect header check')
 }
 
 async function exactly(gzip: ByteReader, length: number): Promise<Buffer> {
@@ -71,13 +71,13 @@ async function* inflated(gzip: ByteReader): AsyncGenerator<Buffer> {
   if (trailer.readUInt32LE(4) !== length % 2 ** 32) throw new GzipDamaged('incorrect length check')
 }
 
-/** Until zlib wants no more of it: what it did not take is put back. */
+/** Writes to zlib until it has the whole member, and puts the rest back. */
 async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
   for (;;) {
     const chunk = await gzip.upTo(Infinity)
     if (chunk.length === 0) {
-      // Whoever destroys the stream throws away what nobody has taken yet.
-      while (inflate.readableLength > 0 && !inflate.destroyed) await turn()
+      // Destroying the stream would discard the output that was not read yet.
+      while (inflate.readableLength > 0 && !inflate.destroyed) await nextTurn()
       throw new GzipDamaged('unexpected end of file')
     }
     const before = inflate.bytesWritten
@@ -93,7 +93,7 @@ async function hasAnother(gzip: ByteReader): Promise<boolean> {
   const next = await gzip.peek(2)
   if (next.length === 0) return false
   if (isGzip(next)) return true
-  for (let padding = 0; padding <= MAX_PADDING; ) {
+  for (let padding = 0; padding <= MAX_PADDING_BYTES; ) {
     const some = await gzip.upTo(Infinity)
     if (some.length === 0) return false
     if (some.some((byte) => byte !== 0)) break
@@ -102,9 +102,8 @@ async function hasAnother(gzip: ByteReader): Promise<boolean> {
   throw new GzipDamaged('trailing junk after the end of the gzip')
 }
 
-/** Bytes that come in chunks, taken by the length. */
+/** Reads bytes by length from a stream of chunks. */
 export class ByteReader {
-  /** How many were taken. */
   offset = 0
   readonly #chunks: AsyncIterator<Uint8Array>
   #ahead: Buffer = Buffer.alloc(0)
@@ -113,7 +112,7 @@ export class ByteReader {
     this.#chunks = chunks[Symbol.asyncIterator]()
   }
 
-  /** What is at hand, at most that many bytes; none only at the end. */
+  /** Returns the bytes that are available, at most `max`. Empty only at the end. */
   async upTo(max: number): Promise<Buffer> {
     while (this.#ahead.length === 0) {
       const next = await this.#next()
@@ -126,7 +125,7 @@ export class ByteReader {
     return bytes
   }
 
-  /** As many bytes as asked for; fewer only where the end comes first. */
+  /** Returns `length` bytes, or fewer at the end. */
   async take(length: number): Promise<Buffer> {
     const parts: Buffer[] = []
     for (let left = length; left > 0; left -= parts.at(-1)!.length) {
@@ -137,14 +136,14 @@ export class ByteReader {
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   }
 
-  /** The same, and they are still to be taken. */
+  /** Returns the next bytes without taking them. */
   async peek(length: number): Promise<Buffer> {
     const bytes = await this.take(length)
     this.putBack(bytes)
     return bytes
   }
 
-  /** The last of the bytes that were taken. */
+  /** Puts back the bytes that were taken last. */
   putBack(bytes: Buffer): void {
     this.#ahead = this.#ahead.length === 0 ? bytes : Buffer.concat([bytes, this.#ahead])
     this.offset -= bytes.length

@@ -6,8 +6,8 @@ import { isTarHeader } from './read-tar-header.ts'
 import { TAR_BLOCK } from './tar-header.ts'
 import { ArchiveDamaged, ArchiveNotSupported } from './unreadable-archive.ts'
 
-/** What people take for an archive, by how it begins. */
-const OTHERS: [begins: Buffer, name: string][] = [
+/** Other file types by their first bytes. */
+const OTHER_TYPES: [begins: Buffer, name: string][] = [
   [Buffer.from('PK\x03\x04'), 'a zip file'],
   [Buffer.from('PK\x05\x06'), 'an empty zip file'],
   [Buffer.from('\xfd7zXZ\0', 'latin1'), 'compressed with xz'],
@@ -23,7 +23,7 @@ const OTHERS: [begins: Buffer, name: string][] = [
   [Buffer.from('{'), 'JSON, such as the answer of a server'],
 ]
 
-/** The tar that the bytes are, or hold as gzip. Throws ArchiveNotSupported and ArchiveDamaged. */
+/** Opens a tar, plain or gzipped. Throws ArchiveNotSupported and ArchiveDamaged. */
 export async function openTar(archive: Bytes, signal?: AbortSignal): Promise<PlainBytes> {
   const stream = Readable.from(archive, { highWaterMark: 1, ...(signal && { signal }) })
   const bytes = new ByteReader(stream)
@@ -31,7 +31,7 @@ export async function openTar(archive: Bytes, signal?: AbortSignal): Promise<Pla
     const start = await bytes.peek(TAR_BLOCK)
     if (isGzip(start)) return new PlainBytes(closing(bytes, gunzip(bytes)))
     if (isTarHeader(start)) return new PlainBytes(closing(bytes, allOf(bytes)))
-    throw whatElse(start)
+    throw errorForType(start)
   } catch (error) {
     await bytes.close()
     throw error
@@ -57,8 +57,9 @@ async function* allOf(bytes: ByteReader): AsyncGenerator<Buffer> {
   }
 }
 
-function whatElse(start: Buffer): Error {
-  const [, name] = OTHERS.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
+function errorForType(start: Buffer): Error {
+  const [, name] =
+    OTHER_TYPES.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
   if (name) return new ArchiveNotSupported(`it is ${name}; a tar is read, and one with gzip`)
   if (start.length < TAR_BLOCK)
     return new ArchiveDamaged(
@@ -68,7 +69,7 @@ function whatElse(start: Buffer): Error {
   return new ArchiveDamaged('it begins neither as a gzip nor as a tar', 0)
 }
 
-/** The bytes of a tar, by the length. What is wrong with the gzip around it is told by where in the tar that is. */
+/** Reads the bytes of a tar by length. Errors of gzip are reported with the offset in the tar. */
 export class PlainBytes {
   readonly #bytes: ByteReader
 
@@ -80,14 +81,14 @@ export class PlainBytes {
     return this.#bytes.offset
   }
 
-  /** What is at hand, at most that many bytes. */
+  /** Returns the bytes that are available, at most `max`. */
   async some(max: number): Promise<Buffer> {
     const bytes = await this.#bytes.upTo(max).catch(this.#rethrow)
     if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }
 
-  /** Fewer only where the end comes first. */
+  /** Returns fewer bytes only at the end. */
   async upTo(length: number): Promise<Buffer> {
     return this.#bytes.take(length).catch(this.#rethrow)
   }
@@ -102,7 +103,7 @@ export class PlainBytes {
     await this.#bytes.close()
   }
 
-  /** What zlib cannot make sense of is damage; anything else is the stream's own failure. */
+  /** Errors of zlib mean damage. Others are errors of the stream itself. */
   readonly #rethrow = (error: unknown): never => {
     const isCorruption = error instanceof GzipDamaged || codeOf(error)?.startsWith('Z_')
     if (!isCorruption) throw error

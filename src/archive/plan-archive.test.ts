@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { noise } from '../../test/support/archive-samples.ts'
 import { crc32Combine } from './plan-archive.ts'
 
-test('the CRC of two halves is that of the whole, wherever it is cut', () => {
+test('the CRC of two parts combines to that of the whole', () => {
   const whole = noise(70_000)
   for (const cut of [0, 1, 2, 3, 255, 256, 511, 512, 513, 65_535, 65_536, 69_999, 70_000]) {
     const [a, b] = [whole.subarray(0, cut), whole.subarray(cut)]
@@ -12,7 +12,7 @@ test('the CRC of two halves is that of the whole, wherever it is cut', () => {
   }
 })
 
-test('many pieces, one by one', () => {
+test('the CRCs of many pieces combine one by one', () => {
   const pieces = Array.from({ length: 300 }, (_, index) => noise(index * 7, index))
   const combined = pieces.reduce((crc, piece) => crc32Combine(crc, crc32(piece), piece.length), 0)
   assert.equal(combined, crc32(Buffer.concat(pieces)))
@@ -28,7 +28,7 @@ const CRCS_OF_ZEROS: Readonly<Record<number, number>> = {
   4099: 0xa07cfa47,
 }
 
-test('lengths past 32 bits', () => {
+test('lengths of more than 32 bits combine', () => {
   const crcOf = (mebibytes: number) => CRCS_OF_ZEROS[mebibytes]!
   assert.equal(crc32(Buffer.alloc(2 * 2 ** 20)), crcOf(2))
   for (const length of [4095, 4096, 4097]) {
@@ -36,7 +36,7 @@ test('lengths past 32 bits', () => {
   }
 })
 
-test('past 2^40 the order of combining makes no difference', () => {
+test('above 2^40 the order of combining does not matter', () => {
   const [a, b, c] = [crc32('a'), crc32('b'), crc32('c')]
   const [lengthOfB, lengthOfC] = [2 ** 40 + 12_345, 2 ** 44 + 67]
   assert.equal(

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { storedBlocks } from './stored-blocks.ts'
 import { TAR_BLOCK } from './tar-header.ts'
-import type { Segment } from './write-segment.ts'
+import { type Segment, storedBlocks } from './write-segment.ts'
 
-/** A segment and the blob that holds it. */
 export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {
   key: string
-  /** Null where it is not known: then its bytes are not compared when they are read. */
+  /** Null if it is not known. Then the bytes are not compared when they are read. */
   storedCrc32: number | null
 }
 
@@ -23,15 +21,15 @@ export interface ArchivePlan {
   parts: ArchivePart[]
 }
 
-/** What every archive begins with: the header of gzip. */
+/** The gzip header, with which every archive begins. */
 export const ARCHIVE_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const TAR_END = Buffer.alloc(2 * TAR_BLOCK)
 export const CLOSING_BLOCK = storedBlocks(TAR_END, { final: true })
 const TRAILER_LENGTH = 8
-/** Of what every archive ends with: the closing block and gzip's trailer. */
+/** The length of the closing block and the gzip trailer, with which every archive ends. */
 export const ARCHIVE_TAIL_LENGTH = CLOSING_BLOCK.length + TRAILER_LENGTH
 
-/** Everything about an archive that can be known without reading a byte of it. */
+/** Computes the length, entity tag and parts of an archive without reading its segments. */
 export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
   const digest = createHash('sha256').update('godwit archive 1\n')
   let crc = 0
@@ -62,7 +60,7 @@ function gzipTrailer(crc: number, plainLength: number): Buffer {
   return trailer
 }
 
-/** Descriptions come out of a database: one that is off would make an archive that no one can read. */
+/** Descriptions come from a database. A wrong one would produce an unreadable archive. */
 function checkSegment({ key, length, plainLength, crc32, sha256 }: StoredSegment): void {
   const sound =
     isLength(length) &&
@@ -83,7 +81,7 @@ const POLYNOMIAL = 0xedb88320
 const ONE = 0x80000000
 const X_TO_THE_8 = 0x00800000
 
-/** The CRC-32 of a ‖ b from those of a and b. */
+/** Returns the CRC-32 of the concatenation of a and b. */
 export function crc32Combine(crcOfA: number, crcOfB: number, lengthOfB: number): number {
   let shift = ONE
   let square = X_TO_THE_8

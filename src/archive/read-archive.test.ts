@@ -56,7 +56,7 @@ test('an archive of no segments is an empty tar', async () => {
   assert.ok(gunzipSync(await collect(readArchive(plan, blobs))).equals(Buffer.alloc(1024)))
 })
 
-test('ranges are slices of the whole, at every kind of boundary', async (t) => {
+test('ranges are slices of the whole at all boundaries', async (t) => {
   const { blobs, plan, whole } = await storedArchive(t)
   const edges = new Set<number>()
   let at = 0
@@ -108,8 +108,8 @@ for (const range of [
   })
 }
 
-describe('what goes wrong', () => {
-  test('a blob that is gone', async (t) => {
+describe('errors', () => {
+  test('a missing blob', async (t) => {
     const { blobs, plan } = await storedArchive(t)
     await blobs.delete('segment-1')
     await assert.rejects(collect(readArchive(plan, blobs)), BlobNotFound)
@@ -141,7 +141,7 @@ describe('what goes wrong', () => {
     )
   })
 
-  test('an abort while a blob gives nothing more', async (t) => {
+  test('an abort while a blob sends nothing', async (t) => {
     const { plan } = await storedArchive(t)
     const stop = new AbortController()
     const stuck = new Readable({ read() {}, signal: stop.signal })
@@ -180,7 +180,7 @@ describe('the plan', () => {
     for (const tag of tags) assert.match(tag, /^"[0-9a-f]{64}"$/)
   })
 
-  test('where a segment is kept changes nothing', () => {
+  test('the key of a segment changes nothing', () => {
     const moved = planArchive([{ ...segment, key: 'elsewhere' }])
     assert.equal(moved.etag, planArchive([segment]).etag)
     assert.equal(moved.length, planArchive([segment]).length)

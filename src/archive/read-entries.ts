@@ -9,7 +9,7 @@ import {
   textUpToNul,
 } from './read-tar-header.ts'
 import {
-  LONGEST_PATH,
+  MAX_PATH_BYTES,
   plainPath,
   TAR_BLOCK,
   type TarEntry,
@@ -19,14 +19,13 @@ import {
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 
 export interface ArchiveEntry extends TarEntry {
-  /** To be read before the next entry is asked for; what is left of it then is skipped. Empty for a directory. */
+  /** Must be read before the next entry is requested, which skips the rest. Empty for a directory. */
   content: AsyncIterable<Uint8Array>
 }
 
 /**
- * The entries of an archive, one after another: a tar of any dialect, as it is or in gzip. Until the loop has ended by itself
- * the CRC of the whole is unchecked. Throws ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and a failure of the
- * stream itself as it is.
+ * Reads the entries of an archive: a tar of any dialect, plain or gzipped. The CRC of the whole is checked only when the loop
+ * ends. Throws ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and errors of the stream unchanged.
  */
 export async function* readEntries(
   archive: Bytes,
@@ -47,19 +46,20 @@ export async function* readEntries(
   }
 }
 
-/** All of its content, which is then in memory. */
+/** Reads the whole content into memory. */
 export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promise<string> {
   return Buffer.concat(await Array.fromAsync(content)).toString('utf8')
 }
 
-/** The content of one entry, for as long as that entry is the current one. */
+/** The content of an entry, readable while the entry is the current one. */
 function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   let left = size
   let passed = false
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
     while (left > 0 || passed) {
-      if (passed) throw new Error(`the content of ${path} was read after its turn`)
+      if (passed)
+        throw new Error(`the content of ${path} was read after the next entry was requested`)
       const some = await tar.some(left)
       left -= some.length
       yield some
@@ -74,8 +74,8 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   return { bytes, skipRest }
 }
 
-/** Tars are filled up to whole records, of 10 KiB as a rule; what goes on much longer is no filling. */
-const MAX_FILLING = 16 * 1024 * 1024
+/** Tars are padded to whole records, usually of 10 KiB. */
+const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
   const end = tar.offset
@@ -84,16 +84,16 @@ async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
     if (!isZero(rest)) throw new ArchiveDamaged('something follows the end of the tar', offset)
-    if (tar.offset - end > MAX_FILLING)
+    if (tar.offset - end > MAX_PADDING_BYTES)
       throw new ArchiveDamaged('it goes on after the end of the tar', tar.offset)
   }
 }
 
-/** What stands before an entry is read into memory. Extended attributes take the most of it. */
-const LARGEST_PAX = 1024 * 1024
-const LARGEST_NAME = LONGEST_PATH + 2
-/** A path, a link and a pax header, each at most a few times; what goes on is made to never end. */
-const MAX_BEFORE_AN_ENTRY = 16
+/** Extra headers before an entry are read into memory. Extended attributes are the largest. */
+const MAX_PAX_BYTES = 1024 * 1024
+const MAX_NAME_BYTES = MAX_PATH_BYTES + 2
+/** An entry usually has a path, a link and a pax header. The limit stops tars that consist of headers only. */
+const MAX_EXTRA_HEADERS = 16
 
 const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   '1': 'a hard link',
@@ -112,64 +112,67 @@ const DIRECTORY = '5'
 /** The entries of a tar, in any dialect. */
 export class TarEntries {
   readonly #tar: PlainBytes
-  #forAll: PaxFacts = {}
+  #globalFacts: PaxFacts = {}
   #hasRoot = false
 
   constructor(tar: PlainBytes) {
     this.#tar = tar
   }
 
-  /** Undefined where the end of the tar is marked. */
+  /** Returns undefined at the end mark of the tar. */
   async next(): Promise<TarEntry | undefined> {
     const facts: PaxFacts & { longName?: string } = {}
-    for (let before = 0; before <= MAX_BEFORE_AN_ENTRY; before += 1) {
+    for (let before = 0; before <= MAX_EXTRA_HEADERS; before += 1) {
       const { offset } = this.#tar
       const block = await this.#tar.exactly(TAR_BLOCK)
       if (isZero(block)) {
         if (before > 0) throw new ArchiveDamaged('the last header has no entry', offset)
         return undefined
       }
-      const header = judged(offset, () => parseTarHeader(block))
-      if (await this.#isOfTheNext(header, facts)) continue
-      const entry = judged(offset, () => entryOf(header, { ...this.#forAll, ...facts }))
+      const header = orDamaged(offset, () => parseTarHeader(block))
+      if (await this.#readExtraHeader(header, facts)) continue
+      const entry = orDamaged(offset, () => entryOf(header, { ...this.#globalFacts, ...facts }))
       if (entry.path !== '') return entry
       if (this.#hasRoot) throw new ArchiveRefused('its root is in it twice')
       this.#hasRoot = true
       return this.next()
     }
-    throw new ArchiveRefused(`an entry has more than ${MAX_BEFORE_AN_ENTRY} headers of its own`)
+    throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} headers of its own`)
   }
 
-  /** Whether the header says something of entries that follow, which is then noted. */
-  async #isOfTheNext(header: TarHeader, facts: PaxFacts & { longName?: string }): Promise<boolean> {
+  /** If the header describes the following entries, reads it into `facts` and returns true. */
+  async #readExtraHeader(
+    header: TarHeader,
+    facts: PaxFacts & { longName?: string },
+  ): Promise<boolean> {
     const { offset } = this.#tar
     switch (header.type) {
       case 'L': {
-        const name = await this.#content(header, 'a long name', LARGEST_NAME)
-        facts.longName = judged(offset, () => textUpToNul(name))
+        const name = await this.#content(header, 'a long name', MAX_NAME_BYTES)
+        facts.longName = orDamaged(offset, () => textUpToNul(name))
         return true
       }
-      case 'K': // Where a link leads that is refused itself.
-        await this.#content(header, 'a long name', LARGEST_NAME)
+      case 'K': // The target of a link. Links are not supported.
+        await this.#content(header, 'a long name', MAX_NAME_BYTES)
         return true
       case 'V': // The name of the tape.
-        await this.#content(header, 'a label', LARGEST_NAME)
+        await this.#content(header, 'a label', MAX_NAME_BYTES)
         return true
       case 'x':
       case 'X': {
-        const content = await this.#content(header, 'a pax header', LARGEST_PAX)
+        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
         Object.assign(
           facts,
-          judged(offset, () => parsePax(content)),
+          orDamaged(offset, () => parsePax(content)),
         )
         return true
       }
       case 'g': {
-        const content = await this.#content(header, 'a pax header', LARGEST_PAX)
-        const said = judged(offset, () => parsePax(content))
-        if (said.path !== undefined || said.size !== undefined)
+        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
+        const found = orDamaged(offset, () => parsePax(content))
+        if (found.path !== undefined || found.size !== undefined)
           throw new ArchiveNotSupported('it gives all entries one path or size (global pax header)')
-        this.#forAll = { ...this.#forAll, ...said }
+        this.#globalFacts = { ...this.#globalFacts, ...found }
         return true
       }
       default:
@@ -195,14 +198,14 @@ function entryOf(header: TarHeader, facts: PaxFacts & { longName?: string }): Ta
   const { path, isFolder } = plainPath(name)
   const bad = path === '' ? undefined : unsafePath(path)
   if (bad) throw new ArchiveRefused(`the path ${JSON.stringify(name)} ${bad}`)
-  // In the oldest tars a slash at the end is all that makes a directory.
+  // In the oldest tars only the slash at the end marks a directory.
   const kind = type === DIRECTORY || isFolder ? 'directory' : 'file'
   if (kind === 'directory' && size > 0)
     throw new ArchiveNotSupported(`it holds a directory with content: ${JSON.stringify(name)}`)
   return { path, kind, size, modifiedAt: facts.modifiedAt ?? header.modifiedAt }
 }
 
-function judged<T>(offset: number, parse: () => T): T {
+function orDamaged<T>(offset: number, parse: () => T): T {
   try {
     return parse()
   } catch (error) {

@@ -14,13 +14,13 @@ const CHUNK = 256 * 1024
 const SLASH = Buffer.from('/')
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** What is in it as the entries of an archive: directories before what is in them, names in order. */
+/** Reads an unpacked archive as entries: directories before their contents, sorted by name. */
 export async function* readFolder(
   { folder }: Folder,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<ArchiveEntry> {
-  const isOne = ['schema.json', 'repositories'].some((name) => existsSync(join(folder, name)))
-  if (!isOne)
+  const isArchive = ['schema.json', 'repositories'].some((name) => existsSync(join(folder, name)))
+  if (!isArchive)
     throw new ArchiveNotSupported(
       `the directory ${folder} has neither schema.json nor repositories`,
     )
@@ -51,7 +51,7 @@ async function* below(
   }
 }
 
-/** A link that takes the place of the file meanwhile is not followed. */
+/** Does not follow a link that has replaced the file meanwhile. */
 async function* fileEntry(
   here: Buffer,
   path: string,

@@ -1,18 +1,17 @@
 import { checksumOf, FIELDS, type Field, TAR_BLOCK } from './tar-header.ts'
 import { ArchiveNotSupported } from './unreadable-archive.ts'
 
-/** One header block, whatever it stands for. */
 export interface TarHeader {
   /** The type flag. */
   type: string
-  /** As it is written: the prefix, where the dialect has one, and the name. Where a longer one follows it may be cut anywhere. */
+  /** The raw bytes of prefix and name. Cut off if a long-name record replaces them. */
   name: Buffer
   size: number
   /** Epoch milliseconds. */
   modifiedAt: number
 }
 
-/** What is wrong with the block is thrown as an Error, a form that is not read as ArchiveNotSupported. */
+/** Throws an Error if the block is malformed, and ArchiveNotSupported for an unknown dialect. */
 export function parseTarHeader(block: Buffer): TarHeader {
   if (!isTarHeader(block)) throw new Error('the checksum of a tar header is wrong')
   const size = readNumber(block, FIELDS.size)
@@ -25,13 +24,13 @@ export function parseTarHeader(block: Buffer): TarHeader {
   }
 }
 
-/** Whether it holds its own checksum; a block of zeros does not. */
+/** Whether the checksum in the block is correct. A block of zeros is not a header. */
 export function isTarHeader(block: Buffer): boolean {
   if (block.length < TAR_BLOCK) return false
   const [start, length] = FIELDS.checksum
-  const said = octal(block.subarray(start, start + length))
-  // Some old tars took bytes for signed when they counted.
-  return said !== undefined && (said === checksumOf(block) || said === signedChecksumOf(block))
+  const stored = octal(block.subarray(start, start + length))
+  // Some old programs summed signed bytes.
+  return stored !== undefined && [checksumOf(block), signedChecksumOf(block)].includes(stored)
 }
 
 function signedChecksumOf(block: Buffer): number {
@@ -41,7 +40,7 @@ function signedChecksumOf(block: Buffer): number {
   return checksumOf(block) - negative * 0x100
 }
 
-/** POSIX has a prefix; where GNU has times and its lists of holes, and in the oldest tars there is none. */
+/** Only POSIX headers have a prefix. GNU stores times and sparse maps there, and the oldest tars nothing. */
 function nameOf(block: Buffer): Buffer {
   const [start, length] = FIELDS.magic
   const magic = block.toString('latin1', start, start + length)
@@ -73,7 +72,7 @@ export function textUpToNul(bytes: Uint8Array): string {
   }
 }
 
-/** Octal digits, or GNU's base-256 where the first bit is set; nothing at all is 0. */
+/** Reads octal digits, or GNU's base-256 if the first bit is set. An empty field is 0. */
 function readNumber(block: Buffer, [offset, length]: Field): number {
   const field = block.subarray(offset, offset + length)
   const value = field[0]! & 0x80 ? base256(field) : octal(field)
@@ -89,14 +88,14 @@ function octal(field: Buffer): number | undefined {
   return /^[0-7]+$/.test(trimmed) ? Number.parseInt(trimmed, 8) : undefined
 }
 
-/** Two's complement, where the first bit only says that it is such a number. */
+/** Two's complement without the first bit, which marks the encoding. */
 function base256(field: Buffer): number {
   const bits = BigInt(field.length * 8 - 1)
   const value = BigInt.asUintN(Number(bits), BigInt(`0x${field.toString('hex')}`))
   return Number(BigInt.asIntN(Number(bits), value))
 }
 
-/** What a pax header says of an entry that counts here; what it says besides is ignored. */
+/** The pax records that are used. Others are ignored. */
 export interface PaxFacts {
   path?: string
   size?: number
@@ -108,13 +107,13 @@ const SPACE = 0x20
 const EQUALS = 0x3d
 const NEWLINE = 0x0a
 
-/** Throws an Error where the records are malformed, and ArchiveNotSupported for a sparse file. */
+/** Throws an Error if the records are malformed, and ArchiveNotSupported for a sparse file. */
 export function parsePax(content: Buffer): PaxFacts {
   const facts: PaxFacts = {}
   for (const [key, value] of paxRecords(content)) {
     if (key.startsWith('GNU.sparse.') || key === 'SCHILY.realsize')
       throw new ArchiveNotSupported('it holds a sparse file')
-    // An empty value takes back what was said before.
+    // An empty value deletes an earlier one.
     if (key === 'path') assign(facts, 'path', value.length > 0 ? textUpToNul(value) : undefined)
     else if (key === 'size') assign(facts, 'size', sizeOf(value))
     else if (key === 'mtime') assign(facts, 'modifiedAt', timeOf(value))
@@ -127,10 +126,10 @@ function assign<K extends keyof PaxFacts>(facts: PaxFacts, key: K, value: PaxFac
   else facts[key] = value
 }
 
-/** Each is `LENGTH KEY=VALUE\n`, where the length counts all of it. */
+/** Each record is `LENGTH KEY=VALUE\n`. LENGTH includes itself and the newline. */
 function* paxRecords(content: Buffer): Generator<[key: string, value: Buffer]> {
   for (let start = 0; start < content.length; ) {
-    // Some writers fill the record up with zeros.
+    // Some programs pad the header with zeros.
     if (content.subarray(start).every((byte) => byte === 0)) return
     const space = content.indexOf(SPACE, start)
     const digits = content.toString('latin1', start, space === -1 ? start : space)
@@ -157,7 +156,7 @@ function sizeOf(value: Buffer): number | undefined {
   return size
 }
 
-/** Seconds, with a fraction at times; whole seconds are what a tar without pax holds. */
+/** Drops the fraction of the seconds, as a tar without pax does. */
 function timeOf(value: Buffer): number | undefined {
   if (value.length === 0) return undefined
   const seconds = Number(value.toString('latin1'))

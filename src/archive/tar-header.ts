@@ -1,15 +1,15 @@
 export const TAR_BLOCK = 512
 
 export interface TarEntry {
-  /** Without a slash at the end, also for a directory. */
+  /** Without a trailing slash, also for directories. */
   path: string
   kind: 'directory' | 'file'
   size: number
-  /** Epoch milliseconds; a tar holds whole seconds. */
+  /** Epoch milliseconds. A tar stores whole seconds. */
   modifiedAt: number
 }
 
-/** The fields of a header: where each begins and how many bytes it has. */
+/** The offset and length of each header field. */
 export const FIELDS = {
   name: [0, 100],
   mode: [100, 8],
@@ -30,7 +30,7 @@ const LONG_NAME = 'L'
 const USTAR = 'ustar\x0000'
 const SLASH = 0x2f
 
-/** The header block of an entry, preceded by a long-name record where its path fits no other way. */
+/** Returns the header block of an entry, after a long-name record if the path does not fit otherwise. */
 export function tarHeader({ path, kind, size, modifiedAt }: TarEntry): Buffer {
   const bad = unsafePath(path)
   if (bad) throw new Error(`the path ${JSON.stringify(path)} ${bad}`)
@@ -45,7 +45,7 @@ export function tarHeader({ path, kind, size, modifiedAt }: TarEntry): Buffer {
   }
   const name = Buffer.from(directory ? `${path}/` : path)
   if (name.length <= FIELDS.name[1]) return header({ ...fields, name })
-  // The leftmost slash that leaves a name short enough; one at the very end parts nothing.
+  // Splits at the leftmost slash that leaves a name short enough, but not at the last character.
   const cut = name.indexOf(SLASH, Math.max(1, name.length - FIELDS.name[1] - 1))
   if (cut !== -1 && cut <= FIELDS.prefix[1] && cut < name.length - 1) {
     return header({ ...fields, prefix: name.subarray(0, cut), name: name.subarray(cut + 1) })
@@ -65,7 +65,7 @@ export function tarHeader({ path, kind, size, modifiedAt }: TarEntry): Buffer {
   ])
 }
 
-/** The zeros that fill up the last block of a content of that size. */
+/** Returns the zeros that fill the last block of a content of this size. */
 export function tarPadding(size: number): Buffer {
   return Buffer.alloc((TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK)
 }
@@ -106,7 +106,7 @@ function writeNumber(block: Buffer, [offset, length]: Field, value: number): voi
 
 const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0')
 
-/** The sum of all bytes, where those of the checksum itself count as spaces. */
+/** Returns the sum of all bytes. Those of the checksum itself count as spaces. */
 export function checksumOf(block: Buffer): number {
   let sum = FIELDS.checksum[1] * 0x20
   for (let at = 0; at < TAR_BLOCK; at += 1) {
@@ -115,19 +115,19 @@ export function checksumOf(block: Buffer): number {
   return sum
 }
 
-export const LONGEST_PATH = 4096
+export const MAX_PATH_BYTES = 4096
 
-/** Why a path must not be written to or taken from an archive; undefined when it is fit for both. */
+/** Returns why a path must not be written to or read from an archive, or undefined if it is safe. */
 export function unsafePath(path: string): string | undefined {
   if (path.startsWith('/')) return 'is not relative'
   if (path.includes('\0')) return 'contains NUL'
   if (!path.isWellFormed()) return 'is not well-formed Unicode'
-  if (Buffer.byteLength(path) > LONGEST_PATH) return `is longer than ${LONGEST_PATH} bytes`
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`
   const bad = path.split('/').find((part) => part === '' || part === '.' || part === '..')
   return bad === undefined ? undefined : `has a part that is ${bad === '' ? 'empty' : `"${bad}"`}`
 }
 
-/** A path as others write it, without what has no meaning: `./a//b/` is `a/b`, and `./` is '', the root itself. */
+/** Normalizes a path of another program: `./a//b/` becomes `a/b`, and `./` becomes '', the root. */
 export function plainPath(name: string): { path: string; isFolder: boolean } {
   const isFolder = /(?:^|\/)\.?$/.test(name)
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')

@@ -1,4 +1,4 @@
-/** Bytes are not those that were written. `offset` counts the bytes of the tar. */
+/** The archive is corrupt or truncated. `offset` is the position in the tar. */
 export class ArchiveDamaged extends Error {
   override name = 'ArchiveDamaged'
   readonly offset: number
@@ -9,7 +9,7 @@ export class ArchiveDamaged extends Error {
   }
 }
 
-/** A file in good order, of a form that is not read here; the message says which. */
+/** The file is intact, but has a type or feature that is not supported. */
 export class ArchiveNotSupported extends Error {
   override name = 'ArchiveNotSupported'
 
@@ -18,7 +18,7 @@ export class ArchiveNotSupported extends Error {
   }
 }
 
-/** The archive is readable and must not be unpacked. */
+/** The archive is readable, but unsafe to unpack. */
 export class ArchiveRefused extends Error {
   override name = 'ArchiveRefused'
 

@@ -29,7 +29,7 @@ const FILES = [
   'notes/schema.txt',
 ]
 
-test('whatever the order, a folder around it is as if it were not there', async () => {
+test('a folder around the archive is removed in any order of entries', async () => {
   const orders = fc.shuffledSubarray(
     FILES.filter((path) => path !== 'notes/schema.txt'),
     { minLength: 8 },
@@ -47,7 +47,7 @@ test('whatever the order, a folder around it is as if it were not there', async 
   )
 })
 
-test('what is an archive already stays as it is, with what nobody knows in it', async () => {
+test('an archive without such a folder is unchanged, including unknown files', async () => {
   for (const first of FILES) {
     const order = [first, ...FILES.filter((path) => path !== first)]
     assert.deepEqual(await read(order), order, first)
@@ -56,7 +56,7 @@ test('what is an archive already stays as it is, with what nobody knows in it', 
     assert.deepEqual(await read(paths), paths)
 })
 
-test('two folders, or a file beside one, are refused by name', async () => {
+test('two folders, or a file beside one, are refused', async () => {
   for (const path of ['b/schema.json', 'readme.txt', 'b/', 'folders/schema.json'])
     await assert.rejects(
       read(['folder/', 'folder/schema.json', path]),
@@ -64,7 +64,7 @@ test('two folders, or a file beside one, are refused by name', async () => {
     )
 })
 
-test('directories without end do not wait for a file in memory', async () => {
+test('endless directories are not held in memory', async () => {
   const many = Array.from({ length: 20_000 }, (_, n) => `d${n}/`)
   assert.deepEqual(await read([...many, 'schema.json']), [...many, 'schema.json'])
 })

@@ -3,26 +3,25 @@ import type { ArchiveEntry } from './read-entries.ts'
 import { ArchiveRefused } from './unreadable-archive.ts'
 
 const FOLDERS = ['repositories', ...STORED_FOLDERS]
-const AT_THE_TOP = new RegExp(
+const TOP_LEVEL_PATH = new RegExp(
   `^(?:schema\\.json|${MANIFEST_PATH.replace('.', '\\.')}|[a-z][a-z_]*_\\d{6}\\.json|(?:${FOLDERS.join('|')})/.+)$`,
   's',
 )
 
 /**
- * The entries as they would be if whoever packed them had stood inside the folder: `tar czf x.tgz folder/` puts it before
- * every path. The first file tells: it is one that belongs at the top of an archive, below folders that do not. From then
- * on all of it must be below the same.
+ * Removes a folder that is around the whole archive, as after `tar czf x.tgz folder/`. The first file decides: if it belongs to
+ * the top level of an archive and is in a folder that does not, that folder is removed. All later entries must be in it.
  */
 export async function* withoutFolder(
   entries: AsyncIterable<ArchiveEntry>,
 ): AsyncGenerator<ArchiveEntry> {
-  /** Directories have no content that would have to be read before the next is asked for. */
+  /** Directories before the first file. They have no content, so they can wait. */
   let waiting: ArchiveEntry[] | undefined = []
   let around = ''
   for await (const entry of entries) {
     if (waiting && entry.kind === 'directory') {
       waiting.push(entry)
-      if (waiting.length < MOST_WAITING) continue
+      if (waiting.length < MAX_WAITING) continue
     }
     if (waiting) {
       around = entry.kind === 'file' ? folderAround(entry.path) : ''
@@ -35,14 +34,15 @@ export async function* withoutFolder(
   yield* waiting ?? []
 }
 
-const MOST_WAITING = 10_000
+const MAX_WAITING = 10_000
 
-/** With a slash at its end; '' where the path is that of an archive as it should be, or of nothing that is known. */
+/** Returns the folder with a trailing slash, or '' if there is none or the path is unknown. */
 function folderAround(path: string): string {
   const parts = path.split('/')
   if (FOLDERS.includes(parts[0]!)) return ''
   for (let depth = 1; depth < parts.length; depth++)
-    if (AT_THE_TOP.test(parts.slice(depth).join('/'))) return `${parts.slice(0, depth).join('/')}/`
+    if (TOP_LEVEL_PATH.test(parts.slice(depth).join('/')))
+      return `${parts.slice(0, depth).join('/')}/`
   return ''
 }
 

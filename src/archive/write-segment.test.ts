@@ -20,7 +20,7 @@ const SIZES = [
   523_769, 524_279, 524_280, 524_281, 1_048_576, 1_700_001,
 ]
 
-describe('content of every size comes out as it went in', () => {
+describe('content of every size is read back unchanged', () => {
   for (const packed of [true, false]) {
     for (const size of SIZES) {
       test(`${size} bytes ${packed ? 'packed' : 'deflated'}`, async () => {
@@ -48,14 +48,14 @@ const mixed = (chunk?: number): SegmentEntry[] => [
   file('r/empty', Buffer.alloc(0), true, chunk),
 ]
 
-test('how content was cut into chunks leaves no trace', async () => {
+test('the chunks of content do not change the segment', async () => {
   const whole = await segmentInMemory(mixed())
   for (const chunk of [97, 65_536, 10_000_000]) {
     assert.deepEqual(await segmentInMemory(mixed(chunk)), whole)
   }
 })
 
-test('packed content is stored as it is and text is made smaller', async () => {
+test('packed content is stored and text is deflated', async () => {
   const packed = await segmentInMemory([file('a', lines(600_000), true)])
   assert.ok(packed.length > packed.plainLength)
   assert.ok(packed.length < packed.plainLength + 10 * 5 + 1)
@@ -72,7 +72,7 @@ test('small neighbours share one piece', async () => {
   assert.equal(flushes, 1)
 })
 
-test('segments stand in any order: none refers to bytes before it', async () => {
+test('segments can be in any order, because none refers to bytes before it', async () => {
   const [a, b] = [await segmentInMemory(mixed()), await segmentInMemory([file('z', lines(5000))])]
   for (const order of [
     [a, b],
@@ -84,24 +84,24 @@ test('segments stand in any order: none refers to bytes before it', async () => 
   }
 })
 
-test('no entries are a segment of no bytes', async () => {
+test('a segment without entries has no bytes', async () => {
   const { bytes, ...segment } = await segmentInMemory([])
   assert.equal(bytes.length, 0)
   assert.deepEqual([segment.plainLength, segment.length, segment.crc32], [0, 0, 0])
 })
 
-describe('what goes wrong', () => {
+describe('errors', () => {
   for (const [found, size] of [
     ['10', 11],
     ['more', 9],
     ['more', 0],
   ] as const) {
-    test(`a file of 10 bytes that promised ${size}`, async () => {
+    test(`a file of 10 bytes whose entry says ${size}`, async () => {
       const entry = { ...file('r/changed', noise(10)), size }
       await assert.rejects(segmentInMemory([entry]), (error) => {
         assert.ok(error instanceof EntrySizeWrong)
         assert.equal(error.path, 'r/changed')
-        assert.equal(error.message, `r/changed was to have ${size} bytes and has ${found}`)
+        assert.equal(error.message, `r/changed should have ${size} bytes, but has ${found}`)
         return true
       })
     })
@@ -114,7 +114,7 @@ describe('what goes wrong', () => {
     )
   })
 
-  test('a sink that fails closes the file being read, and its error comes through', async () => {
+  test('a failing sink closes the file being read, and its error is thrown', async () => {
     let closed = false
     const endless = {
       ...file('a', noise(1), true),
@@ -135,7 +135,7 @@ describe('what goes wrong', () => {
     assert.ok(closed)
   })
 
-  test('a sink that stops early without a word', async () => {
+  test('a sink that stops early without an error', async () => {
     const sink = async (bytes: AsyncIterable<Uint8Array>) => {
       for await (const _ of bytes) return
     }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { STORED_BLOCK, StoredBlocks } from './stored-blocks.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
 interface DirectoryEntry {
@@ -17,16 +16,16 @@ export interface FileEntry {
   path: string
   size: number
   modifiedAt: number
-  /** Compressed already, such as a git pack: stored as it is. */
+  /** Already compressed, such as a git pack, so it is stored without deflating. */
   packed: boolean
-  /** A chunk need only be good until the next is asked for. */
+  /** A chunk may be overwritten when the next one is requested. */
   open(): Bytes
 }
 
-/** Directories come before what is in them, and no path twice; both are the caller's to keep. */
+/** The caller must put directories before their contents and must not repeat a path. */
 export type SegmentEntry = DirectoryEntry | FileEntry
 
-/** What FORMAT.md says a segment is described by. */
+/** The description of a segment, see FORMAT.md. */
 export interface Segment {
   plainLength: number
   length: number
@@ -37,22 +36,24 @@ export interface Segment {
   sha256: string
 }
 
-/** A file had more or fewer bytes than its entry promised: most likely it changed while it was read. */
+/** A file has more or fewer bytes than its entry says. Most likely it changed while it was read. */
 export class EntrySizeWrong extends Error {
   override name = 'EntrySizeWrong'
   readonly path: string
 
   constructor(path: string, promised: number, found: string) {
-    super(`${path} was to have ${promised} bytes and has ${found}`)
+    super(`${path} should have ${promised} bytes, but has ${found}`)
     this.path = path
   }
 }
 
+/** The maximum size of a stored deflate block. */
+export const STORED_BLOCK = 65_535
 const PIECE = 8 * STORED_BLOCK
 
 /**
- * Hands the deflated bytes of the entries to the sink, which must read them to the end; a chunk is good until the next is
- * asked for. The segment is described only after the sink has resolved, so what is described is as durable as the sink
+ * Passes the deflated bytes of the entries to the sink, which must read them to the end. A chunk may be overwritten when the
+ * next one is requested. Resolves with the description after the sink has resolved, so the segment is as durable as the sink
  * makes it.
  */
 export async function writeSegment(
@@ -100,7 +101,7 @@ async function* tarBytes(
   let packed = false
   for await (const entry of entries) {
     if (entry.kind === 'directory') {
-      // Directories stay in the run they are met in: a piece of their own each would be mostly flushes.
+      // A directory joins the current run: a piece of its own would consist mostly of the flush.
       yield { packed, bytes: tarHeader({ ...entry, size: 0 }) }
       continue
     }
@@ -122,10 +123,10 @@ async function* wholeContent(entry: FileEntry): AsyncGenerator<Uint8Array> {
   if (read < size) throw new EntrySizeWrong(path, size, `${read}`)
 }
 
-/** Buffers of segments that are written, for those to come: new ones for each would keep the garbage collector busy. */
+/** Buffers are reused for the next segments: new ones for each would keep the garbage collector busy. */
 const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 
-/** Cuts the runs into pieces of fixed size, so that chunk sizes leave no trace, and deflates each. */
+/** Cuts the runs into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. */
 async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> {
   const own = spare.pop() ?? {
     stored: new StoredBlocks(PIECE),
@@ -142,13 +143,13 @@ async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> 
     }
   }
   if (piece.length > 0) yield await piece.finish()
-  // Only after a good end, when both are empty.
+  // Not after an error, when they may not be empty.
   spare.push(own)
 }
 
 const deflate = promisify(deflateRaw)
 
-/** Gathers text and deflates it, ended by a full flush: nothing after it refers to bytes in it. */
+/** Collects bytes and deflates them, ending with a full flush, so that later bytes do not refer to them. */
 class DeflatedPiece {
   readonly max: number
   length = 0
@@ -159,7 +160,7 @@ class DeflatedPiece {
     this.#plain = Buffer.allocUnsafeSlow(max)
   }
 
-  /** Takes what there is room for, and answers how many bytes that was. */
+  /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
     const taken = Math.min(plain.length, this.max - this.length)
     this.#plain.set(plain.subarray(0, taken), this.length)
@@ -172,4 +173,56 @@ class DeflatedPiece {
     this.length = 0
     return deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 })
   }
+}
+
+const BLOCK_HEADER = 5
+
+/** Collects bytes as stored deflate blocks, as zlib does at level 0, but copies each byte only once. */
+export class StoredBlocks {
+  readonly max: number
+  length = 0
+  #out: Buffer | undefined
+
+  constructor(max: number) {
+    this.max = max
+  }
+
+  /** Adds as many bytes as fit and returns their number. */
+  add(plain: Uint8Array): number {
+    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.max))
+    const taken = Math.min(plain.length, this.max - this.length)
+    for (let start = 0; start < taken; ) {
+      const freeInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
+      const part = plain.subarray(start, Math.min(start + freeInBlock, taken))
+      const headers = Math.floor(this.length / STORED_BLOCK) + 1
+      this.#out.set(part, this.length + headers * BLOCK_HEADER)
+      start += part.length
+      this.length += part.length
+    }
+    return taken
+  }
+
+  /** Returns the blocks and starts again. The result is overwritten when the next byte is added. */
+  finish({ final } = { final: false }): Buffer {
+    const out = this.#out ?? Buffer.alloc(0)
+    let at = 0
+    for (let rest = this.length; rest > 0; rest -= STORED_BLOCK) {
+      const length = Math.min(rest, STORED_BLOCK)
+      out[at] = final && length === rest ? 1 : 0
+      out.writeUInt16LE(length, at + 1)
+      out.writeUInt16LE(length ^ 0xffff, at + 3)
+      at += BLOCK_HEADER + length
+    }
+    this.length = 0
+    return out.subarray(0, at)
+  }
+}
+
+const storedLength = (plain: number): number =>
+  plain + Math.ceil(plain / STORED_BLOCK) * BLOCK_HEADER
+
+export function storedBlocks(plain: Uint8Array, { final }: { final: boolean }): Buffer {
+  const blocks = new StoredBlocks(plain.length)
+  blocks.add(plain)
+  return blocks.finish({ final })
 }

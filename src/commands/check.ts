@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { checkRepository } from '../exporter/check-repository.ts'
 import { checkStore } from '../exporter/check-segments.ts'
+import { checkRepository } from '../exporter/make-segment.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { inUnits, number } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'

@@ -14,9 +14,8 @@ import {
 import { migrationToExport } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isOwnerMark } from './claim-blob-store.ts'
 import { assertExported, endsOf, exportScene, SEGMENT_CHECK_AGE_MS } from './export-test-scene.ts'
-import { sweep } from './sweep.ts'
+import { isOwnerMark, sweep } from './sweep.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)
@@ -45,7 +44,7 @@ async function scene(t: TestContext, engine: Engine) {
 }
 
 onEachEngine('a segment that is reused', (engine) => {
-  test('is compared with its digest when its last check is too old, and exported again where it is wrong', async (t) => {
+  test('is compared with its digest after a while, and exported again if it is wrong', async (t) => {
     const { db, blobs, clock, first, keys, migrate, archive, damaged, logged } = await scene(
       t,
       engine,
@@ -77,7 +76,7 @@ onEachEngine('a segment that is reused', (engine) => {
   })
 
   for (const [what, change] of Object.entries({ truncate, lengthen, lose: undefined })) {
-    test(`and has the wrong length is exported again at once: ${what}`, async (t) => {
+    test(`and has the wrong length is exported again: ${what}`, async (t) => {
       const { db, blobs, keys, migrate, archive } = await scene(t, engine)
       if (change) await damageBlob(blobs, keys.blog, change)
       else await blobs.delete(keys.blog)
@@ -88,7 +87,7 @@ onEachEngine('a segment that is reused', (engine) => {
     })
   }
 
-  test('is not taken for lost where the whole store is another', async (t) => {
+  test('is not recorded as lost if the whole store is another one', async (t) => {
     const { db, blobs, parts } = await scene(t, engine)
     for await (const { key } of blobs.list()) await blobs.delete(key)
     const found = findReusable(parts, 'alice/site the site', signal)
@@ -96,7 +95,7 @@ onEachEngine('a segment that is reused', (engine) => {
     assert.equal((await readStoreChecks(db)).damaged, 0)
   })
 
-  test('is damaged where the disk cannot read it', async (t) => {
+  test('is damaged if the disk cannot read it', async (t) => {
     const { db, blobs, parts, clock, keys } = await scene(t, engine)
     const failing: BlobStore = {
       ...blobs,
@@ -109,7 +108,7 @@ onEachEngine('a segment that is reused', (engine) => {
 })
 
 onEachEngine('a check of the store', (engine) => {
-  test('reads what was not read for long, the oldest first, and goes on where it stopped', async (t) => {
+  test('starts with the oldest check and continues where it stopped', async (t) => {
     const { db, clock, parts, check, keys } = await scene(t, engine)
     const before = clock.now
     assert.deepEqual(await check(0), [])
@@ -124,7 +123,7 @@ onEachEngine('a check of the store', (engine) => {
     assert.ok(oldestAt! >= before)
   })
 
-  test('names the archives that have damaged data, until it is repaired', async (t) => {
+  test('lists archives with damaged data until they are repaired', async (t) => {
     const { db, clock, blobs, first, keys, check, migrate, damaged } = await scene(t, engine)
     const second = await migrate()
     const whole = await buffer(await blobs.open(keys.blog))
@@ -142,7 +141,7 @@ onEachEngine('a check of the store', (engine) => {
     assert.deepEqual(await damaged(second), [])
   })
 
-  test('lets the next migration export again what is damaged, and the sweep remove it', async (t) => {
+  test('makes the next migration export damaged data again, and the sweep remove it', async (t) => {
     const { db, clock, blobs, parts, first, keys, check, migrate, keysInStore } = await scene(
       t,
       engine,
@@ -161,7 +160,7 @@ onEachEngine('a check of the store', (engine) => {
     assert.ok(!left.includes(keys.site) && left.includes(keys.blog))
   })
 
-  test('drops a copy of an archive that the bucket made and that is damaged', async (t) => {
+  test('deletes a damaged composed archive', async (t) => {
     const { db, clock, blobs, parts, start, work } = await scene(t, engine)
     const bucket: BlobStore & Composing = {
       ...blobs,

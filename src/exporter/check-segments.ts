@@ -18,27 +18,27 @@ import {
   findSegments,
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
-import { isClaimed } from './claim-blob-store.ts'
 import type { SegmentMaker } from './make-segment.ts'
 import { type Reading, readDigest, type StoredDigest, storedLength } from './read-digest.ts'
+import { isClaimed } from './sweep.ts'
 
 interface CheckParts {
   db: Db
   blobs: BlobStore
   now: () => number
-  /** Told of everything that is found to be damaged. */
+  /** Damaged blobs are logged here. */
   log?: Pick<OutcomeLog, 'error'> | undefined
 }
 
 export interface ReuseParts extends CheckParts {
   segments: Pick<SegmentMaker, 'digest'>
-  /** A segment whose last check is older is read and compared before it is reused. */
+  /** A segment whose last check is older is read and compared with its digest before it is reused. */
   segmentCheckAgeMs: number
 }
 
 /**
- * The segment that was made of what has this fingerprint; undefined where there is none that may be reused. Its length is
- * always compared, and its digest where the last check is too old. A segment that is damaged is not found again.
+ * Returns the key of the segment with this fingerprint, or undefined if none can be reused. Always compares the length, and the
+ * digest if the last check is too old. A damaged segment is recorded as such and is not found again.
  */
 export async function findReusable(
   parts: ReuseParts,
@@ -50,34 +50,34 @@ export async function findReusable(
   const { key, length } = segment
   if (isRecentlyChecked(parts, segment)) {
     if ((await storedLength(parts.blobs, key)) === length) return key
-    await noteDamage(parts, segment)
+    await recordDamage(parts, segment)
     return undefined
   }
-  const result = await noteResult(parts, segment, await parts.segments.digest(key, signal))
+  const result = await recordResult(parts, segment, await parts.segments.digest(key, signal))
   return result === 'intact' ? key : undefined
 }
 
-/** Whether it may be reused without being read. */
+/** Whether a segment may be reused without reading it. */
 export const isRecentlyChecked = (
   { now, segmentCheckAgeMs }: Pick<ReuseParts, 'now' | 'segmentCheckAgeMs'>,
   { checkedAt }: CheckedSegment,
 ): boolean => checkedAt >= now() - segmentCheckAgeMs
 
-/** What was found is written down. Undefined where the segment was swept meanwhile: then it says nothing. */
-async function noteResult(
+/** Records the result of a check. Returns undefined if the segment was swept meanwhile. */
+async function recordResult(
   parts: CheckParts,
   segment: SegmentRecord,
   found: StoredDigest | undefined,
   now = parts.now(),
 ): Promise<CheckResult | undefined> {
   if (found?.length !== segment.length || found.sha256 !== segment.sha256)
-    return noteDamage(parts, segment, now)
+    return recordDamage(parts, segment, now)
   await noteIntact(parts.db, segment, now)
   return 'intact'
 }
 
-/** A store that lacks the mark of this database is not the one that has its blobs: then nothing is written down. */
-async function noteDamage(
+/** Throws and records nothing if the store lacks this database's mark: it is another store or a missing mount. */
+async function recordDamage(
   { db, blobs, log, now }: CheckParts,
   { key }: SegmentRecord,
   at = now(),
@@ -97,11 +97,11 @@ export interface CheckedBlob {
   result: CheckResult
 }
 
-const LISTED_AT_ONCE = 100
+const BATCH_SIZE = 100
 
 /**
- * Reads all that is stored and was last checked before that, the oldest check first, and compares it with its digests. What is
- * found is written down for each blob before the next is read.
+ * Reads all segments and composed archives whose last check is before `before`, the oldest check first, and compares them with
+ * their digests. The result of each is recorded before the next is read.
  */
 export async function* checkStore(
   parts: CheckParts,
@@ -110,16 +110,16 @@ export async function* checkStore(
 ): AsyncGenerator<CheckedBlob> {
   const { db, blobs, now } = parts
   const reading = { signal, bytesPerSecond }
-  // Never before `before`, whatever the clock does: what is checked must not be listed again.
+  // Never before `before`, even if the clock is set back: a checked segment must not be listed again.
   const at = () => Math.max(now(), before)
   for (let isMore = true; isMore; ) {
-    const segments = await oldestChecks(db, before, LISTED_AT_ONCE)
+    const segments = await oldestChecks(db, before, BATCH_SIZE)
     for (const segment of segments) {
       const digest = await readDigest(blobs, segment.key, reading)
-      const result = await noteResult(parts, segment, digest, at())
+      const result = await recordResult(parts, segment, digest, at())
       if (result) yield { bytes: segment.length, result }
     }
-    const archives = await oldestComposedChecks(db, before, LISTED_AT_ONCE)
+    const archives = await oldestComposedChecks(db, before, BATCH_SIZE)
     for (const archive of archives) {
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
@@ -131,7 +131,7 @@ export async function* checkStore(
   }
 }
 
-/** Whether a bucket's own copy of an archive is made of its segments; also true of an archive that was deleted meanwhile. */
+/** Checks whether a composed archive consists of its segments. An archive that was deleted meanwhile is intact. */
 async function readComposed(
   { db, blobs }: CheckParts,
   { migrationId, key }: ComposedArchive,
@@ -153,7 +153,7 @@ async function readComposed(
   return { length, isIntact: true }
 }
 
-/** The row no longer names it, and its segments are still there. */
+/** Called when the row no longer names the composed archive. Its segments are still there. */
 async function dropComposed({ blobs, log }: CheckParts, { migrationId, key }: ComposedArchive) {
   const fields = { migration: migrationId, blob: key }
   log?.error(fields, 'the archive in the bucket is damaged; downloads use its segments instead')

@@ -42,7 +42,7 @@ async function scene(
   return { ...exported, said, make }
 }
 
-test('an archive without a migration is made, and its segments stay to be found again', async (t) => {
+test('an archive is made without a migration, and its segments can be reused', async (t) => {
   const { blobs, make, said, keysInStore } = await scene(t)
   {
     await using archive = await make()
@@ -60,7 +60,7 @@ test('an archive without a migration is made, and its segments stay to be found 
   assert.match(said[2]!, /^alice\/blog: reused$/)
 })
 
-test('a damaged segment of an earlier export ends this one, and the next makes it again', async (t) => {
+test('a damaged segment fails the export, and the next export makes it again', async (t) => {
   const { blobs, parts, make, said, keysInStore } = await scene(t)
   const { signal } = new AbortController()
   const bytesOf = async () => {
@@ -76,7 +76,7 @@ test('a damaged segment of an earlier export ends this one, and the next makes i
   assert.deepEqual(ends.sort(), ['exported', 'reused'])
 })
 
-test('a repository that cannot be read is a failure by name, or skipped where that is allowed', async (t) => {
+test('an unreadable repository fails the export, or is skipped if that is allowed', async (t) => {
   const { host, make, said, keysInStore } = await scene(t)
   host.onMake = async (fullName) => {
     if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
@@ -92,7 +92,7 @@ test('a repository that cannot be read is a failure by name, or skipped where th
   assert.match(said[2]!, /^skipped: alice\/blog: it is damaged$/)
 })
 
-test('a failure that is of no repository stops the rest, and so does the caller', async (t) => {
+test('a failure that concerns no repository stops the export, and so does an abort', async (t) => {
   const { host, make } = await scene(t)
   host.onMake = () => Promise.reject(new Error('no space left on device'))
   await assert.rejects(() => make(true), /no space left on device/)
@@ -102,7 +102,7 @@ test('a failure that is of no repository stops the rest, and so does the caller'
   await assert.rejects(() => make(true, stopping.signal), /stopped/)
 })
 
-test('what a forge did not give is told with the repository, and how new the rest is', async (t) => {
+test('the result of a repository has the notes and the time of its records', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   const { site } = makeBusy(forge)

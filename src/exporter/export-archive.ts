@@ -27,25 +27,24 @@ import { failureOf, withName } from './seal-archive.ts'
 
 export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   segments: SegmentMaker
-  /** Where what does not fit into memory is kept for a while. */
+  /** A directory for data that does not fit into memory. */
   scratch: string
-  /** Where what people said is read, if anywhere. */
+  /** The forge that records are read from, if any. */
   forge?: RecordsParts['forge'] | undefined
-  /** Told when the forge cannot be asked now. */
+  /** Called when the forge asks to wait. */
   onWait?: (fullName: string, why: WaitUntil) => void
 }
 
 export interface ArchiveOrder {
-  /** In whose name it is made. */
+  /** The owner that the archive names. */
   owner: Account
   repositories: readonly RepositoryFacts[]
   allowPartial: boolean
-  /** How many repositories at a time. */
+  /** The number of repositories that are exported at the same time. */
   concurrency: number
   onEnd: (end: RepositoryEnd) => void
 }
 
-/** How new what people said is, and what the forge did not give; null where no forge was read. */
 type RecordsEnd = Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
 
 export type RepositoryEnd = { facts: RepositoryFacts } & (
@@ -53,40 +52,39 @@ export type RepositoryEnd = { facts: RepositoryFacts } & (
   | { outcome: 'skipped' | 'failed'; reason: string }
 )
 
-/** Disposing lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
-export interface MadeArchive extends AsyncDisposable {
+/** Disposing deletes the metadata and the manifest. The segments of repositories stay, so that the next export can reuse them. */
+export interface ExportedArchive extends AsyncDisposable {
   plan: ArchivePlan
 }
 
-/** Not everything could be exported; the message has a line for each repository that could not. */
+/** Some repositories could not be exported. The message has a line for each. */
 export class ExportFailed extends Error {
   override name = 'ExportFailed'
 }
 
-/** The archive that a migration of these repositories would have, made at once and without queue or migration. */
+/** Makes the archive that a migration of these repositories would have, without a queue or a migration. */
 export async function exportArchive(
   parts: ArchiveParts,
   order: ArchiveOrder,
   signal: AbortSignal,
-): Promise<MadeArchive> {
+): Promise<ExportedArchive> {
   const repositories = await exportAll(parts, order, signal)
   return seal(parts, migrationOf(parts, order, order.owner), repositories, signal)
 }
 
-/** An archive of its own, and what is in it. */
-export interface OwnArchive extends MadeArchive {
+export interface RepositoryArchive extends ExportedArchive {
   facts: RepositoryFacts
 }
 
 /**
- * The same with an archive for each repository that could be exported, in their own owner's name. The first comes when all
- * were exported; each is to be let go of before the next is asked for.
+ * Makes an archive for each repository that could be exported, in the name of its owner. The first is yielded when all are
+ * exported. Dispose each before the next is requested.
  */
 export async function* exportSeparately(
   parts: ArchiveParts,
   order: ArchiveOrder,
   signal: AbortSignal,
-): AsyncGenerator<OwnArchive> {
+): AsyncGenerator<RepositoryArchive> {
   for (const repository of await exportAll(parts, order, signal)) {
     const { facts, reason } = repository
     if (reason !== null) continue
@@ -95,7 +93,7 @@ export async function* exportSeparately(
   }
 }
 
-/** The bytes of an archive that was made here. */
+/** Reads an archive that this module has made. */
 export async function* archiveBytes(
   parts: ArchiveParts,
   plan: ArchivePlan,
@@ -108,7 +106,7 @@ export async function* archiveBytes(
   }
 }
 
-/** A segment that was exported before and is damaged is not used by the next export. */
+/** Records a damaged segment, so that the next export does not reuse it. */
 async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<never> {
   if (!(error instanceof SegmentDamaged)) throw error
   await db.transaction().execute((tx) => noteDamaged(tx, [error.key], now()))
@@ -132,7 +130,7 @@ async function seal(
   migration: OwnMigration,
   repositories: readonly ExportedRepository[],
   signal: AbortSignal,
-): Promise<MadeArchive> {
+): Promise<ExportedArchive> {
   const organizations = await coveredOrganizations(parts.db, [], repositories)
   const contents = await contentsOfAll(parts.db, repositories)
   const covered = { migration, repositories, organizations, contents }
@@ -147,8 +145,8 @@ async function seal(
 }
 
 /**
- * The first failure that is no repository's own stops the rest. Throws ExportFailed where what could not be exported must
- * not be skipped, or nothing is left.
+ * An error that does not concern a single repository stops the export. Throws ExportFailed if a repository failed that must not
+ * be skipped, or if nothing is left.
  */
 async function exportAll(
   parts: ArchiveParts,
@@ -187,7 +185,7 @@ async function exportOne(
 ): Promise<Outcome> {
   const { db } = parts
   try {
-    const records = parts.forge ? await recordsOfForge(parts, parts.forge, facts, signal) : null
+    const records = parts.forge ? await readRecords(parts, parts.forge, facts, signal) : null
     return await obtainSegment<Outcome>(
       parts,
       {
@@ -209,8 +207,8 @@ async function exportOne(
   }
 }
 
-/** Nobody else works here, and there is no queue to go back to: it waits until the forge can be asked again. */
-async function recordsOfForge(
+/** Waits until the forge can be asked again, because there is no queue to return the job to. */
+async function readRecords(
   parts: ArchiveParts,
   forge: NonNullable<ArchiveParts['forge']>,
   facts: RepositoryFacts,
@@ -239,10 +237,10 @@ export function formatRepositoryEnd({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
   if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
   const line = `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
-  return [line, ...recordsInWords(end.records)].join('\n  ')
+  return [line, ...formatRecords(end.records)].join('\n  ')
 }
 
-function recordsInWords(records: RecordsEnd): string[] {
+function formatRecords(records: RecordsEnd): string[] {
   if (!records) return []
   const { count, asOf, notes } = records
   return [`${count} issues and pull requests as of ${new Date(asOf).toISOString()}`, ...notes]

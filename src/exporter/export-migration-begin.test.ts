@@ -16,7 +16,7 @@ const TWO = { 'alice/site': 'one', 'alice/blog': 'one' }
 const NAMES = Object.keys(TWO)
 
 onEachEngine('a migration begins', (engine) => {
-  test('with all its repositories as jobs where nothing was exported before', async (t) => {
+  test('with a job for each repository if none was exported before', async (t) => {
     const { db, host, start, work } = await exportScene(t, TWO, engine)
     const id = await start(NAMES)
     await work()
@@ -28,7 +28,7 @@ onEachEngine('a migration begins', (engine) => {
     assert.deepEqual([host.looks, host.makes.toSorted()], [[], NAMES.toSorted()])
   })
 
-  test('by finding what is unchanged together, and looks at each repository once', async (t) => {
+  test('by finding unchanged repositories, and inspects each once', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
     await start(NAMES)
     await work()
@@ -42,7 +42,7 @@ onEachEngine('a migration begins', (engine) => {
     assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
   })
 
-  test('with a job for what changes unnoticed, which looks again', async (t) => {
+  test('with a job for a repository that changed since the last sync', async (t) => {
     const { db, host, start, work, archive } = await exportScene(t, TWO, engine)
     await start(NAMES)
     await work()
@@ -54,7 +54,7 @@ onEachEngine('a migration begins', (engine) => {
     assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
   })
 
-  test('without what is swept between the look and its end', async (t) => {
+  test('without segments that are swept meanwhile', async (t) => {
     const { db, queue, parts, start, work } = await exportScene(t, TWO, engine)
     await start(NAMES)
     await work()
@@ -81,7 +81,7 @@ onEachEngine('a migration begins', (engine) => {
   })
 })
 
-test('a migration of what can no longer be looked at gives it a job, which tells why', async (t) => {
+test('a repository that cannot be inspected gets a job, which reports why', async (t) => {
   const { db, host, start, work } = await exportScene(t, TWO)
   await start(NAMES)
   await work()
@@ -94,7 +94,7 @@ test('a migration of what can no longer be looked at gives it a job, which tells
   assert.deepEqual(await endsOf(db, id), expected)
 })
 
-test('a migration without git data looks at nothing, and asks who may read it', async (t) => {
+test('a migration without git data inspects nothing, but checks permissions', async (t) => {
   const { db, host, start, work, archive } = await exportScene(t, TWO)
   const id = await start(NAMES, { excludeGitData: true })
   await work()
@@ -131,7 +131,7 @@ test('locks are applied before anything is read', async (t) => {
   assert.deepEqual(seen, [NAMES.toSorted(), NAMES.toSorted()])
 })
 
-test('a lock that is refused fails the migration, reads nothing and leaves nothing locked', async (t) => {
+test('a refused lock fails the migration, and nothing is read or left locked', async (t) => {
   const { db, host, start, work } = await exportScene(t, TWO)
   host.onLock = async (fullName) => {
     if (fullName === 'alice/blog') throw new Unreadable('its config cannot be written')
@@ -144,7 +144,7 @@ test('a lock that is refused fails the migration, reads nothing and leaves nothi
   assert.deepEqual(await heldLocks(db, id), [])
 })
 
-test('a lock that others are in the way of is tried again, and in the end fails the migration', async (t) => {
+test('a lock that another process blocks is retried, and finally fails the migration', async (t) => {
   const { db, host, start, work, errors } = await exportScene(t, TWO)
   let tries = 0
   host.onLock = async () => {
@@ -176,7 +176,7 @@ test('a lock that was released meanwhile is not applied', async (t) => {
   assert.deepEqual([...host.locked], [])
 })
 
-test('a host that fails is tried again, and in the end fails the migration', async (t) => {
+test('an error of the host is retried, and finally fails the migration', async (t) => {
   const { db, host, start, work, errors } = await exportScene(t, TWO)
   const hostFailure = new Error('too many open files')
   let tries = 0
@@ -196,7 +196,7 @@ test('a host that fails is tried again, and in the end fails the migration', asy
   assert.equal(errors.length, 2 + 5)
 })
 
-test('a migration that was cancelled while it began is not begun', async (t) => {
+test('a migration that is cancelled while it begins is not exported', async (t) => {
   const { db, host, start, work, parts } = await exportScene(t, TWO)
   await start(NAMES)
   await work()
@@ -210,7 +210,7 @@ test('a migration that was cancelled while it began is not begun', async (t) => 
   assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
 })
 
-test('what the account may no longer read is not reused', async (t) => {
+test('a repository that the owner may no longer read is not reused', async (t) => {
   const { db, host, start, work, parts } = await exportScene(t, {})
   host.collaborators = ['bob']
   for (const [fullName, content] of Object.entries(TWO)) host.contents.set(fullName, content)

@@ -27,7 +27,7 @@ test('the log says that a migration was exported', async (t) => {
   assert.deepEqual(logged, ['info: migration 1 of alice is exported: 3 repositories'])
 })
 
-test('the log warns of a partial export, and names once what was skipped and why', async (t) => {
+test('the log warns of a partial export and names each skipped repository once', async (t) => {
   const { start, work, logged, damage } = await scene(t)
   damage()
   await start(NAMES, { allowPartial: true })
@@ -38,7 +38,7 @@ test('the log warns of a partial export, and names once what was skipped and why
   ])
 })
 
-test('the log and the manifest name what was gone before a retry began', async (t) => {
+test('the log and the manifest name repositories that a retry leaves out', async (t) => {
   const { db, host, parts, start, work, logged, archive } = await scene(t)
   const id = await start(NAMES)
   await work()
@@ -58,7 +58,7 @@ test('the log and the manifest name what was gone before a retry began', async (
   assert.deepEqual(manifest.skipped, [{ full_name: 'alice/blog', reason }])
 })
 
-test('the log has an error for a failed migration, and names once what is damaged', async (t) => {
+test('the log has an error for a failed migration and names damaged repositories once', async (t) => {
   const { start, work, logged, damage } = await scene(t)
   damage()
   await start(NAMES)
@@ -69,7 +69,7 @@ test('the log has an error for a failed migration, and names once what is damage
   ])
 })
 
-test('the log says why a migration failed that could not even begin', async (t) => {
+test('the log says why a migration could not begin', async (t) => {
   const { host, start, work, logged } = await scene(t)
   host.onLock = async () => {
     throw new Unreadable('config.lock is in the way')
@@ -80,7 +80,7 @@ test('the log says why a migration failed that could not even begin', async (t) 
   assert.match(logged[0]!, /^error: migration 1 of alice failed: cannot be locked: .*config\.lock/)
 })
 
-test('the log names a repository that was given up after several tries', async (t) => {
+test('the log names a repository that failed after several attempts', async (t) => {
   const { host, start, work, logged } = await scene(t)
   host.onMake = async () => {
     throw new Error('no space left on device')
@@ -93,7 +93,7 @@ test('the log names a repository that was given up after several tries', async (
   ])
 })
 
-test('the log says that a migration was cancelled, and not that it failed', async (t) => {
+test('the log says that a migration was cancelled, not that it failed', async (t) => {
   const { db, host, parts, start, work, logged } = await scene(t)
   const id = await start(NAMES)
   host.onMake = async () => {

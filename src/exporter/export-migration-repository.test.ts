@@ -16,7 +16,7 @@ const TWO = { ...SITE, 'alice/blog': 'one' }
 const NAMES = Object.keys(TWO)
 
 onEachEngine('a repository of a migration', (engine) => {
-  test('that another has exported since the migration began is reused', async (t) => {
+  test('is reused if another migration has exported it meanwhile', async (t) => {
     const { db, host, start, work } = await exportScene(t, SITE, engine)
     const ids = [await start(['alice/site']), await start(['alice/site'])]
     await work()
@@ -25,7 +25,7 @@ onEachEngine('a repository of a migration', (engine) => {
     assert.deepEqual(host.looks, [])
   })
 
-  test('is noted once, though its job was given to another meanwhile', async (t) => {
+  test('is recorded once if another worker got its job meanwhile', async (t) => {
     const scene = await exportScene(t, SITE, engine)
     const { db, host, queue, blobs, clock, start, work, keysInStore } = scene
     const id = await start(['alice/site'])
@@ -46,7 +46,7 @@ onEachEngine('a repository of a migration', (engine) => {
   })
 })
 
-test('a repository that is damaged, or has vanished, is skipped with the reason', async (t) => {
+test('a damaged or deleted repository is skipped with the reason', async (t) => {
   const { db, host, start, work, errors, archive } = await exportScene(t, {
     ...TWO,
     'alice/gone': 'one',
@@ -71,7 +71,7 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   )
 })
 
-test('a repository that has another name by now is not read under its old one', async (t) => {
+test('a renamed repository is not read under its old name', async (t) => {
   const { db, host, start, work, archive } = await exportScene(t, TWO)
   const id = await start(NAMES, { allowPartial: true })
   const rename = (name: string, to: string) =>
@@ -92,7 +92,7 @@ test('a repository that has another name by now is not read under its old one', 
   assert.ok(!(await archive(id)).files.has('repositories/alice/site.git/HEAD'))
 })
 
-test('a repository of an account that was renamed is not read from whoever has its name now', async (t) => {
+test('a repository of a renamed account is not read from the account that has its login now', async (t) => {
   const { db, host, parts, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   const bob = { login: 'bob', login_key: 'bob' }
@@ -104,7 +104,7 @@ test('a repository of an account that was renamed is not read from whoever has i
   assert.deepEqual(host.makes, [])
 })
 
-test('a repository that its account may no longer read fails and is not looked at', async (t) => {
+test('a repository that the owner may no longer read fails and is not inspected', async (t) => {
   const { db, host, parts, start, work } = await exportScene(t, {})
   host.collaborators = ['bob']
   host.contents.set('alice/site', 'one')
@@ -117,7 +117,7 @@ test('a repository that its account may no longer read fails and is not looked a
   assert.deepEqual([host.looks, host.makes], [[], []])
 })
 
-test('a cancelled migration stops what is under way, and notes nothing of it', async (t) => {
+test('a cancelled migration stops its exports and records nothing', async (t) => {
   const { db, host, parts, start, work, keysInStore, errors } = await exportScene(t, TWO)
   const id = await start(NAMES)
   host.onMake = async (_fullName, signal) => {
@@ -130,7 +130,7 @@ test('a cancelled migration stops what is under way, and notes nothing of it', a
   assert.deepEqual([await keysInStore(), host.makes.length, errors], [[], 1, []])
 })
 
-test('a host failure is tried again, and succeeds when it is over', async (t) => {
+test('an error of the host is retried until it succeeds', async (t) => {
   const { db, host, start, work, errors } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
@@ -141,7 +141,7 @@ test('a host failure is tried again, and succeeds when it is over', async (t) =>
   assert.deepEqual(errors, Array(2).fill('Error: no space left on device'))
 })
 
-test('a host failure that does not end skips the repository with its reason', async (t) => {
+test('a permanent error of the host skips the repository with the reason', async (t) => {
   const { db, host, start, work } = await exportScene(t, TWO)
   const id = await start(NAMES, { allowPartial: true })
   host.onMake = async (fullName) => {
@@ -169,7 +169,7 @@ onEachEngine('a disk that stays full', (engine) => {
   })
 })
 
-test('a store that is away is waited for, however often', async (t) => {
+test('jobs wait for an unavailable store as long as it takes', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {

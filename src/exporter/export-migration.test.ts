@@ -82,14 +82,14 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   }
 }
 
-onEachEngine('what the owner of a migration may no longer read', (engine) => {
+onEachEngine('a repository that the owner of a migration may no longer read', (engine) => {
   const REASON = 'the account that started the migration may no longer read it'
 
   for (const [how, isExportedBefore] of [
     ['exported', false],
     ['reused', true],
   ] as const)
-    test(`is skipped with that reason where it would be ${how}`, async (t) => {
+    test(`is skipped with that reason if it would be ${how}`, async (t) => {
       const { db, start, untilExported, dismissBob } = await scene(t, engine)
       if (isExportedBefore) await untilExported(await start())
       const waiting = await start()
@@ -99,7 +99,7 @@ onEachEngine('what the owner of a migration may no longer read', (engine) => {
       assert.deepEqual(await notExportedFrom(db, { id: waiting }, 9), skipped)
     })
 
-  test('has no link any more where an archive holds it', async (t) => {
+  test('has no archive link any more', async (t) => {
     const { db, start, untilExported, dismissBob } = await scene(t, engine)
     const migration = await untilExported(await start())
     assert.deepEqual(await noLongerReadable(db, migration, 3), [])

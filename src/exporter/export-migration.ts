@@ -39,7 +39,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
 import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
-import { nameRecords, recordsForTask } from './records/export-records.ts'
+import { nameRecords, recordsForTask } from './records/obtain-records.ts'
 import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 

@@ -25,10 +25,10 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import type { FoundRepository, RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
-import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
 import type { SegmentContents, SegmentMaker } from './make-segment.ts'
 import { readDigest } from './read-digest.ts'
+import { claimBlobStore, isOwnerMark } from './sweep.ts'
 
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 

@@ -265,3 +265,32 @@ function failureOf(id: number, error: Error): SegmentFailure {
   const plain = Object.entries(error).filter(([, value]) => /string|number/.test(typeof value))
   return { id, error: { ...Object.fromEntries(plain), name, message, stack } }
 }
+
+export type CheckParts = Omit<MakerParts, 'blobs'>
+
+export interface Checked {
+  bytes: number
+  /** A problem that does not prevent an export. */
+  warning: string | null
+}
+
+/** Reads and discards the bytes of the segment. */
+const DISCARDING_STORE = {
+  async put(_key, bytes) {
+    for await (const _ of bytes);
+  },
+  delete: async () => {},
+} satisfies Partial<BlobStore>
+
+/** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail. */
+export async function checkRepository(
+  parts: CheckParts,
+  repository: RepositoryName,
+  signal: AbortSignal,
+): Promise<Checked> {
+  const blobs = DISCARDING_STORE as unknown as BlobStore
+  const maker = createSegmentMaker({ ...parts, blobs })
+  const order = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }
+  const { bytes, segment } = await maker.make(order, signal, () => {})
+  return { bytes, warning: segment!.warning }
+}

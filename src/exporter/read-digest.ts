@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { hasCode } from '../lib/errno.ts'
 
-/** What a disk says of bytes that it cannot read any more, or that fail the checksum of its filesystem. */
-const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG'] as const
+/** Error codes of unreadable sectors and of filesystem checksums that do not match. */
+const READ_ERRORS = ['EIO', 'EUCLEAN', 'EBADMSG'] as const
 
 export interface StoredDigest {
   length: number
@@ -14,11 +14,11 @@ export interface StoredDigest {
 export interface Reading {
   signal: AbortSignal
   range?: ByteRange
-  /** Reads no faster than that. */
+  /** The maximum rate. */
   bytesPerSecond?: number
 }
 
-/** The digest of stored bytes; undefined where they are missing or cannot be read. Rejects with BlobsUnavailable as the store does. */
+/** Returns the length and SHA-256 of a blob, or undefined if it is missing or cannot be read. Rejects with BlobsUnavailable during an outage. */
 export async function readDigest(
   blobs: BlobStore,
   key: string,
@@ -38,13 +38,13 @@ export async function readDigest(
   } catch (error) {
     signal.throwIfAborted()
     const isTruncated = error instanceof RangeError
-    if (isTruncated || error instanceof BlobNotFound || hasCode(error, ...UNREADABLE))
+    if (isTruncated || error instanceof BlobNotFound || hasCode(error, ...READ_ERRORS))
       return undefined
     throw error
   }
 }
 
-/** The length of a blob; undefined where it is missing. */
+/** Returns the length of a blob, or undefined if it is missing. */
 export async function storedLength(blobs: BlobStore, key: string): Promise<number | undefined> {
   try {
     return await blobs.size(key)

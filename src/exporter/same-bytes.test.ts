@@ -43,7 +43,7 @@ const guidIn = (tar: Buffer): string =>
 const withGuid = (tar: Buffer, guid: string): Buffer =>
   Buffer.from(tar.toString('latin1').replace(guidIn(tar), guid), 'latin1')
 
-test('the same repositories give the same bytes at the same time, but for the guid, on either database', async () => {
+test('the same repositories give the same bytes on both databases, except for the GUID', async () => {
   const now = () => NOON
   const first = gunzipSync(await archiveOfHost(host, { now }))
   const second = gunzipSync(await archiveOfHost(host, { now }))
@@ -52,7 +52,7 @@ test('the same repositories give the same bytes at the same time, but for the gu
   for (const again of [second, third]) assert.ok(withGuid(again, guidIn(first)).equals(first))
 })
 
-test('at another time only what tells the time differs', async () => {
+test('at another time only times differ', async () => {
   const entriesAt = async (at: number) => {
     let clock = at
     const archive = await archiveOfHost(host, { now: () => clock++ })
@@ -73,7 +73,7 @@ test('at another time only what tells the time differs', async () => {
   }
 })
 
-test('an account is as old as its oldest repository, not as the look at it', async () => {
+test('an account is as old as its oldest repository', async () => {
   const archive = await archiveOfHost(host, { now: () => NOON })
   const records: { url: string; created_at: string }[] = []
   for await (const { path, content } of readEntries([archive]))

@@ -23,7 +23,7 @@ async function anotherProcess(root: string) {
   return { child, directory: String(said).trim() }
 }
 
-test('what a killed process has left goes at once, what another works with stays', async (t) => {
+test('the directory of a killed process is removed, that of a running one stays', async (t) => {
   const root = join(await temporaryFolder(t), 'scratch')
   const [dead, alive] = [await anotherProcess(root), await anotherProcess(root)]
   t.after(() => alive.child.kill('SIGKILL'))
@@ -46,7 +46,7 @@ test('what a killed process has left goes at once, what another works with stays
   assert.deepEqual(await readdir(root), [alive.directory.slice(root.length + 1)])
 })
 
-test('what has no lock, as older versions left it, goes by its age', async (t) => {
+test('a directory without lock is removed by age', async (t) => {
   const root = await temporaryFolder(t)
   await mkdir(join(root, 'snapshot-abc'))
   await sweepScratch(root, A_DAY)

@@ -4,27 +4,26 @@ import { basename, join } from 'node:path'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 
-/** Where one process keeps its snapshots while it reads them. */
+/** The directory for the snapshots and temporary files of one process. */
 export interface Scratch {
   directory: string
-  /** Removes it with all that is in it. */
   release(): Promise<void>
 }
 
 const LOCK = 'lock'
-/** One that its process has not locked yet. */
-const NEW = '.new-'
+/** The prefix of a directory that is not locked yet. */
+const NEW_PREFIX = '.new-'
 
 /**
- * A directory of this process alone, below the one that all on a data directory share. As long as the process lives it
- * holds a lock in it, so that whoever sweeps can tell it from what the dead have left.
+ * Creates a directory for this process below the one that all processes of a data directory share. The process holds a lock in
+ * it, so that a sweep can distinguish it from the directories of dead processes.
  */
 export async function takeScratch(root: string): Promise<Scratch> {
   makeDirectory(root, 0o700)
-  const made = await mkdtemp(join(root, NEW))
+  const made = await mkdtemp(join(root, NEW_PREFIX))
   const unlock = lockFile(join(made, LOCK))
-  // Named only now: under this name it is never seen without its lock.
-  const directory = join(root, basename(made).slice(NEW.length))
+  // Renamed only now, so that the directory is never seen without its lock.
+  const directory = join(root, basename(made).slice(NEW_PREFIX.length))
   await rename(made, directory)
   return {
     directory,
@@ -36,15 +35,15 @@ export async function takeScratch(root: string): Promise<Scratch> {
 }
 
 /**
- * Removes what processes did not live to remove: at once where the lock says so, by its age where there is none. Older
- * than nothing are all, even those that a clock which has been put back since says are yet to come.
+ * Removes the directories of dead processes: at once if the lock is free, by age if there is no lock. With 0 all without a lock
+ * are removed, even those from the future after the clock was set back.
  */
 export async function sweepScratch(root: string, olderThanMs: number): Promise<void> {
   makeDirectory(root, 0o700)
   for (const name of await readdir(root)) {
     const path = join(root, name)
     const lock = join(path, LOCK)
-    if (!name.startsWith(NEW) && existsSync(lock)) {
+    if (!name.startsWith(NEW_PREFIX) && existsSync(lock)) {
       const unlock = lockFile(lock)
       if (!unlock) continue
       await remove(path)
@@ -53,27 +52,27 @@ export async function sweepScratch(root: string, olderThanMs: number): Promise<v
   }
 }
 
-/** What the files below it take. Links to files of the repositories take nothing. */
+/** Returns the disk usage of the files below a directory. Hard links to files of repositories do not count. */
 export async function bytesBelow(directory: string): Promise<number> {
   let bytes = 0
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => [])
   for (const entry of entries) {
     if (!entry.isFile()) continue
-    // A snapshot may be removed meanwhile.
+    // The snapshot may have been removed meanwhile.
     const found = await stat(join(entry.parentPath, entry.name)).catch(() => undefined)
-    if (found && found.nlink === 1) bytes += found.blocks * BLOCK
+    if (found && found.nlink === 1) bytes += found.blocks * BLOCK_BYTES
   }
   return bytes
 }
 
-/** What `stat` counts in, whatever the disk. */
-const BLOCK = 512
+/** The unit of `blocks` of `stat` on every disk. */
+const BLOCK_BYTES = 512
 
 async function isOlder(path: string, thanMs: number): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
   return found !== undefined && (thanMs <= 0 || found.mtimeMs <= Date.now() - thanMs)
 }
 
-/** A git that outlived its process may still write there for a moment. */
+/** Retries, because a git process that outlives its parent may still write there for a moment. */
 const remove = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true, maxRetries: 5 })

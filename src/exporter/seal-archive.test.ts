@@ -18,7 +18,7 @@ const TWO = { 'alice/site': 'one', 'alice/blog': 'two' }
 const NAMES = Object.keys(TWO)
 
 onEachEngine('an archive', (engine) => {
-  test('is sealed whole: metadata first, repositories in their order, the manifest last', async (t) => {
+  test('has the metadata first, then the repositories, and the manifest last', async (t) => {
     const { db, start, work, archive } = await exportScene(t, TWO, engine)
     const id = await start(NAMES)
     await work()
@@ -39,7 +39,7 @@ onEachEngine('an archive', (engine) => {
     assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
   })
 
-  test('has the time of the migration on all of its metadata, however long the export took', async (t) => {
+  test('has metadata with the time of the migration', async (t) => {
     const { db, blobs, clock, start, work } = await exportScene(t, TWO, engine)
     const id = await start(NAMES)
     clock.now += 3_600_000
@@ -52,7 +52,7 @@ onEachEngine('an archive', (engine) => {
     assert.deepEqual([...times], [Math.floor(createdAt / 1000) * 1000])
   })
 
-  test('without a repository is a failure that names it, and keeps the others for later', async (t) => {
+  test('fails with the name of a failed repository, and the other segments are kept', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
     host.onMake = async (fullName) => {
       if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
@@ -69,7 +69,7 @@ onEachEngine('an archive', (engine) => {
   })
 })
 
-test('an archive whose segments the database lost is no archive that was deleted', async (t) => {
+test('an archive whose segments the database lost is not reported as deleted', async (t) => {
   const { db, start, work } = await exportScene(t, TWO)
   const id = await start(NAMES)
   await work()
@@ -80,7 +80,7 @@ test('an archive whose segments the database lost is no archive that was deleted
   assert.deepEqual(await archiveSegments(db, { id }), [])
 })
 
-test('a failed migration lets go of its locks, and opens the repositories', async (t) => {
+test('a failed migration releases its locks', async (t) => {
   const { host, start, work } = await exportScene(t, TWO)
   host.onMake = () => Promise.reject(new Unreadable('alice/site: it is damaged'))
   await start(NAMES, { lockRepositories: true })
@@ -96,7 +96,7 @@ async function countsOf(db: Db, id: number) {
 }
 
 onEachEngine('a partial archive', (engine) => {
-  test('of nothing is a failure of all', async (t) => {
+  test('fails if all repositories were skipped', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
     host.onMake = (fullName) => Promise.reject(new Unreadable(`${fullName}: it is damaged`))
     const id = await start(NAMES, { allowPartial: true })
@@ -108,7 +108,7 @@ onEachEngine('a partial archive', (engine) => {
     assert.deepEqual(await keysInStore(), [])
   })
 
-  test('goes on without what is skipped', async (t) => {
+  test('leaves out skipped repositories', async (t) => {
     const { db, host, start, work } = await exportScene(t, TWO, engine)
     host.onMake = async (fullName) => {
       if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
@@ -122,7 +122,7 @@ onEachEngine('a partial archive', (engine) => {
   })
 })
 
-test('bytes that are lost long after they were reused fail the migration, and a retry exports them anew', async (t) => {
+test('lost segments fail the migration, and a retry exports them again', async (t) => {
   const { db, blobs, clock, host, start, work } = await exportScene(t, TWO)
   const first = await start(NAMES)
   await work()
@@ -147,7 +147,7 @@ test('bytes that are lost long after they were reused fail the migration, and a 
   assert.deepEqual(await endsOf(db, third), outcomes)
 })
 
-test('nothing names an archive whose metadata could not be written; it is tried again', async (t) => {
+test('an archive whose metadata could not be written is not recorded, and sealing is retried', async (t) => {
   const { db, blobs, start, work } = await exportScene(t, TWO)
   const id = await start(NAMES)
   let refusals = 0
@@ -165,7 +165,7 @@ test('nothing names an archive whose metadata could not be written; it is tried 
   await assertExported(db, id)
 })
 
-test('where the store can, the archive becomes one object as well', async (t) => {
+test('a store that can compose gets the archive as one object', async (t) => {
   const { db, blobs, start, work } = await exportScene(t, TWO)
   const composed = new Map<string, number>()
   const bucket: BlobStore & Composing = {
@@ -191,7 +191,7 @@ test('where the store can, the archive becomes one object as well', async (t) =>
   assert.equal((await migrationToExport(db, apart)).archiveKey, null)
 })
 
-test('a reason begins with the name once', () => {
+test('a reason has the name of the repository once', () => {
   assert.equal(withName('a/b', 'it is damaged'), 'a/b: it is damaged')
   assert.equal(withName('a/b', 'a/b.wiki: it is damaged'), 'a/b.wiki: it is damaged')
 })

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { composeArchive } from '../archive/compose-archive.ts'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
-import { type BlobStore, isComposing } from '../blobs/blob-store.ts'
+import { type BlobStore, type Composing, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { endMigration } from '../migrations/end-migration.ts'
@@ -32,18 +31,18 @@ import { storedLength } from './read-digest.ts'
 export interface SealParts extends MetadataWriterParts {
   queue: Queue
   archiveTtlMs: number
-  /** Whether clients are to fetch archives from the store itself, where it can give them out. */
+  /** Whether archives are also composed to one blob that clients download from the store, if the store supports that. */
   isComposed: boolean
 }
 
-/** Written to the database with the end of the job, or not at all. */
+/** What the end of the job writes to the database. */
 export type Sealed =
   | { record(tx: Db): Promise<void> }
   | { reason: string; lost?: readonly LostRepository[] }
 
 /**
- * All repositories have come to an end: either the migration failed, or the metadata is written and the archive is the
- * list of its segments and theirs.
+ * Called when all repositories have ended. Either the migration has failed, or this writes the metadata and the manifest, and the
+ * archive is the list of all segments.
  */
 export async function sealArchive(
   parts: SealParts,
@@ -71,7 +70,12 @@ export async function sealArchive(
   })
   if ('damaged' in archive) return endAsLost(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
-  const composed = await composeWhole(parts, plan, signal)
+  const { blobs } = parts
+  const composed: { key?: string } = {}
+  if (parts.isComposed && isComposing(blobs)) {
+    composed.key = randomUUID()
+    await composeArchive(plan, blobs, composed.key, { signal })
+  }
   return {
     async record(tx) {
       for (const segment of [archive.metadata, archive.manifest]) {
@@ -91,43 +95,46 @@ export async function sealArchive(
   }
 }
 
-const LOST = 'its exported data was lost; retry the migration to export it again'
+const LOST_REASON = 'its exported data was lost; retry the migration to export it again'
 
 function endAsLost(repositories: readonly ExportedRepository[], keys: ReadonlySet<string>): Sealed {
   const gone = repositories
     .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)
   return {
-    reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST)).join('\n'),
-    lost: gone.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST })),
+    reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST_REASON)).join('\n'),
+    lost: gone.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST_REASON })),
   }
 }
 
-/** Where the store can, the archive also becomes one object that clients fetch from the store itself. */
-async function composeWhole(
-  { blobs, isComposed }: SealParts,
+/** Composes the archive to one blob in the store, without downloading large segments. Leaves nothing if it fails. */
+export async function composeArchive(
   plan: ArchivePlan,
-  signal: AbortSignal,
-): Promise<{ key?: string }> {
-  if (!isComposed || !isComposing(blobs)) return {}
-  const key = randomUUID()
-  await composeArchive(plan, blobs, key, { signal })
-  return { key }
+  blobs: BlobStore & Composing,
+  key: string,
+  { signal }: { signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  await blobs.compose(key, plan.parts, { signal })
+  const length = await blobs.size(key)
+  if (length === plan.length) return
+  // A segment does not have the length of its description.
+  await blobs.delete(key)
+  throw new Error(`an archive of ${plan.length} bytes was composed with ${length}`)
 }
 
 /**
- * Why there is to be no archive, a line for each repository that could not be exported; undefined when there is. Repositories that
- * were skipped are no reason, unless nothing else is left.
+ * Returns why there is no archive, with a line for each repository that was not exported, or undefined if there is one. Skipped
+ * repositories are a reason only if all were skipped.
  */
 export function failureOf(repositories: readonly ExportedRepository[]): string | undefined {
-  const others = repositories.filter(({ reason }) => reason !== null)
-  if (others.length === 0) return undefined
-  const hasFailed = others.some(({ outcome }) => outcome === 'failed')
-  if (!hasFailed && others.length < repositories.length) return undefined
-  return others.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
+  const notExported = repositories.filter(({ reason }) => reason !== null)
+  if (notExported.length === 0) return undefined
+  const hasFailed = notExported.some(({ outcome }) => outcome === 'failed')
+  if (!hasFailed && notExported.length < repositories.length) return undefined
+  return notExported.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
 }
 
-/** What the source says of a repository begins with its name, or its wiki's; what others say may not. */
+/** Reasons from the source begin with the name of the repository or its wiki. Others get it here. */
 export function withName(fullName: string, reason: string): string {
   return reason.startsWith(fullName) ? reason : `${fullName}: ${reason}`
 }
@@ -135,13 +142,13 @@ export function withName(fullName: string, reason: string): string {
 const keysOf = (segments: readonly SegmentRecord[]): ReadonlySet<string> =>
   new Set(segments.map(({ key }) => key))
 
-const ASKED_AT_ONCE = 16
-/** What was taken into use so recently was there: to ask for each a second time would cost as much as to reuse it. */
+const LENGTH_CHECK_CONCURRENCY = 16
+/** A segment that was taken into use so recently had its length then. Checking each again would cost as much as reusing it. */
 const LENGTH_TRUSTED_MS = 60_000
 
 /**
- * Those whose bytes the store does not have whole, or that are known to be damaged. Rows and bytes part where one of them was restored from a backup, and
- * an archive of what is gone could never be read.
+ * Returns the segments that are known to be damaged, or that the store lacks or has with another length, as may happen after the
+ * database or the store was restored from a backup. An archive with such segments could not be downloaded.
  */
 export async function lostSegments(
   blobs: BlobStore,
@@ -149,7 +156,7 @@ export async function lostSegments(
   signal: AbortSignal,
 ): Promise<CheckedSegment[]> {
   const lost: CheckedSegment[] = []
-  await mapConcurrent(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
+  await mapConcurrent(segments, { lanes: LENGTH_CHECK_CONCURRENCY, signal }, async (segment) => {
     const { key, length, damagedAt } = segment
     if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
   })

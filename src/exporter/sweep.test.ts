@@ -28,7 +28,7 @@ async function scene(t: TestContext, engine?: Engine) {
 }
 
 onEachEngine('the sweep', (engine) => {
-  test('ends an archive when its time is over, and its segments an hour later', async (t) => {
+  test('removes an expired archive, and its segments an hour later', async (t) => {
     const { db, id, parts, after, keysInStore } = await scene(t, engine)
     await sweep(parts)
     assert.equal((await keysInStore()).length, 3)
@@ -42,7 +42,7 @@ onEachEngine('the sweep', (engine) => {
     assert.deepEqual(await db.selectFrom('segments').select('key').execute(), [])
   })
 
-  test('leaves what a migration under way has named, however long it takes', async (t) => {
+  test('keeps the segments of a running migration', async (t) => {
     const { parts, after, host, start, work, archive } = await scene(t, engine)
     const id = await start(['alice/site', 'alice/blog'])
     host.onMake = async () => {
@@ -54,7 +54,7 @@ onEachEngine('the sweep', (engine) => {
     assert.equal(files.get('repositories/alice/site.git/HEAD'), 'one')
   })
 
-  test('leaves a segment that came into use since the sweep listed it', async (t) => {
+  test('keeps a segment that is taken into use after it was listed', async (t) => {
     const { db, parts, after, blobs, start, work, archive } = await scene(t, engine)
     await start(['alice/blog'])
     await work()
@@ -81,7 +81,7 @@ onEachEngine('the sweep', (engine) => {
     assert.equal((await archive(id)).manifest.repositories.length, 2)
   })
 
-  test('of orphans removes what no row names, and only when it is old enough', async (t) => {
+  test('removes old blobs without a row', async (t) => {
     const { db, id, parts, blobs, keysInStore } = await scene(t, engine)
     const named = await keysInStore()
     await blobs.put('orphan', [Buffer.from('bytes of the dead')])
@@ -93,7 +93,7 @@ onEachEngine('the sweep', (engine) => {
     assert.deepEqual(await keysInStore(), [...named, 'whole'].sort())
   })
 
-  test('of orphans removes nothing where the store is another database’s', async (t) => {
+  test('removes nothing from a store of another database', async (t) => {
     const { parts, keysInStore } = await scene(t, engine)
     await sweepOrphans(parts, 0)
     const there = await keysInStore()
@@ -104,7 +104,7 @@ onEachEngine('the sweep', (engine) => {
   })
 })
 
-test('segments are lost whose bytes are gone or cut short', async (t) => {
+test('segments with missing or truncated bytes are lost', async (t) => {
   const { db, id, blobs } = await scene(t)
   const segments = await archiveSegments(db, { id })
   const { signal } = new AbortController()
@@ -117,7 +117,7 @@ test('segments are lost whose bytes are gone or cut short', async (t) => {
   await assert.rejects(lostSegments(broken, segments, signal), /I\/O error/)
 })
 
-test('old snapshots are removed, those that may be read are not, and all at a start', async (t) => {
+test('old snapshots are removed, and all of them at a start', async (t) => {
   const scratch = join(await temporaryFolder(t), 'scratch')
   await sweepScratch(scratch, HOUR)
   for (const name of ['old', 'young', 'yet-to-come']) {

@@ -1,10 +1,11 @@
-import type { BlobStore } from '../blobs/blob-store.ts'
+import { BlobExists, BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { UserError } from '../lib/user-error.ts'
 import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/archive-store.ts'
+import { signingKey } from '../migrations/secret-store.ts'
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'
-import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 
 export interface SweepParts {
   db: Db
@@ -13,7 +14,7 @@ export interface SweepParts {
   segmentTtlMs: number
 }
 
-/** Ends archives whose time is over and removes segments that nobody has used for long. */
+/** Removes expired archives and the segments that no archive has used for a while. */
 export async function sweep(parts: SweepParts): Promise<void> {
   await sweepArchives(parts)
   await sweepSegments(parts)
@@ -27,7 +28,7 @@ export async function sweepArchives(parts: SweepParts): Promise<void> {
   await deleteOldTallies(db, now())
 }
 
-/** Row first, bytes last. Reads the lists of all archives there are, so it is not to be done every minute. */
+/** Deletes the row first, then the bytes. Reads the segment lists of all archives, so it should not run every minute. */
 export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts): Promise<void> {
   const since = now() - segmentTtlMs
   for (const segment of await unusedSegments(db, since)) {
@@ -36,9 +37,8 @@ export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts
 }
 
 /**
- * Removes bytes that no row names: of a segment whose export died between writing it and recording it, or of a deletion
- * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row. Rejects with StoreOwnedByAnotherDatabase where
- * the store is another database's.
+ * Removes blobs without a row: segments whose export crashed between writing the bytes and the row, and rests of interrupted
+ * deletions. A blob that is younger than `olderThanMs` may still get its row. Rejects with StoreOwnedByAnotherDatabase.
  */
 export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
@@ -47,19 +47,62 @@ export async function sweepOrphans(
   await claimBlobStore(db, blobs)
   await blobs.sweepUnfinished(olderThanMs)
   const before = olderThanMs > 0 ? now() - olderThanMs : Infinity
-  let some: string[] = []
-  const removeSome = async () => {
-    const segments = await segmentsByKey(db, some)
-    const archives = await archiveKeysAmong(db, some)
-    for (const key of some) {
+  let batch: string[] = []
+  const removeOrphans = async () => {
+    const segments = await segmentsByKey(db, batch)
+    const archives = await archiveKeysAmong(db, batch)
+    for (const key of batch) {
       if (!segments.has(key) && !archives.has(key)) await blobs.delete(key)
     }
-    some = []
+    batch = []
   }
   for await (const { key, modifiedAt } of blobs.list()) {
     if (modifiedAt > before || isOwnerMark(key)) continue
-    some.push(key)
-    if (some.length === 500) await removeSome()
+    batch.push(key)
+    if (batch.length === 500) await removeOrphans()
   }
-  await removeSome()
+  await removeOrphans()
+}
+
+/** The store has the blobs of another database. A sweep would remove all of them, because this database has no rows for them. */
+export class StoreOwnedByAnotherDatabase extends UserError {
+  override name = 'StoreOwnedByAnotherDatabase'
+  constructor(mark: string) {
+    super(
+      `the archives in --blobs (or in blobs/ of --data) belong to another database, so nothing is removed there: set another --blobs or --data. If that database is gone for good, delete ${mark} there`,
+    )
+  }
+}
+
+/** The prefix of the key that names the owner of a store. No other key begins with it. */
+const OWNER_PREFIX = 'owner-'
+
+export const isOwnerMark = (key: string): boolean => key.startsWith(OWNER_PREFIX)
+
+/** Marks a store without owner as this database's with an empty blob. Throws StoreOwnedByAnotherDatabase for other stores. */
+export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
+  const mark = await ownerKey(db)
+  // Listed instead of requested by key: a missing blob would count as an error of the store.
+  for await (const { key } of blobs.list()) {
+    if (key === mark) return
+    if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)
+  }
+  await blobs.put(mark, []).catch((error: unknown) => {
+    // Another process has marked it meanwhile.
+    if (!(error instanceof BlobExists)) throw error
+  })
+}
+
+const ownerKey = async (db: Db): Promise<string> =>
+  OWNER_PREFIX + (await signingKey(db, 'store')).toString('hex')
+
+/** Whether the store has this database's mark, which the first sweep adds. The empty directory of a missing mount has none. */
+export async function isClaimed(db: Db, blobs: BlobStore): Promise<boolean> {
+  try {
+    await blobs.size(await ownerKey(db))
+    return true
+  } catch (error) {
+    if (error instanceof BlobNotFound) return false
+    throw error
+  }
 }

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
+import { linksOf, pathInArchive } from '../records/record-addresses.ts'
 import { KNOWN_KINDS, kindOfFile, type OnInvalid, readRecordFile } from '../records/record-file.ts'
-import { linksOf, pathInArchive } from '../records/record-links.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
 export interface Records {

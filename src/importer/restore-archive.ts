@@ -6,7 +6,7 @@ import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
-import { pathInArchive } from '../records/record-links.ts'
+import { pathInArchive } from '../records/record-addresses.ts'
 import {
   checkRepositories,
   missingLfs,

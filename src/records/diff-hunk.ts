@@ -1,17 +1,16 @@
 import type { Side } from './pull-request.ts'
 
 export interface HunkEnd {
-  /** `left` where the last line was removed. */
+  /** `left` if the last line was removed. */
   side: Side
-  /** Number of the last line in the file on that side. */
   line: number
-  /** How many lines the hunk has below its `@@`. */
+  /** The number of lines below `@@`. */
   position: number
 }
 
 const HEAD = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 
-/** The line that a comment stands below: hunks of comments end there. Undefined where it is no hunk. */
+/** Returns the last line of a hunk, which is the line that was commented on. Undefined if the text is not a hunk. */
 export function endOfHunk(diffHunk: string): HunkEnd | undefined {
   const [head, ...lines] = diffHunk.replace(/\n$/, '').split('\n')
   const [, left, right] = HEAD.exec(head!) ?? []

@@ -1,47 +1,47 @@
 /**
- * What facts of this room have in common.
+ * Types that all facts share.
  *
- * Facts name people by login, repositories as `owner/name`, issues and pull requests by number, and the rest by the id that
- * its host gave it: never by address. Times are ISO 8601 texts exactly as they were written: archives use several forms
- * (`2024-05-01T12:00:00Z`, `2024-05-02T09:00:00.000+08:00`), and a text that is kept can be written again.
+ * Facts refer to people by login, to repositories as `owner/name`, to issues and pull requests by number, and to the rest by the
+ * id that the host assigned, never by address. Times are ISO 8601 strings exactly as they were written, because archives use
+ * several forms (`2024-05-01T12:00:00Z`, `2024-05-02T09:00:00.000+08:00`).
  */
 
-/** Some makers do not say when a user, an organization or a label came to be. */
+/** Stands for a missing creation time: some exporters leave it out for users, organizations and labels. */
 export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
 
 /**
- * The login of a person, a bot (`renovate[bot]`) or an organization; `ghost` stands for accounts that are gone; null where a
- * record names nobody at all.
+ * The login of a person, a bot (`renovate[bot]`) or an organization. `ghost` stands for deleted accounts. Null if the record
+ * names nobody.
  */
 export type Author = string | null
 
-/** What can be discussed: issues and pull requests of a repository share one row of numbers. */
+/** An issue or a pull request. Both share one sequence of numbers in a repository. */
 export interface Discussed {
   kind: 'issue' | 'pull_request'
   number: number
 }
 
-/** Part of a discussion of one repository. */
-export interface DiscussionFact {
+/** A fact that belongs to one repository. */
+export interface RepositoryFact {
   /** `owner/name`. */
   repository: string
 }
 
 export interface Reaction {
   author: Author
-  /** As REST of GitHub and of Gitea names it: +1, -1, laugh, hooray, confused, heart, rocket, eyes; others as they came. */
+  /** As the REST APIs of GitHub and Gitea name it: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Others are kept as they are. */
   content: string
   createdAt: string
 }
 
 export interface TeamName {
   organization: string
-  /** The last part of a team's address: its name in lower case with hyphens. */
+  /** The last part of the team's address: its name in lower case with hyphens. */
   slug: string
 }
 
-/** Who can be asked for a review: a person, or a whole team. */
+/** A person or a team that can be asked for a review. */
 export type Reviewer = { kind: 'user'; login: string } | ({ kind: 'team' } & TeamName)
 
-/** Whom an event names; of a transferred issue that is a repository. */
+/** The subject of an event. For a transferred issue it is the former repository. */
 export type Party = Reviewer | { kind: 'repository'; repository: string }

@@ -11,8 +11,8 @@ import type { Attachment, Release, RepositoryFile } from './release.ts'
 import type { Milestone, ProtectedBranch, Repository } from './repository.ts'
 
 /**
- * Every kind of fact by the name of its files, such as `issues_000001.json`. The order is that of writing: what is linked to
- * comes before what links to it.
+ * Every kind of fact by the name of its files, such as `issues_000001.json`, in the order of writing: the target of a link comes
+ * before the link.
  */
 export interface FactsByKind {
   users: User
@@ -39,14 +39,14 @@ export interface FactsByKind {
 
 export type FactKind = keyof FactsByKind
 
-/** Forges have none of the others, which are only read. */
+/** The excluded kinds do not exist on forges, so they are only read. */
 export type WrittenKind = Exclude<
   FactKind,
   'bots' | 'discussion_categories' | 'discussions' | 'repository_files'
 >
 
-/** What people said, and what they said it about, in the order of the archive's files. */
-export const SAID_KINDS = [
+/** Issues, pull requests and releases with everything that belongs to them, in the order of the archive's files. */
+export const ISSUE_TRACKER_KINDS = [
   'milestones',
   'issues',
   'issue_comments',

@@ -1,8 +1,6 @@
 import { list, type Shape } from '../lib/json-shape.ts'
-import type { Discussed, Party } from './fact.ts'
-import { anyText, type FieldsOf, ifSaid, optional, orElse, textOrNull } from './field-shapes.ts'
+import type { Discussed, Party, Reaction } from './fact.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
-import { reactions, writeReactions } from './reaction-records.ts'
 import {
   discussed,
   id,
@@ -15,6 +13,15 @@ import {
   reviewer,
 } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
+import {
+  anyText,
+  type FieldsOf,
+  ifPresent,
+  optional,
+  orElse,
+  part,
+  textOrNull,
+} from './record-shapes.ts'
 
 export function readIssue(field: FieldsOf): Issue {
   const createdAt = field('created_at', anyText)
@@ -50,7 +57,7 @@ export function writeIssue(issue: Issue, links: Links) {
 
 type Triage = Pick<Issue, 'assignees' | 'milestone' | 'labels'>
 
-/** What issues and pull requests are sorted by. Old archives know one assignee. */
+/** The fields that issues and pull requests are filtered by. Old archives have one assignee. */
 export function readTriage(field: FieldsOf): Triage {
   const assignee = field('assignee', person)
   return {
@@ -72,7 +79,7 @@ export function writeTriage(
   }
 }
 
-/** What a comment or an event belongs to. */
+/** Reads the issue or pull request that a comment or an event belongs to. */
 export function readDiscussed(field: FieldsOf): { repository: string; on: Discussed } {
   const pull = field('pull_request', orNone(discussed))
   const { repository, number } = pull ?? field('issue', discussed)
@@ -129,9 +136,12 @@ export function readIssueEvent(field: FieldsOf): IssueEvent {
           },
     milestoneTitle: field('milestone_title', optional(anyText)),
     renamed: renamed === undefined ? undefined : { from: field('title_was', anyText), to: renamed },
-    subject: field('subject', ifSaid(orNone(event === 'transferred' ? repositoryParty : reviewer))),
-    commit: field('commit_id', ifSaid(textOrNull)),
-    commitRepository: field('commit_repository', ifSaid(orNone(repositoryName))),
+    subject: field(
+      'subject',
+      ifPresent(orNone(event === 'transferred' ? repositoryParty : reviewer)),
+    ),
+    commit: field('commit_id', ifPresent(textOrNull)),
+    commitRepository: field('commit_repository', ifPresent(orNone(repositoryName))),
     forcePush:
       after === undefined
         ? undefined
@@ -173,4 +183,51 @@ export function writeIssueEvent(event: IssueEvent, links: Links) {
 export function writeParty(named: Party, links: Links): string | null {
   if (named.kind === 'user') return links.person(named.login)
   return named.kind === 'team' ? links.team(named) : links.repository(named.repository)
+}
+
+/** Archives use the name of the emoji, the REST API other names. */
+const EMOJI_BY_REACTION = new Map([
+  ['laugh', 'smile'],
+  ['confused', 'thinking_face'],
+  ['hooray', 'tada'],
+])
+const REACTION_BY_EMOJI = new Map([...EMOJI_BY_REACTION].map(([name, emoji]) => [emoji, name]))
+
+export const reactions: Shape<Reaction[]> = orElse(
+  list(
+    part((field): Reaction => {
+      const content = field('content', anyText)
+      return {
+        author: field('user', person),
+        content: REACTION_BY_EMOJI.get(content) ?? content,
+        createdAt: field('created_at', anyText),
+      }
+    }),
+  ),
+  [],
+)
+
+/** Reactions to pull requests have the subject type of issues. */
+type SubjectType =
+  | ('Issue' | 'IssueComment' | 'PullRequestReview' | 'PullRequestReviewComment')
+  | ('CommitComment' | 'Discussion' | 'Release')
+
+/** Sorted by the name of the emoji, as GitHub does, otherwise in the given order. */
+export function writeReactions(
+  reactions: readonly Reaction[],
+  subjectType: SubjectType,
+  links: Links,
+): unknown[] {
+  const written = reactions.map(({ author, content, createdAt }) => ({
+    user: links.person(author),
+    content: EMOJI_BY_REACTION.get(content) ?? content,
+    subject_type: subjectType,
+    created_at: withMilliseconds(createdAt),
+  }))
+  return written.sort((a, b) => (a.content < b.content ? -1 : Number(a.content > b.content)))
+}
+
+/** Only reactions have times in this form: `2024-05-02T09:00:00.000+00:00` for `2024-05-02T09:00:00Z`. */
+function withMilliseconds(time: string): string {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time) ? `${time.slice(0, -1)}.000+00:00` : time
 }

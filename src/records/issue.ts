@@ -1,13 +1,12 @@
-import type { Author, Discussed, DiscussionFact, Party, Reaction } from './fact.ts'
+import type { Author, Discussed, Party, Reaction, RepositoryFact } from './fact.ts'
 
-/** Open while `closedAt` is null. Whether it is locked is what the last of its `locked` and `unlocked` events says. */
-export interface Issue extends DiscussionFact {
+/** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
+export interface Issue extends RepositoryFact {
   number: number
   author: Author
   title: string
   body: string | null
   assignees: readonly string[]
-  /** Number of the milestone. */
   milestone: number | null
   /** Names of labels of the same repository. */
   labels: readonly string[]
@@ -17,7 +16,7 @@ export interface Issue extends DiscussionFact {
   updatedAt: string
 }
 
-export interface IssueComment extends DiscussionFact {
+export interface IssueComment extends RepositoryFact {
   /** Unique on its host. */
   id: number
   on: Discussed
@@ -36,50 +35,49 @@ export type EventName =
   | ('convert_to_draft' | 'ready_for_review')
 
 /**
- * What was done to an issue or a pull request. Which details there are follows from `event`; kinds of times to come are read
- * too. A merged pull request has both a `merged` and a `closed` event.
+ * Something that was done to an issue or a pull request. `event` determines the optional fields. Unknown events are read too. A
+ * merged pull request has both a `merged` and a `closed` event.
  */
-export interface IssueEvent extends DiscussionFact {
+export interface IssueEvent extends RepositoryFact {
   /** Unique on its host among events. */
   id: number
   on: Discussed
   actor: Author
   event: EventName | (string & {})
   createdAt: string
-  /** labeled, unlabeled: as the label was then. It may be gone since. */
+  /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
   label?: { name: string; color: string; textColor: string } | undefined
   /** milestoned, demilestoned. */
   milestoneTitle?: string | undefined
   /** renamed: titles. base_ref_changed: branches. */
   renamed?: { from: string; to: string } | undefined
-  /** assigned, review_requested and their like; transferred: the repository it came from. */
+  /** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
   subject?: Party | null | undefined
-  /** referenced, merged; of closed only where a commit did it. */
+  /** referenced, merged, and closed if a commit did it. */
   commit?: string | null | undefined
-  /** `owner/name` of where that commit is, or the pushed ones. */
+  /** `owner/name` of the repository with that commit or the pushed commits. */
   commitRepository?: string | null | undefined
   /** head_ref_force_pushed, base_ref_force_pushed. */
   forcePush?: { ref: string; before: string; after: string } | undefined
 }
 
-/** A talk that is no issue; its number is of the row that issues have too. */
-export interface Discussion extends DiscussionFact {
+/** A GitHub Discussion. Its number is of the same sequence as those of issues. */
+export interface Discussion extends RepositoryFact {
   number: number
   author: Author
   title: string
   body: string | null
   labels: readonly string[]
   reactions: readonly Reaction[]
-  /** Name of the category. */
   category: string | null
   createdAt: string
   updatedAt: string
 }
 
-export interface DiscussionCategory extends DiscussionFact {
+export interface DiscussionCategory extends RepositoryFact {
   /** Unique in its repository. */
   name: string
-  /** Such as `:speech_balloon:`. */
+  /** For example `:speech_balloon:`. */
   emoji: string | null
   description: string | null
 }

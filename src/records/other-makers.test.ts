@@ -52,7 +52,7 @@ const reviewComment = {
   subject_type: 'picture',
 }
 
-test('issues of exporters that know less are read', () => {
+test('issues with fewer fields from other exporters are read', () => {
   const { assignees, updatedAt, reactions, author } = readFact('issues', issue)
   assert.deepEqual(
     { assignees, updatedAt, reactions, author },
@@ -60,7 +60,7 @@ test('issues of exporters that know less are read', () => {
   )
 })
 
-test('an empty text is a link to nothing', () => {
+test('an empty link is read as null', () => {
   const { author, head, milestone, labels } = readFact('pull_requests', pull)
   assert.deepEqual(
     { author, head, milestone, labels },
@@ -103,7 +103,7 @@ const organization = {
   members: [{ user: `${HOST}/ann`, role: 'admin', state: 'active' }],
 }
 
-test('an owner without a time, and a repository without a wiki, are read', () => {
+test('an owner without a creation time and a repository without a wiki are read', () => {
   const { wiki, collaborators, labels } = readFact('repositories', repository)
   assert.deepEqual({ wiki, collaborators }, { wiki: null, collaborators: [] })
   assert.deepEqual(
@@ -124,7 +124,7 @@ const attachment = {
   created_at: '2014-05-09T02:38:54Z',
 }
 
-test('an attachment is known by where its bytes are, whatever address it had', () => {
+test('the UUID of an attachment is read from its path in the archive', () => {
   const { uuid, file, on } = readFact('attachments', attachment)
   assert.deepEqual(
     { uuid, file, on },

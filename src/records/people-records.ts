@@ -1,4 +1,7 @@
 import { list } from '../lib/json-shape.ts'
+import type { Email, Organization, Team, User } from './people.ts'
+import { login, orNone, repositoryName, team } from './read-addresses.ts'
+import type { Links } from './record-addresses.ts'
 import {
   anyText,
   type FieldsOf,
@@ -6,11 +9,8 @@ import {
   orElse,
   part,
   textOrNull,
-  timeOrNone,
-} from './field-shapes.ts'
-import type { Email, Organization, Team, User } from './people.ts'
-import { login, orNone, repositoryName, team } from './read-addresses.ts'
-import type { Links } from './record-addresses.ts'
+  timeOrUnknown,
+} from './record-shapes.ts'
 
 export function readUser(field: FieldsOf): User {
   return {
@@ -22,7 +22,7 @@ export function readUser(field: FieldsOf): User {
     location: field('location', textOrNull),
     emails: field('emails', orElse(list(email), [])),
     avatar: field('avatar_url', textOrNull),
-    createdAt: field('created_at', timeOrNone),
+    createdAt: field('created_at', timeOrUnknown),
   }
 }
 
@@ -61,7 +61,7 @@ export function readOrganization(field: FieldsOf): Organization {
     location: field('location', textOrNull),
     email: field('email', textOrNull),
     members: field('members', orElse(list(organizationMember), [])),
-    createdAt: field('created_at', timeOrNone),
+    createdAt: field('created_at', timeOrUnknown),
   }
 }
 
@@ -101,7 +101,7 @@ export function readTeam(field: FieldsOf): Team {
     parent: field('parent_team', orNone(team))?.slug ?? null,
     permissions: field('permissions', orElse(list(teamPermission), [])),
     members: field('members', orElse(list(teamMember), [])),
-    createdAt: field('created_at', timeOrNone),
+    createdAt: field('created_at', timeOrUnknown),
   }
 }
 

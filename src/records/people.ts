@@ -1,22 +1,21 @@
 import { BEGINNING_OF_TIME, type TeamName } from './fact.ts'
 
-/** A person. A bot is the same, kept in files of its own. */
+/** A person, or a bot: bots have the same fields in files of their own. */
 export interface User {
   login: string
-  /** The name that is shown; null or empty where none was given. */
   name: string | null
   bio: string | null
   company: string | null
   website: string | null
   location: string | null
-  /** Of a host's own export only the migration's owner has any. */
+  /** In archives of GitHub only the owner of the migration has any. */
   emails: readonly Email[]
-  /** Where the picture is, wherever that may be; null where there is none. */
+  /** The URL of the picture, on any host. */
   avatar: string | null
   createdAt: string
 }
 
-/** Somebody of whom nothing is known but the name: an account that is gone, or one that hides. */
+/** A user of whom only the login is known: a deleted or private account. */
 export const unknownUser = (login: string): User => ({
   login,
   name: null,
@@ -48,18 +47,17 @@ export interface Organization {
 
 export interface OrganizationMember {
   login: string
-  /** `admin` owns the organization. Never derived from what somebody may do with a repository. */
+  /** `admin` owns the organization. Never derived from permissions on a repository. */
   role: string
-  /** `active`, or `pending` until an invitation is taken. */
+  /** `active`, or `pending` until the invitation is accepted. */
   state: string
 }
 
 export interface Team extends TeamName {
   name: string
   description: string | null
-  /** `closed`: the organization sees it; `secret`: its members do. */
+  /** `closed`: visible to the organization. `secret`: visible to its members. */
   privacy: string
-  /** The slug of the team above it in the same organization. */
   parent: string | null
   permissions: readonly TeamPermission[]
   members: readonly TeamMember[]
@@ -67,7 +65,7 @@ export interface Team extends TeamName {
 }
 
 export interface TeamPermission {
-  /** `owner/name`; it need not be in the archive. */
+  /** `owner/name`. The repository need not be in the archive. */
   repository: string
   /** pull, triage, push, maintain or admin. */
   access: string

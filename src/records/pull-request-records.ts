@@ -1,15 +1,22 @@
 import { list } from '../lib/json-shape.ts'
-import { anyText, type FieldsOf, flag, ifSaid, orElse, part, textOrNull } from './field-shapes.ts'
-import { readTriage, writeParty, writeTriage } from './issue-records.ts'
+import { reactions, readTriage, writeParty, writeReactions, writeTriage } from './issue-records.ts'
 import type {
   ClosingReference,
   PullRequest,
   PullRequestHead,
   ReviewRequest,
 } from './pull-request.ts'
-import { reactions, writeReactions } from './reaction-records.ts'
 import { discussed, orNone, person, repositoryName, reviewer } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
+import {
+  anyText,
+  type FieldsOf,
+  flag,
+  ifPresent,
+  orElse,
+  part,
+  textOrNull,
+} from './record-shapes.ts'
 
 export function readPullRequest(field: FieldsOf): PullRequest {
   return {
@@ -28,7 +35,7 @@ export function readPullRequest(field: FieldsOf): PullRequest {
     mergedAt: field('merged_at', textOrNull),
     closedAt: field('closed_at', textOrNull),
     createdAt: field('created_at', anyText),
-    mergeCommit: field('merge_commit_sha', ifSaid(textOrNull)),
+    mergeCommit: field('merge_commit_sha', ifPresent(textOrNull)),
   }
 }
 

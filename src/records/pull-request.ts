@@ -1,8 +1,8 @@
-import type { Author, DiscussionFact, Reaction, Reviewer } from './fact.ts'
+import type { Author, Reaction, RepositoryFact, Reviewer } from './fact.ts'
 
-/** Open while `closedAt` is null; merged once `mergedAt` is not. */
-export interface PullRequest extends DiscussionFact {
-  /** Of the row that issues have too. */
+/** Open while `closedAt` is null, merged if `mergedAt` is not null. */
+export interface PullRequest extends RepositoryFact {
+  /** Of the same sequence as the numbers of issues. */
   number: number
   author: Author
   title: string
@@ -20,17 +20,17 @@ export interface PullRequest extends DiscussionFact {
   mergedAt: string | null
   closedAt: string | null
   createdAt: string
-  /** Null while it is not merged; undefined in archives from before 2024. */
+  /** Null while it is not merged. Undefined in archives from before 2024. */
   mergeCommit?: string | null | undefined
 }
 
 export interface PullRequestHead {
-  /** The branch's name, without `refs/heads/`. */
+  /** The name of the branch, without `refs/heads/`. */
   ref: string
   sha: string
-  /** Whose branch it is or was. */
+  /** The owner of the repository with the branch, even if it was deleted. */
   owner: Author
-  /** `owner/name`; null once a fork is gone. The commits are in the base's `refs/pull/N/head` all the same. */
+  /** `owner/name`, or null if the fork was deleted. The commits are still in `refs/pull/N/head` of the base. */
   repository: string | null
 }
 
@@ -42,28 +42,26 @@ export interface ReviewRequest {
 }
 
 export interface ClosingReference {
-  /** `owner/name` and number of the issue; it may be of another repository. */
+  /** `owner/name` and number of the issue, perhaps of another repository. */
   repository: string
   issue: number
   actor: Author
-  /** `xref` from words in the body, `manual` by hand. */
+  /** `xref` for a keyword in the body, `manual` for a link made by hand. */
   source: string
   createdAt: string
 }
 
 export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'approved' | 'dismissed'
 
-export interface Review extends DiscussionFact {
+export interface Review extends RepositoryFact {
   id: number
-  /** Number of the pull request. */
   pull: number
   author: Author
   body: string | null
-  /** The commit that was looked at. */
   headSha: string | null
   state: ReviewState
   reactions: readonly Reaction[]
-  /** When it was begun; a host that does not know says `submittedAt`. */
+  /** When the review was started, or `submittedAt` if the host does not know that. */
   createdAt: string
   submittedAt: string | null
 }
@@ -71,31 +69,31 @@ export interface Review extends DiscussionFact {
 /** `left` is the old file, `right` the new one. */
 export type Side = 'left' | 'right'
 
-/** Where in a change something was said. */
+/** The position of a comment in a diff. */
 export interface DiffPlace {
-  /** Never empty: importers refuse that. */
+  /** Never empty: importers refuse an empty one. */
   diffHunk: string
   path: string
-  /** Lines below the hunk's first `@@`, in the newest change; null once it is outdated. */
+  /** The line below the first `@@` of the hunk in the current diff. Null if the comment is outdated. */
   position: number | null
-  /** The same in the change that was commented. */
+  /** The line below the first `@@` of the hunk in the diff that was commented on. */
   originalPosition: number | null
   commit: string | null
   originalCommit: string | null
-  /** The kind of thing: undefined in archives from before 2023. */
+  /** Undefined in archives from before 2023. */
   subjectType?: 'line' | 'file' | undefined
 }
 
-/** A root comment with its answers. REST has none: one is made for each root comment. */
-export interface ReviewThread extends DiscussionFact, DiffPlace {
+/** A root comment with its replies. The REST API has no threads, so one is made for each root comment. */
+export interface ReviewThread extends RepositoryFact, DiffPlace {
   id: number
   pull: number
-  /** Id of the review it began with. */
+  /** The id of the review that started the thread. */
   review: number | null
-  /** Lines of the file on `side`; null once it is outdated. */
+  /** The line of the file on `side`. Null if the thread is outdated. */
   line: number | null
   side: Side
-  /** The first of several lines; null where there is one. */
+  /** The first line of several. Null for a single line. */
   startLine: number | null
   startSide: Side | null
   originalLine: number | null
@@ -103,31 +101,30 @@ export interface ReviewThread extends DiscussionFact, DiffPlace {
   createdAt: string
   resolvedAt: string | null
   resolver: Author
-  /** Undefined where an archive does not say. */
   outdated?: boolean | undefined
 }
 
-export interface ReviewComment extends DiscussionFact, DiffPlace {
+export interface ReviewComment extends RepositoryFact, DiffPlace {
   id: number
   pull: number
   review: number | null
   thread: number | null
   author: Author
   body: string | null
-  /** Not yet sent while it is pending. */
+  /** A pending comment has not been sent yet. */
   state: 'pending' | 'submitted'
-  /** Id of the comment that it answers; null for the first of a thread. */
+  /** The id of the comment that it replies to. Null for the first of a thread. */
   inReplyTo: number | null
   reactions: readonly Reaction[]
   createdAt: string
 }
 
-export interface CommitComment extends DiscussionFact {
+export interface CommitComment extends RepositoryFact {
   id: number
   commit: string
   author: Author
   body: string | null
-  /** Null where the whole commit is meant. */
+  /** Null for a comment on the whole commit. */
   path: string | null
   position: number | null
   reactions: readonly Reaction[]

@@ -1,27 +1,26 @@
 import { parsed, type Shape } from '../lib/json-shape.ts'
 import type { Author, Discussed, Reviewer, TeamName } from './fact.ts'
-import { pathInArchive } from './record-links.ts'
+import { pathInArchive } from './record-addresses.ts'
 
 /**
- * What the addresses in records say, wherever the host is and however long the path before an owner's name: all of them are
- * told apart by their ends. Paths of other hosts' exporters are understood beside GitHub's own.
+ * Parses the addresses in records. They are distinguished by their ends, so the host and the path before an owner's name do not
+ * matter. Paths of other exporters are understood as well as GitHub's.
  */
 
 const DISCUSSED = /^(.+)\/(issues|pull|pulls|pull-requests|merge_requests)\/(\d+)$/
 const TEAM = /(?:^|\/)orgs\/([^/]+)\/teams\/([^/]+)$/
 const APP = /(?:^|\/)apps\/([^/]+)$/
 
-/** Of any page within it too, such as `…/pull/3/files#r5`. */
+/** Also accepts pages within an issue or a pull request, such as `…/pull/3/files#r5`. */
 function discussedAt(address: string): ({ repository: string } & Discussed) | undefined {
   const page = address.replace(/[#?].*$/s, '').replace(/\/(files|commits|diffs)$/, '')
   const [, base, kind, number] = DISCUSSED.exec(page) ?? []
-  // GitLab has a hyphen between a repository and what belongs to it.
+  // GitLab has `/-/` after the repository.
   const repository = base && (repositoryAt(base.replace(/\/-$/, '')) ?? repositoryAt(base))
   if (!repository) return undefined
   return { repository, kind: kind === 'issues' ? 'issue' : 'pull_request', number: Number(number) }
 }
 
-/** `owner/name`. */
 function repositoryAt(address: string): string | undefined {
   const [owner, name] = partsOf(address).slice(-2)
   return owner && name ? `${owner}/${name}` : undefined
@@ -32,7 +31,7 @@ function loginAt(address: string): string | undefined {
   return app === undefined ? partsOf(address).at(-1) : `${unescaped(app)}[bot]`
 }
 
-/** After the host's name; an address such as `./alice` has none. */
+/** Returns the parts of the path. An address such as `./alice` has no host. */
 function partsOf(address: string): string[] {
   const path = address.replace(/^[a-z+.-]+:\/\/[^/]*/i, '').replace(/[#?].*$/s, '')
   return path.split('/').flatMap((part) => (part === '' || part === '.' ? [] : unescaped(part)))
@@ -45,13 +44,13 @@ function teamAt(address: string): TeamName | undefined {
     : undefined
 }
 
-/** The number that an address ends in, as `…#issuecomment-12`. */
+/** Returns the number at the end of an address such as `…#issuecomment-12`. */
 function idAt(address: string): number | undefined {
   const digits = /(\d+)$/.exec(address)?.[1]
   return digits === undefined || digits.length > 15 ? undefined : Number(digits)
 }
 
-/** What comes after `before`, to the end. */
+/** Returns a function that returns the text after the last `before`. */
 function partAfter(before: string): (address: string) => string | undefined {
   return (address) => {
     const after = splitAt(address, before)[1]
@@ -59,7 +58,7 @@ function partAfter(before: string): (address: string) => string | undefined {
   }
 }
 
-/** What comes before the last `between`, and after it. */
+/** Returns the texts before and after the last `between`. */
 function splitAt(address: string, between: string): [string, string] | [] {
   const at = address.lastIndexOf(between)
   return at < 0 ? [] : [address.slice(0, at), address.slice(at + between.length)]
@@ -73,7 +72,7 @@ function unescaped(part: string): string {
   }
 }
 
-/** A link that leads nowhere: null, absent, or the empty text of some makers. */
+/** Null if the link is null, absent or, as some exporters write it, empty. */
 export function orNone<T>(shape: Shape<T>): Shape<T | null> {
   return (value, at) => (value == null || value === '' ? null : shape(value, at))
 }
@@ -90,7 +89,6 @@ export const categoryName: Shape<string> = parsed(
   'the address of a category',
   partAfter('/discussion_categories/'),
 )
-/** Of a release or a comment on a commit, with the repository it is in. */
 export const release = parsed('the address of a release', (address) => {
   const [base, tag] = splitAt(address, '/releases/tag/')
   const repository = base && repositoryAt(base)
@@ -107,7 +105,6 @@ export const fileId: Shape<number> = parsed('the address of a file', (address) =
   const digits = /\/files\/(\d+)\//.exec(address)?.[1]
   return digits === undefined ? undefined : Number(digits)
 })
-/** Of what lies in the archive, its path there. */
 export const storedPath: Shape<string> = parsed('an address in the archive', pathInArchive)
 
 export const reviewer: Shape<Reviewer> = parsed('the address of a person or a team', (address) => {

@@ -1,14 +1,14 @@
-import { readAttachment } from './attachment-records.ts'
-import { readDiscussion, readDiscussionCategory } from './discussion-records.ts'
+import { list } from '../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
-import { type FieldsOf, fieldsOf } from './field-shapes.ts'
-import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
+import type { Discussion, DiscussionCategory } from './issue.ts'
+import { reactions, readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
 import { readOrganization, readTeam, readUser } from './people-records.ts'
-import { readProtectedBranch } from './protected-branch-records.ts'
 import { readPullRequest } from './pull-request-records.ts'
+import { categoryName, id, labelName, orNone, person, repositoryName } from './read-addresses.ts'
 import { type OnInvalid, type RecordsRead, readList } from './record-file.ts'
-import { readRelease, readRepositoryFile } from './release-records.ts'
-import { readMilestone, readRepository } from './repository-records.ts'
+import { anyText, type FieldsOf, fieldsOf, orElse, textOrNull } from './record-shapes.ts'
+import { readAttachment, readRelease, readRepositoryFile } from './release-records.ts'
+import { readMilestone, readProtectedBranch, readRepository } from './repository-records.ts'
 import {
   readCommitComment,
   readReview,
@@ -39,21 +39,21 @@ const READERS: { [K in FactKind]: (field: FieldsOf) => FactsByKind[K] } = {
   repository_files: readRepositoryFile,
 }
 
-/** Whether records of this kind are read; those of others can only be kept as they are. */
+/** Whether facts can be read from records of this kind. */
 export function isFactKind(kind: string): kind is FactKind {
   return Object.hasOwn(READERS, kind)
 }
 
 /**
- * What one record of an archive says, whoever made it and wherever its host is. Throws an error that names the field where it
- * cannot be understood; `at` is where the record is, such as `[3]`.
+ * Reads the fact of one record, from any exporter and any host. Throws an error that names the invalid field. `at` is the
+ * position of the record, such as `[3]`.
  */
 export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
   const read = READERS[kind] as (field: FieldsOf) => FactsByKind[K]
   return withoutUndefined(read(fieldsOf(record, at)))
 }
 
-/** The facts of one file. Throws where it is no list of JSON; of a record that cannot be read `onInvalid` is told. */
+/** Reads the facts of one file. Throws if the file is not a JSON list, and calls `onInvalid` for each invalid record. */
 export function readFacts<K extends FactKind>(
   kind: K,
   json: string,
@@ -64,4 +64,29 @@ export function readFacts<K extends FactKind>(
 
 function withoutUndefined<T extends object>(fact: T): T {
   return Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== undefined)) as T
+}
+
+function readDiscussion(field: FieldsOf): Discussion {
+  const createdAt = field('created_at', anyText)
+  return {
+    repository: field('repository', repositoryName),
+    number: field('url', id),
+    author: field('user', person),
+    title: field('title', anyText),
+    body: field('body', textOrNull),
+    labels: field('labels', orElse(list(labelName), [])),
+    reactions: field('reactions', reactions),
+    category: field('discussion_category', orNone(categoryName)),
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+  }
+}
+
+function readDiscussionCategory(field: FieldsOf): DiscussionCategory {
+  return {
+    repository: field('repository', repositoryName),
+    name: field('name', anyText),
+    emoji: field('emoji', textOrNull),
+    description: field('description', textOrNull),
+  }
 }

@@ -1,23 +1,23 @@
 import type { Shape } from '../lib/json-shape.ts'
 import { parseJson } from '../lib/json-shape.ts'
-import { SAID_KINDS } from './facts.ts'
+import { ISSUE_TRACKER_KINDS } from './facts.ts'
 import { anyRecord, SHAPES } from './record-shapes.ts'
 
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
 
-/** The kind of record that a file at the top of an archive holds, such as `issues`; undefined where it is no such file. */
+/** Returns the kind of records in a file at the top of an archive, such as `issues`, or undefined for other files. */
 export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
 }
 
-/** The kinds that are known to occur; archives of other makers, and of times to come, may hold more. */
+/** Archives of other exporters, or future ones, may have more kinds. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'users',
   'bots',
   'organizations',
   'teams',
   'repositories',
-  ...SAID_KINDS,
+  ...ISSUE_TRACKER_KINDS,
   'discussions',
   'discussion_categories',
   'protected_branches',
@@ -25,7 +25,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'repository_files',
 ])
 
-/** `pull_requests`, 1: 1 pull request. */
+/** Returns `1 pull request` for `pull_requests` and 1. */
 export function countInWords(kind: string, count: number): string {
   const plural = kind.replaceAll('_', ' ')
   if (count !== 1) return `${count} ${plural}`
@@ -36,30 +36,30 @@ export function countInWords(kind: string, count: number): string {
 }
 
 export interface RecordsRead<T> {
-  /** What there is, with its index in the file. */
+  /** The valid records, each with its index in the file. */
   records: { index: number; value: T }[]
-  /** How many the file holds, good or bad. */
+  /** The number of records in the file, valid or not. */
   count: number
 }
 
-/** Told of each record that is not as it should be: where in the file, and why. Such a record is left out. */
+/** Called for each invalid record with its index, its field and the reason. The record is left out. */
 export type OnInvalid = (why: string) => void
 
-/** The records of one file: of the kinds in `SHAPES` only what is read of them, of others all. Throws where it is no list of JSON. */
+/** Reads the records of one file: the fields in `SHAPES` for these kinds, all fields for others. Throws if the file is not a JSON list. */
 export function readRecordFile(
   kind: string,
   json: string,
   onInvalid: OnInvalid,
 ): RecordsRead<unknown> {
-  const shape = commandShape(kind)
-  const understand: Shape<unknown> = (value, at) => {
-    const understood = shape?.(value, at)
-    return Object.hasOwn(SHAPES, kind) ? understood : value
+  const shape = shapeOf(kind)
+  const read: Shape<unknown> = (value, at) => {
+    const fields = shape?.(value, at)
+    return Object.hasOwn(SHAPES, kind) ? fields : value
   }
-  return readList(json, understand, onInvalid)
+  return readList(json, read, onInvalid)
 }
 
-/** What `shape` finds in each of a list of JSON. Throws where it is none. */
+/** Applies `shape` to each item of a JSON list. Throws if the text is not a JSON list. */
 export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid): RecordsRead<T> {
   const all: unknown = parseJson(json)
   if (!Array.isArray(all)) throw new Error('it is not a list of records')
@@ -74,8 +74,8 @@ export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid)
   return read
 }
 
-/** Nobody knows what a record of another kind should be. */
-function commandShape(kind: string): Shape<unknown> | undefined {
+/** Returns undefined for an unknown kind: any record is accepted. */
+function shapeOf(kind: string): Shape<unknown> | undefined {
   if (Object.hasOwn(SHAPES, kind)) return SHAPES[kind as keyof typeof SHAPES]
   return KNOWN_KINDS.has(kind) ? anyRecord : undefined
 }

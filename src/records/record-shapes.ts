@@ -1,7 +1,42 @@
-import { list, text } from '../lib/json-shape.ts'
-import { address, anyText, type FieldsOf, flag, optional, part } from './field-shapes.ts'
+import { anyObject, list, oneOf, type Shape, text } from '../lib/json-shape.ts'
+import { BEGINNING_OF_TIME } from './fact.ts'
 
-/** The fields are those of the file; what older archives and those of others may lack, or have as null, is undefined. */
+export const anyText: Shape<string> = text('a text', () => true)
+export const address: Shape<string> = text('an address', (value) => URL.canParse(value))
+export const flag: Shape<boolean> = oneOf(true, false)
+
+/** Undefined if the field is absent or null. */
+export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value, at) => (value === undefined || value === null ? undefined : shape(value, at))
+}
+
+/** Returns `otherwise` if the field is absent or null. */
+export function orElse<T, E>(shape: Shape<T>, otherwise: E): Shape<T | E> {
+  return (value, at) => (value === undefined || value === null ? otherwise : shape(value, at))
+}
+
+/** Undefined if the field is absent. Null is passed to the shape. */
+export function ifPresent<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value, at) => (value === undefined ? undefined : shape(value, at))
+}
+
+export const textOrNull = orElse(anyText, null)
+export const timeOrUnknown = orElse(anyText, BEGINNING_OF_TIME)
+
+export type FieldsOf = <T>(key: string, shape: Shape<T>) => T
+
+/** Returns a function that reads the fields of a record one by one. Other fields are ignored. */
+export function fieldsOf(value: unknown, at: string): FieldsOf {
+  const record = anyObject(value, at)
+  return (key, shape) => shape(record[key], at ? `${at}.${key}` : key)
+}
+
+/** The shape of an object within a record. */
+export function part<T>(read: (field: FieldsOf) => T): Shape<T> {
+  return (value, at) => read(fieldsOf(value, at))
+}
+
+/** The fields have the names of the file. Fields that older archives or other exporters leave out, or set to null, are undefined. */
 
 const login = text('a login', (value) => value !== '')
 const userOf = (field: FieldsOf) => ({ url: field('url', address), login: field('login', login) })
@@ -30,7 +65,7 @@ const generalSettings = part((field) => ({
 
 export const anyRecord = part((field) => ({ url: field('url', address) }))
 
-/** What is read of each kind; of the others that are known, that they have an address. */
+/** What is read of these kinds. Of other known kinds only the address is checked. */
 export const SHAPES = {
   users: part(userOf),
   organizations: part((field) => ({

@@ -3,18 +3,17 @@ import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
 import type { FactKind, FactsByKind } from './facts.ts'
 import { readFact, readFacts } from './read-records.ts'
-import { linksOf } from './record-links.ts'
-import { splitIntoFiles } from './split-into-files.ts'
+import { linksOf } from './record-addresses.ts'
 import { FACTS } from './test-facts.ts'
 import { addressesAt, isWrittenKind, unlikeWritten, writeAnyRecord } from './test-records.ts'
-import { loginsIn, writeRecord } from './write-records.ts'
+import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
 const KINDS = Object.keys(FACTS) as FactKind[]
 const factsOf = (kind: FactKind) => FACTS[kind] as Arbitrary<FactsByKind[FactKind]>
 const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
-describe('facts that are written and read again are the same', () => {
+describe('facts are unchanged after writing and reading', () => {
   for (const kind of KINDS)
     test(kind, () => {
       fc.assert(
@@ -49,7 +48,7 @@ function odd(
   return Object.fromEntries(changed)
 }
 
-describe('odd records are read as what we would write, or refused by the name of a field', () => {
+describe('unusual records are read, or refused with the name of a field', () => {
   for (const kind of KINDS)
     test(kind, () => {
       const addresses = addressesAt('https://git.example.com')
@@ -71,7 +70,7 @@ describe('odd records are read as what we would write, or refused by the name of
     })
 })
 
-describe('whoever a record links to is told', () => {
+describe('loginsIn returns every login that a record links to', () => {
   for (const kind of KINDS.filter(isWrittenKind))
     test(kind, () => {
       const { person, ...others } = addressesAt('https://git.example.com', 'https://people.example')
@@ -91,7 +90,7 @@ describe('whoever a record links to is told', () => {
     })
 })
 
-test('a record that cannot be read is told by index and field; the others count', () => {
+test('an invalid record is reported with its index and field, and the others are read', () => {
   const fact = asJson(fc.sample(FACTS.milestones, { numRuns: 1, seed: 1 })[0])
   const good = writeRecord('milestones', fact, addressesAt('https://git.example.com'))
   const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
@@ -115,7 +114,7 @@ test('a record that cannot be read is told by index and field; the others count'
   assert.throws(() => readFacts('milestones', '{}', () => {}), /not a list of records/)
 })
 
-test('people are known by whatever address they have', () => {
+test('logins are read from all forms of addresses', () => {
   const user = (address: string | null) =>
     readFact('issue_comments', {
       url: 'https://h/o/r/-/issues/1#note_7',
@@ -137,7 +136,7 @@ test('people are known by whatever address they have', () => {
   for (const [address, login] of known) assert.equal(user(address), login)
 })
 
-test('a transferred issue names the repository that it came from', () => {
+test('a transferred issue names its former repository', () => {
   const event = {
     type: 'issue_event',
     url: 'https://h/o/r/issues/1#event-7',
@@ -152,7 +151,7 @@ test('a transferred issue names the repository that it came from', () => {
   assert.deepEqual(unlikeWritten('issue_events', event, addressesAt('https://h')), [])
 })
 
-test('a reaction is named and timed as archives do it', () => {
+test('reactions have the names and times of archives', () => {
   const reaction = (content: string) => ({
     author: 'bob',
     content,
@@ -181,7 +180,7 @@ describe('files of records', () => {
       ),
     )
 
-  test('hold 100 each, numbered from 1', async () => {
+  test('have 100 records each and are numbered from 1', async () => {
     const files = await filesOf(201)
     assert.deepEqual(
       files.map(({ name, count }) => [name, count]),
@@ -202,12 +201,12 @@ describe('files of records', () => {
     )
   })
 
-  test('are none where there is nothing, and full ones have no empty one after them', async () => {
+  test('are never empty', async () => {
     assert.deepEqual(await filesOf(0), [])
     assert.equal((await filesOf(100)).length, 1)
   })
 
-  test('are made one at a time, whatever comes after', async () => {
+  test('are made one at a time', async () => {
     let asked = 0
     const endless = function* () {
       for (;;) yield { number: ++asked }
@@ -220,7 +219,7 @@ describe('files of records', () => {
   })
 })
 
-test('a record that is nested to exhaust the stack has no links', () => {
+test('a record that is nested too deeply has no links', () => {
   const deep = JSON.parse(`{ "a": ${'['.repeat(200_000)}${']'.repeat(200_000)} }`) as unknown
   assert.deepEqual(linksOf(deep), [])
 })

@@ -1,10 +1,28 @@
 import { list, oneOf } from '../lib/json-shape.ts'
-import { anyText, type FieldsOf, flag, optional, orElse, part, textOrNull } from './field-shapes.ts'
-import { reactions, writeReactions } from './reaction-records.ts'
-import { fileId, person, repositoryName, storedPath } from './read-addresses.ts'
+import { reactions, readDiscussed, writeReactions } from './issue-records.ts'
+import {
+  commitComment,
+  discussed,
+  fileId,
+  id,
+  orNone,
+  person,
+  release,
+  repositoryName,
+  storedPath,
+} from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-import { addressInArchive } from './record-links.ts'
-import type { Release, ReleaseAsset, RepositoryFile } from './release.ts'
+import { addressInArchive } from './record-addresses.ts'
+import {
+  anyText,
+  type FieldsOf,
+  flag,
+  optional,
+  orElse,
+  part,
+  textOrNull,
+} from './record-shapes.ts'
+import type { AttachedTo, Attachment, Release, ReleaseAsset, RepositoryFile } from './release.ts'
 
 export function readRelease(field: FieldsOf): Release {
   return {
@@ -66,5 +84,98 @@ export function readRepositoryFile(field: FieldsOf): RepositoryFile {
     contentType: field('file_content_type', orElse(anyText, 'application/octet-stream')),
     file: field('file_url', storedPath),
     createdAt: field('created_at', anyText),
+  }
+}
+
+export function readAttachment(field: FieldsOf): Attachment {
+  const file = field('asset_url', storedPath)
+  return {
+    ...readAttachedTo(field),
+    // The address in `url` has no UUID in old archives.
+    uuid: file.split('/').at(-2) ?? '',
+    author: field('user', person),
+    name: field('asset_name', anyText),
+    contentType: field('asset_content_type', orElse(anyText, 'application/octet-stream')),
+    file,
+    createdAt: field('created_at', anyText),
+  }
+}
+
+export function writeAttachment(attachment: Attachment, links: Links) {
+  const { repository, on } = attachment
+  return {
+    type: 'attachment',
+    url: links.attachment(attachment.uuid),
+    legacy_url: null,
+    [on.kind]: linkTo(repository, on, links),
+    user: links.person(attachment.author),
+    asset_name: attachment.name,
+    asset_content_type: attachment.contentType,
+    asset_url: addressInArchive(attachment.file),
+    created_at: attachment.createdAt,
+  }
+}
+
+/** One of several fields names the target. If there are more, the most specific one counts. */
+function readAttachedTo(field: FieldsOf): { repository: string; on: AttachedTo } {
+  for (const read of [inIssueComment, inReviewComment, inReview, inCommitComment, inRelease]) {
+    const found = read(field)
+    if (found) return found
+  }
+  const hasDiscussed = ['pull_request', 'issue'].some((key) => field(key, optional(anyText)))
+  if (hasDiscussed) return readDiscussed(field)
+  return { repository: field('repository', repositoryName), on: { kind: 'repository' } }
+}
+
+type Attached = { repository: string; on: AttachedTo } | undefined
+
+function inIssueComment(field: FieldsOf): Attached {
+  const comment = field('issue_comment', orNone(discussed))
+  if (!comment) return undefined
+  const { repository, ...on } = comment
+  return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
+}
+
+const inReviewComment = (field: FieldsOf) => inPull(field, 'pull_request_review_comment')
+const inReview = (field: FieldsOf) => inPull(field, 'pull_request_review')
+
+function inPull(
+  field: FieldsOf,
+  kind: 'pull_request_review' | 'pull_request_review_comment',
+): Attached {
+  const pull = field(kind, orNone(discussed))
+  if (!pull) return undefined
+  return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
+}
+
+function inCommitComment(field: FieldsOf): Attached {
+  const comment = field('commit_comment', orNone(commitComment))
+  if (!comment) return undefined
+  return { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
+}
+
+function inRelease(field: FieldsOf): Attached {
+  const found = field('release', orNone(release))
+  if (!found) return undefined
+  return { repository: found.repository, on: { kind: 'release', tag: found.tag } }
+}
+
+function linkTo(repository: string, on: AttachedTo, links: Links): string | null {
+  switch (on.kind) {
+    case 'issue':
+    case 'pull_request':
+      return links.discussed(repository, on)
+    case 'issue_comment':
+      return links.inDiscussion(repository, on.on, `issuecomment-${on.id}`)
+    case 'pull_request_review':
+      return links.inPull(repository, on.pull, `pullrequestreview-${on.id}`)
+    case 'pull_request_review_comment':
+      return links.inPull(repository, on.pull, `r${on.id}`)
+    case 'commit_comment':
+      return links.commitComment(repository, on.commit, on.id)
+    case 'release':
+      return links.release(repository, on.tag)
+    case 'repository':
+      return links.repository(repository)
   }
 }

@@ -1,14 +1,14 @@
-import type { Author, Discussed, DiscussionFact, Reaction } from './fact.ts'
+import type { Author, Discussed, Reaction, RepositoryFact } from './fact.ts'
 
-export interface Release extends DiscussionFact {
-  /** The tag's name; a draft's tag need not exist yet. Unique in its repository. */
+export interface Release extends RepositoryFact {
+  /** The name of the tag, unique in the repository. The tag of a draft need not exist yet. */
   tag: string
   author: Author
   name: string | null
   body: string | null
   draft: boolean
   prerelease: boolean
-  /** Branch or commit that the tag is made from, if it is not there. */
+  /** The branch or commit to create the tag from if it does not exist. */
   target: string
   assets: readonly ReleaseAsset[]
   /** Null for drafts. */
@@ -18,12 +18,11 @@ export interface Release extends DiscussionFact {
   reactions?: readonly Reaction[] | undefined
 }
 
-/** A file whose bytes are in the archive. */
 export interface StoredFile {
-  /** As people named it; no part of a path. */
+  /** The file name that the user gave, without a path. */
   name: string
   contentType: string
-  /** Path of its bytes in the archive: `attachments/{uuid}/{name}`, `release_assets/{uuid}/{name}`. */
+  /** Its path in the archive: `attachments/{uuid}/{name}` or `release_assets/{uuid}/{name}`. */
   file: string
 }
 
@@ -31,7 +30,7 @@ export interface ReleaseAsset extends StoredFile {
   uuid: string
 }
 
-/** What an attachment was uploaded to: its text holds the address. */
+/** The object whose text links to the attachment. */
 export type AttachedTo =
   | Discussed
   | { kind: 'issue_comment'; on: Discussed; id: number }
@@ -41,15 +40,15 @@ export type AttachedTo =
   | { kind: 'release'; tag: string }
   | { kind: 'repository' }
 
-export interface Attachment extends DiscussionFact, StoredFile {
+export interface Attachment extends RepositoryFact, StoredFile {
   uuid: string
   on: AttachedTo
   author: Author
   createdAt: string
 }
 
-/** A file that was dropped into a discussion, as archives until about 2023 keep it. */
-export interface RepositoryFile extends DiscussionFact, StoredFile {
+/** An attachment in archives until about 2023. */
+export interface RepositoryFile extends RepositoryFact, StoredFile {
   id: number
   author: Author
   createdAt: string

@@ -1,13 +1,13 @@
-import type { Author, DiscussionFact, TeamName } from './fact.ts'
+import type { Author, RepositoryFact, TeamName } from './fact.ts'
 
-/** As much of a repository's record as discussions need. */
+/** The fields of a repository's record that issues and pull requests need. */
 export interface Repository {
   owner: string
   name: string
   description: string | null
   website: string | null
   private: boolean
-  /** What follows is undefined where an archive does not say. */
+  /** These four are undefined if the archive does not have them. */
   hasIssues?: boolean | undefined
   hasWiki?: boolean | undefined
   hasDownloads?: boolean | undefined
@@ -15,17 +15,16 @@ export interface Repository {
   labels: readonly Label[]
   collaborators: readonly { login: string; permission: string }[]
   topics?: readonly Topic[] | undefined
-  /** Null in a repository without a commit. */
+  /** Null in a repository without commits. */
   defaultBranch: string | null
   createdAt: string
-  /** Path in the archive of the bare repository. */
   git: string
-  /** Null or undefined where the archive holds no wiki. */
+  /** Null or undefined if the archive has no wiki. */
   wiki?: string | null | undefined
 }
 
 export interface Label {
-  /** Unique within its repository; issues name their labels by it. */
+  /** Unique in its repository. Issues refer to labels by name. */
   name: string
   /** Six hex digits without `#`. */
   color: string
@@ -40,8 +39,8 @@ export interface Topic {
   updatedAt: string
 }
 
-export interface Milestone extends DiscussionFact {
-  /** Of its own row in its repository; issues name their milestone by it. Gitea has no such number: its id serves. */
+export interface Milestone extends RepositoryFact {
+  /** Unique in its repository. Issues refer to milestones by number. Gitea has no such number, so its id is used. */
   number: number
   author: Author
   title: string
@@ -53,29 +52,26 @@ export interface Milestone extends DiscussionFact {
   closedAt: string | null
 }
 
-/** How strictly a rule is meant: `non_admins` binds all but administrators. */
 export type Enforcement = 'off' | 'non_admins' | 'everyone'
 
-export interface ProtectedBranch extends DiscussionFact {
+export interface ProtectedBranch extends RepositoryFact {
   /** A branch, or a pattern of branches such as `release/*`. */
   name: string
   creator: Author
-  /** The rules hold for administrators too. */
+  /** The rules apply to administrators too. */
   adminEnforced: boolean
   allowsForcePushes: boolean
   allowsDeletions: boolean
-  /** Only the users and teams that follow may push. */
+  /** Only the following users and teams may push. */
   authorizedActorsOnly: boolean
   authorizedUsers: readonly string[]
   authorizedTeams: readonly TeamName[]
   reviews: {
     enforcement: Enforcement
     required: boolean
-    /** How many must approve. */
     approvals: number
     dismissStaleOnPush: boolean
     byCodeOwners: boolean
-    /** Only these may dismiss a review. */
     restrictsDismissals: boolean
     dismissalUsers: readonly string[]
     dismissalTeams: readonly TeamName[]

@@ -1,5 +1,5 @@
 import { count, oneOf, type Shape } from '../lib/json-shape.ts'
-import { anyText, type FieldsOf, flag, optional, orElse, textOrNull } from './field-shapes.ts'
+import { reactions, writeReactions } from './issue-records.ts'
 import type {
   CommitComment,
   DiffPlace,
@@ -9,14 +9,14 @@ import type {
   ReviewThread,
   Side,
 } from './pull-request.ts'
-import { reactions, writeReactions } from './reaction-records.ts'
 import { discussed, id, orNone, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
+import { anyText, type FieldsOf, flag, optional, orElse, textOrNull } from './record-shapes.ts'
 
 const countOrNull = orElse(count(), null)
 const side = oneOf<Side>('left', 'right')
 const idOrNull = orNone(id)
-/** Kinds of times to come say nothing here. */
+/** Unknown values are read as undefined. */
 const subjectType: Shape<DiffPlace['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
 

@@ -3,11 +3,9 @@ import type { Discussed, Reaction, Reviewer } from './fact.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import type { AttachedTo } from './release.ts'
 
-/** Facts of every kind, with whatever may stand in them. */
-
 const login = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9-]{0,20}(\[bot\])?$/)
 const plainName = fc.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}$/)
-/** `-` alone is taken for what GitLab puts behind a repository. */
+/** Not `-` alone, which GitLab has after the repository. */
 const repositoryName = plainName.filter((name) => name !== '-')
 const repository = fc.tuple(login, repositoryName).map((parts) => parts.join('/'))
 const number = fc.integer({ min: 1, max: 1_000_000 })
@@ -27,7 +25,7 @@ const discussed: Arbitrary<Discussed> = fc.record({
   number,
 })
 
-/** In the order of their emojis' names, which is that of archives. */
+/** Sorted by the name of the emoji, as in archives. */
 const EMOJI_ORDER = ['+1', '-1', 'eyes', 'heart', 'rocket', 'laugh', 'hooray', 'confused']
 const reactions: Arbitrary<Reaction[]> = some(
   fc.record({
@@ -93,7 +91,6 @@ const attachedTo: Arbitrary<AttachedTo> = fc.oneof(
 const optionalOf = <T extends object>(fields: { [K in keyof T]: Arbitrary<T[K]> }) =>
   fc.record(fields, { requiredKeys: [] })
 
-/** Required fields, and some of the others. */
 const both = <T, O>(required: Arbitrary<T>, others: Arbitrary<O>): Arbitrary<T & O> =>
   fc.tuple(required, others).map(([a, b]) => ({ ...a, ...b }))
 

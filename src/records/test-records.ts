@@ -1,15 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FactKind, FactsByKind, WrittenKind } from './facts.ts'
 import type { Discussion, DiscussionCategory } from './issue.ts'
+import { writeReactions } from './issue-records.ts'
 import { writeUser } from './people-records.ts'
-import { writeReactions } from './reaction-records.ts'
 import { readFact } from './read-records.ts'
-import { type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
-import { addressInArchive } from './record-links.ts'
+import { addressInArchive, type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
 import type { RepositoryFile } from './release.ts'
 import { writeRecord } from './write-records.ts'
 
-/** On GitHub and most hosts people and repositories are right below the host. */
+/** Addresses as GitHub and most hosts have them. */
 export function addressesAt(host: string, people = host): RecordAddresses {
   return {
     host,
@@ -18,8 +17,8 @@ export function addressesAt(host: string, people = host): RecordAddresses {
   }
 }
 
-/** Records that we only read. */
-const OTHERS: {
+/** Writers of the records that Godwit only reads. */
+const OTHER_WRITERS: {
   [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], links: Links) => object
 } = {
   bots: writeUser,
@@ -28,9 +27,9 @@ const OTHERS: {
   repository_files: writeRepositoryFile,
 }
 
-export const isWrittenKind = (kind: FactKind): kind is WrittenKind => !Object.hasOwn(OTHERS, kind)
+export const isWrittenKind = (kind: FactKind): kind is WrittenKind =>
+  !Object.hasOwn(OTHER_WRITERS, kind)
 
-/** A record of any kind, as JSON has it. */
 export function writeAnyRecord(
   kind: FactKind,
   fact: FactsByKind[FactKind],
@@ -38,11 +37,11 @@ export function writeAnyRecord(
 ): Record<string, unknown> {
   const written = isWrittenKind(kind)
     ? writeRecord(kind, fact as never, addresses)
-    : OTHERS[kind](fact as never, linksAt(addresses))
+    : OTHER_WRITERS[kind](fact as never, linksAt(addresses))
   return JSON.parse(JSON.stringify(written))
 }
 
-/** The fields of a record that we would write otherwise, or not at all: those that its fact does not hold. */
+/** Returns the fields of a record that are lost or changed if it is read and written again. */
 export function unlikeWritten(
   kind: FactKind,
   record: Record<string, unknown>,

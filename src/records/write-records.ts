@@ -1,12 +1,10 @@
-import { writeAttachment } from './attachment-records.ts'
 import type { FactsByKind, WrittenKind } from './facts.ts'
 import { writeIssue, writeIssueComment, writeIssueEvent } from './issue-records.ts'
 import { writeOrganization, writeTeam, writeUser } from './people-records.ts'
-import { writeProtectedBranch } from './protected-branch-records.ts'
 import { writePullRequest } from './pull-request-records.ts'
 import { type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
-import { writeRelease } from './release-records.ts'
-import { writeMilestone, writeRepository } from './repository-records.ts'
+import { writeAttachment, writeRelease } from './release-records.ts'
+import { writeMilestone, writeProtectedBranch, writeRepository } from './repository-records.ts'
 import {
   writeCommitComment,
   writeReview,
@@ -33,7 +31,7 @@ const WRITERS: { [K in WrittenKind]: (fact: FactsByKind[K], links: Links) => obj
   attachments: writeAttachment,
 }
 
-/** One record as importers know it, ready to be written as JSON. */
+/** Returns the record of a fact in the form that importers know, ready for JSON.stringify. */
 export function writeRecord<K extends WrittenKind>(
   kind: K,
   fact: FactsByKind[K],
@@ -45,8 +43,8 @@ export function writeRecord<K extends WrittenKind>(
 }
 
 /**
- * The logins that a record of this fact links to, of people, bots and organizations alike: each of them needs a record too.
- * Told by the writer itself, so that neither can know of a link that the other forgets.
+ * Returns the logins of people, bots and organizations that the record of this fact links to. Each of them needs a record too.
+ * The writer itself reports them, so no link can be forgotten.
  */
 export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Set<string> {
   const logins = new Set<string>()
@@ -59,4 +57,41 @@ export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): 
     repository: (fullName) => fullName,
   })
   return logins
+}
+
+const MAX_RECORDS_PER_FILE = 100
+
+export interface WrittenFile {
+  name: string
+  text: string
+  count: number
+}
+
+/**
+ * Writes the records of one kind as the files of an archive, in the given order: numbered from 1 without gaps, at most 100
+ * records in each, and no file without records. Only one file is in memory at a time.
+ */
+export async function* splitIntoFiles(
+  kind: string,
+  records: AsyncIterable<unknown> | Iterable<unknown>,
+): AsyncGenerator<WrittenFile> {
+  let written: string[] = []
+  let number = 0
+  const file = (): WrittenFile => ({
+    name: `${kind}_${String(++number).padStart(6, '0')}.json`,
+    text: `[\n${written.join(',\n')}\n]\n`,
+    count: written.length,
+  })
+  for await (const record of records) {
+    written.push(indented(record))
+    if (written.length < MAX_RECORDS_PER_FILE) continue
+    yield file()
+    written = []
+  }
+  if (written.length > 0) yield file()
+}
+
+function indented(record: unknown): string {
+  // Not a regular expression: its ^ also matches after a U+2028 in a text.
+  return `  ${JSON.stringify(record, null, 2).replaceAll('\n', '\n  ')}`
 }

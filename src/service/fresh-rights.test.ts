@@ -149,8 +149,8 @@ function assertNotCovered({ status, body }: { status: number; body: Record<strin
   ])
 }
 
-onEachEngine('what the forge grants', (engine) => {
-  test('may be migrated, by whatever token; what it takes back is refused at once', async (t) => {
+onEachEngine('rights of the forge', (engine) => {
+  test('allow a migration with any token, and a revoked right is refused at once', async (t) => {
     const { tools, bob, ask, start, ourToken } = await scene(t, engine)
     const ours = await ourToken('bob')
     for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
@@ -164,7 +164,7 @@ onEachEngine('what the forge grants', (engine) => {
     assertNotCovered(await start(await ourToken('mallory')))
   })
 
-  test('is looked at again by the job: what may no longer be read is skipped, with the reason', async (t) => {
+  test('are refreshed by the job: a repository that may no longer be read fails with the reason', async (t) => {
     const { db, tools, bob, start, work, pass } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     tools.collaborators.delete(bob)
@@ -175,7 +175,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
-  test('makes the job wait while the forge does not answer, and go on when it does', async (t) => {
+  test('make the job wait while the forge does not answer', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     forge.misbehave = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
@@ -190,7 +190,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.deepEqual(await endsOf(db, id), { 'octo/tools': 'exported' })
   })
 
-  test('holds for a minute when the forge is away; then a start is unavailable, and says so', async (t) => {
+  test('stay valid for a minute while the forge is unavailable, then a start gets 503', async (t) => {
     const { forge, start, pass, ourToken } = await scene(t, engine)
     const ours = await ourToken('bob')
     assert.equal((await start(ours)).status, 201)
@@ -205,7 +205,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
   })
 
-  test('is not taken from an answer to a question that asks for less', async (t) => {
+  test('that must be fresh are not taken from an older answer', async (t) => {
     const { forge, rights, start, pass, db } = await scene(t, engine)
     assert.equal((await start(BOB)).status, 201)
     const bob = (await findAccount(db, 'bob'))!
@@ -216,7 +216,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal(await lax, undefined)
   })
 
-  test('makes who is in the team of the owners an owner of the organization, as long as they are', async (t) => {
+  test('make members of the owners team owners of the organization', async (t) => {
     const { ann, owners, start, ourToken, ask } = await scene(t, engine)
     const [anns, bobs] = [await ourToken('ann'), await ourToken('bob')]
     assert.equal((await start(bobs, '/orgs/octo')).status, 404)
@@ -230,7 +230,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await start(anns, '/orgs/octo')).status, 404)
   })
 
-  test('is what a schedule runs by: it starts nothing by a right that is gone', async (t) => {
+  test('are checked before a schedule starts a migration', async (t) => {
     const { db, ann, bob, owners, octo, tools, scheduled, pass } = await scene(t, engine)
     const [bobs, octos] = [await scheduled('bob', bob), await scheduled('ann', octo)]
     for (const run of [bobs, octos]) assert.equal((await run())?.outcome, 'started')
@@ -242,7 +242,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await octos())?.reason, 'ann is no longer an owner of octo')
   })
 
-  test('ends with the account: a schedule of who is suspended or deleted there stops', async (t) => {
+  test('end with the account: a schedule of a suspended or deleted account stops', async (t) => {
     const { world, bob, scheduled, pass, ask } = await scene(t, engine)
     // Whoever signed in by the forge is known to be of it.
     assert.equal((await ask(BOB, '/user')).status, 200)
@@ -258,7 +258,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await again())!.reason, 'bob is no longer on the forge')
   })
 
-  test('does not end with a 404 that is not from the forge, nor with one that passes', async (t) => {
+  test('do not end with a 404 of a proxy or a single 404 of the forge', async (t) => {
     const { db, forge, bob, scheduled, start, work, pass, ask } = await scene(t, engine)
     assert.equal((await ask(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
@@ -274,7 +274,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await endOf(db, id)).state, 'exported')
   })
 
-  test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {
+  test('do not cover a repository on disk that the forge does not know', async (t) => {
     const { db, world, start, work, pass, sync, ask } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.repositories.clear()
@@ -289,7 +289,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.deepEqual((await ask(BOB, '/user/repos')).body, [])
   })
 
-  test('ends with the account: what was started for it is not exported', async (t) => {
+  test('end with the account: its pending migration is not exported', async (t) => {
     const { db, world, host, start, work, pass } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.users.delete('bob')
@@ -301,7 +301,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.deepEqual(host.makes, [])
   })
 
-  test('is not given to who has the login of somebody else', async (t) => {
+  test('do not pass to another account that gets the same login', async (t) => {
     const { forge, world, bob, start, ask, pass, ourToken } = await scene(t, engine)
     const { id } = (await ask(BOB, '/user')).body
     const ours = await ourToken('bob')
@@ -320,7 +320,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.notEqual((await ask('c3'.repeat(20), '/user')).body.id, id)
   })
 
-  test('is found for a repository that is newer than the catalogue', async (t) => {
+  test('are found for a repository that is newer than the catalogue', async (t) => {
     const { world, octo, bob, ask, host } = await scene(t, engine)
     const order = { repositories: ['octo/fresh'] }
     world.addRepository(octo, 'fresh').collaborators.set(bob, 'admin')
@@ -329,7 +329,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await ask(BOB, '/user/migrations', order)).status, 201)
   })
 
-  test('ends for every job and every request once an account is suspended, not for the first alone', async (t) => {
+  test('end for all jobs and requests of a suspended account', async (t) => {
     const { db, bob, world, octo, host, ask, start, work, pass, forge } = await scene(t, engine)
     assert.equal((await ask(BOB, '/user')).status, 200)
     const exported = (await start(BOB)).body.id
@@ -378,7 +378,7 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await ask(ours, archive)).status, 302)
   })
 
-  test('of an organization that was deleted on the forge ends: its migration fails and says why', async (t) => {
+  test('end with an organization: its migration fails with the reason', async (t) => {
     const { db, world, octo, start, work, pass, ourToken } = await scene(t, engine)
     const { id } = (await start(await ourToken('ann'), '/orgs/octo')).body
     world.delete(octo)
@@ -389,7 +389,7 @@ onEachEngine('what the forge grants', (engine) => {
   })
 
   for (const isSynced of [false, true])
-    test(`to a new organization is nothing of a former one with its login${isSynced ? ', after a sync' : ''}`, async (t) => {
+    test(`of a new organization do not include a former one with the same login${isSynced ? ', after a sync' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
       const { start, work, sync, pass, ask, newcomer, ourToken } = rest
       const anns = await ourToken('ann')
@@ -424,7 +424,7 @@ onEachEngine('what the forge grants', (engine) => {
     })
 
   for (const isSynced of [false, true])
-    test(`stays an organization's when it is renamed${isSynced ? ', also where its new directory was seen first' : ''}`, async (t) => {
+    test(`of an organization stay when it is renamed${isSynced ? ', even if its new directory was seen first' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
       const { start, work, sync, pass, ask, ourToken } = rest
       const anns = await ourToken('ann')
@@ -457,7 +457,7 @@ onEachEngine('what the forge grants', (engine) => {
       assert.equal((await ask(anns, '/orgs/octopus')).body.id, owner.id)
     })
 
-  test('is asked for of an organization by its number: a job of one that was renamed does not fail for it', async (t) => {
+  test('of an organization are requested by its number, so a rename does not fail its jobs', async (t) => {
     const { db, world, octo, rights, pass, start, ourToken } = await scene(t, engine)
     await start(await ourToken('ann'), '/orgs/octo')
     const account = (await findAccount(db, 'octo'))!
@@ -475,7 +475,7 @@ onEachEngine('what the forge grants', (engine) => {
     })
   })
 
-  test('is known before its owner is let in: while it cannot be read, a new token is not good', async (t) => {
+  test('must be known before a new token is accepted', async (t) => {
     const { db, forge, ask, pass } = await scene(t, engine)
     forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
     for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { CheckParts } from '../exporter/check-repository.ts'
+import type { CheckParts } from '../exporter/make-segment.ts'
 import { takeScratch } from '../exporter/scratch.ts'
 import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
-import { composeArchive } from '../../src/archive/compose-archive.ts'
 import { readArchive } from '../../src/archive/copy-archive.ts'
 import { planArchive } from '../../src/archive/plan-archive.ts'
 import { BlobExists, BlobNotFound, type BlobPart } from '../../src/blobs/blob-store.ts'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
 import { S3_LIMITS } from '../../src/blobs/s3-compose.ts'
+import { composeArchive } from '../../src/exporter/seal-archive.ts'
 import { collect, file, lines, noise, storeSegments } from '../support/archive-samples.ts'
 import { contentsOf, emptyBucket, needsObjectStore } from '../support/radosgw.ts'
 

@@ -10,8 +10,8 @@ import type {
 } from '../../src/archive/manifest.ts'
 import { IS_OBJECT } from '../../src/importer/safe-entries.ts'
 import type { FactKind, FactsByKind } from '../../src/records/facts.ts'
-import { splitIntoFiles } from '../../src/records/split-into-files.ts'
 import { addressesAt, writeAnyRecord } from '../../src/records/test-records.ts'
+import { splitIntoFiles } from '../../src/records/write-records.ts'
 import type { GitHost } from './git-host.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
-import { isOwnerMark } from '../../src/exporter/claim-blob-store.ts'
+import { isOwnerMark } from '../../src/exporter/sweep.ts'
 import { freePort } from './free-port.ts'
 import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
 

@@ -6,11 +6,10 @@ import type { ExportedRepository } from '../../migrations/export-store.ts'
 
 export interface CoveredOrganization {
   account: Account
-  /** Those that may be told to whoever gets the archive. */
   members: readonly Member[]
 }
 
-/** The named ones and each that owns one of the repositories. `owner` is whose archive it is; without one, the operator's. */
+/** Returns the named organizations and the owners of the repositories. `owner` is the owner of the archive, undefined for the operator. */
 export async function coveredOrganizations(
   db: Db,
   named: readonly Account[],
@@ -22,12 +21,12 @@ export async function coveredOrganizations(
   const accounts = [...new Map(all.map((account) => [account.id, account])).values()]
   const members = await membersOf(db, accounts)
   return accounts.map((account) => {
-    const those = members.get(account.id) ?? []
-    return { account, members: !owner || maySee(owner, account, those) ? those : [] }
+    const all = members.get(account.id) ?? []
+    return { account, members: !owner || maySee(owner, account, all) ? all : [] }
   })
 }
 
-/** Who administers a repository of an organization need not be one of its members, and is not told who they are. */
+/** An administrator of an organization's repository need not be a member, and then may not see the members. */
 function maySee(owner: Account, organization: Account, members: readonly Member[]): boolean {
   return (
     owner.siteAdmin ||

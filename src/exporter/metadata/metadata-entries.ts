@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import {
   MANIFEST_FORMAT,
   MANIFEST_PATH,
@@ -12,16 +13,14 @@ import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
 import type { SegmentRecord, StoredContents } from '../../migrations/segment-store.ts'
-import { SAID_KINDS } from '../../records/facts.ts'
-import { splitIntoFiles } from '../../records/split-into-files.ts'
+import { ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
+import { splitIntoFiles } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import type { SegmentContents } from '../make-segment.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
-import { FILES_FOLDERS, type FilesContents } from '../records/records-segments.ts'
+import { FILES_FOLDERS, type FilesContents } from '../records/record-rows.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
-import { recordAddressesOf } from './host-addresses.ts'
-import { type MeasuredList, measuredList, sizeOf, textOf } from './manifest-text.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -30,6 +29,7 @@ import {
   userRecords,
   withForgeSpelling,
 } from './own-and-forge-records.ts'
+import { recordAddressesOf } from './own-facts.ts'
 
 export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
@@ -37,19 +37,19 @@ export interface MetadataParts {
   organizations: readonly CoveredOrganization[]
   contents: StoredContents
   survey: Survey
-  /** What people said, where that is part of the archive. */
+  /** The records from the forge, if the archive has any. */
   records: ArchivedRecords | undefined
   addresses: Addresses
   generator: string
-  /** When the archive is written. */
+  /** When the archive is written, in epoch milliseconds. */
   createdAt: number
 }
 
 const SCHEMA = { version: '1.0.1' }
 
 /**
- * All of the archive that is in no repository, as the flags of the migration will have it, but for the manifest: what that says
- * of files is noted in `files` as they are written. One file is held at a time.
+ * Yields everything outside repositories except the manifest, as the options of the migration require. Adds each file to `files`
+ * for the manifest. Only one file is in memory at a time.
  */
 export async function* metadataEntries(
   parts: MetadataParts,
@@ -69,8 +69,9 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   const { excludeMetadata, orgMetadataOnly, excludeReleases } = migration.options
   const isWhole = !excludeMetadata && !orgMetadataOnly
   const addresses = records ? withForgeSpelling(parts.addresses, records) : parts.addresses
-  const asked = parts.repositories.filter(({ reason }) => reason === null)
-  const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
+  const facts = parts.repositories
+    .flatMap(({ facts, reason }) => (reason === null ? facts : []))
+    .sort((a, b) => a.id - b.id)
   const links = recordAddressesOf(addresses)
 
   yield { name: 'schema.json', text: jsonText(SCHEMA) }
@@ -86,7 +87,7 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
     }),
   )
   if (records)
-    for (const kind of SAID_KINDS)
+    for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, links))
   if (isWhole)
@@ -94,20 +95,20 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   if (records) yield* splitIntoFiles('attachments', records.records('attachments', links))
 }
 
-/** The last entry of all: it names what comes before it. */
+/** The last entry of the archive: it lists all others. */
 export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
   const fields = Object.entries(manifestOf(parts, metadata))
   return {
     kind: 'file',
     path: MANIFEST_PATH,
-    size: sizeOf(fields),
+    size: jsonSize(fields),
     modifiedAt: parts.migration.createdAt,
     packed: false,
-    open: () => textOf(fields),
+    open: () => writeJson(fields),
   }
 }
 
-/** A repository's segment begins with its own folder; those above are shared, and no path may come twice. */
+/** A repository's segment begins with its own folder. The folders above are shared and must occur only once. */
 function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[] {
   return [
     ...FILES_FOLDERS.filter((folder) => filesFolders.has(folder)),
@@ -116,7 +117,7 @@ function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[
   ]
 }
 
-/** The lists that may be long come item by item. */
+/** Lists that may be long are written item by item. */
 type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
   repositories: MeasuredList
   stored_files: MeasuredList
@@ -138,11 +139,11 @@ function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedM
   }
 }
 
-/** What is to be known of all segments before the first of their descriptions is written. */
+/** What must be known about all segments before the manifest is written. */
 export interface Survey {
   repositories: MeasuredList
   storedFiles: MeasuredList
-  /** Of the repositories that are in the archive. */
+  /** The owners of the repositories in the archive. */
   owners: ReadonlySet<string>
   withWiki: ReadonlySet<string>
   filesFolders: ReadonlySet<string>
@@ -153,23 +154,23 @@ export async function surveySegments(
   contents: StoredContents,
 ): Promise<Survey> {
   const [owners, withWiki, filesFolders] = [new Set<string>(), new Set<string>(), new Set<string>()]
-  const ofGit = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const ofFiles = exported.flatMap(({ records }) => archivedKeysOf(records))
+  const gitKeys = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
+  const filesKeys = exported.flatMap(({ records }) => archivedKeysOf(records))
   const read = <T extends object>(keys: readonly string[]) =>
     async function* (): AsyncGenerator<T & { segment: ManifestSegment }> {
       for (const key of keys) {
-        const said = await contents.of<T>(key)
-        // What a segment does without is said in the report.
-        if (said)
-          yield { ...said, missing: undefined, segment: digestsOf(contents.segments.get(key)!) }
+        const found = await contents.of<T>(key)
+        // Missing files are in the report, not in the manifest.
+        if (found)
+          yield { ...found, missing: undefined, segment: digestsOf(contents.segments.get(key)!) }
       }
     }
   return {
-    repositories: await measuredList(read<SegmentContents>(ofGit), ({ full_name, wiki }) => {
+    repositories: await measuredList(read<SegmentContents>(gitKeys), ({ full_name, wiki }) => {
       owners.add(full_name.split('/')[0]!)
       if (wiki) withWiki.add(full_name)
     }),
-    storedFiles: await measuredList(read<FilesContents>(ofFiles), ({ files }) => {
+    storedFiles: await measuredList(read<FilesContents>(filesKeys), ({ files }) => {
       for (const { path } of files) filesFolders.add(path.split('/')[0]!)
     }),
     ...{ owners, withWiki, filesFolders },
@@ -189,3 +190,73 @@ const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\
 function fileEntry(path: string, bytes: Buffer, modifiedAt: number): SegmentEntry {
   return { kind: 'file', path, size: bytes.length, modifiedAt, packed: false, open: () => [bytes] }
 }
+
+/** A list that is too long for memory. Its size is known before it is written, because a tar entry begins with it. */
+export interface MeasuredList {
+  /** The size of the items as JSON. */
+  bytes: number
+  /** Returns the same items each time. */
+  items(): AsyncIterable<unknown>
+}
+
+const ITEMS_PER_TURN = 50
+
+export async function measuredList<T>(
+  items: () => AsyncIterable<T>,
+  onItem: (item: T) => void,
+): Promise<MeasuredList> {
+  let bytes = 0
+  let count = 0
+  for await (const item of items()) {
+    onItem(item)
+    bytes += Buffer.byteLength(itemText(item, count))
+    if (++count % ITEMS_PER_TURN === 0) await yieldToOthers()
+  }
+  return { bytes: count === 0 ? 0 : bytes + LIST_END.length, items }
+}
+
+/** A field of the manifest. A MeasuredList is written item by item. */
+export type Field = [name: string, value: unknown]
+
+const isMeasured = (value: unknown): value is MeasuredList =>
+  typeof value === 'object' && value !== null && 'items' in value
+
+/** Returns the number of bytes that writeJson writes. */
+export function jsonSize(fields: readonly Field[]): number {
+  return fields.reduce(
+    (size, [name, value], at) =>
+      size +
+      Buffer.byteLength(fieldText(name, at)) +
+      (isMeasured(value) ? 2 + value.bytes : Buffer.byteLength(indented(value, 2))),
+    OBJECT_END.length,
+  )
+}
+
+/** Writes the text of `JSON.stringify(object, null, 2)` and a newline, without building it in memory. */
+export async function* writeJson(fields: readonly Field[]): AsyncGenerator<Buffer> {
+  for (const [at, [name, value]] of fields.entries()) {
+    yield Buffer.from(fieldText(name, at))
+    if (!isMeasured(value)) {
+      yield Buffer.from(indented(value, 2))
+      continue
+    }
+    yield Buffer.from('[')
+    let count = 0
+    for await (const item of value.items()) yield Buffer.from(itemText(item, count++))
+    yield Buffer.from(count === 0 ? ']' : `${LIST_END}]`)
+  }
+  yield Buffer.from(OBJECT_END)
+}
+
+const OBJECT_END = '\n}\n'
+const LIST_END = '\n  '
+
+const fieldText = (name: string, at: number): string =>
+  `${at === 0 ? '{' : ','}\n  ${JSON.stringify(name)}: `
+
+const itemText = (item: unknown, at: number): string =>
+  `${at === 0 ? '' : ','}\n    ${indented(item, 4)}`
+
+/** Strings in JSON contain no newlines, so all newlines can be indented. */
+const indented = (value: unknown, by: number): string =>
+  JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(by)}`)

@@ -2,28 +2,28 @@ import { type Account, keyOf } from '../../accounts/account.ts'
 import { oneLine } from '../../lib/one-line.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
-import type { RecordAddresses } from '../../records/record-addresses.ts'
-import { addressInArchive } from '../../records/record-links.ts'
+import { addressInArchive, type RecordAddresses } from '../../records/record-addresses.ts'
 import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
-import { recordAddressesOf } from './host-addresses.ts'
 import {
+  creatorOf,
   ORGANIZATION_SETTINGS,
   ownOrganization,
   ownRepository,
   ownUser,
   peopleIn,
+  protectedBranchRecords,
+  recordAddressesOf,
   repositorySettings,
 } from './own-facts.ts'
-import { creatorOf, protectedBranchRecords } from './protected-branches.ts'
 
-/** Records of what both our catalogue and a forge know of: where the forge says something, it counts. */
+/** Records that combine the catalogue with the forge. If both have a value, the forge's is used. */
 
-/** Accounts are compared without regard to case, addresses are not: all links use the forge's spelling. */
+/** Logins are case-insensitive, but addresses are not, so all links use the spelling of the forge. */
 export const withForgeSpelling = (addresses: Addresses, { spelt }: ArchivedRecords): Addresses => ({
   ...addresses,
   userHtml: (login) => addresses.userHtml(spelt(login)),
@@ -35,7 +35,7 @@ interface PeopleParts {
   records: ArchivedRecords | undefined
 }
 
-/** Everyone whom another record links to, once each, in order of login. */
+/** Returns a record for each person that another record links to, sorted by login. */
 export function userRecords(
   { migration, organizations, records }: PeopleParts,
   facts: readonly RepositoryFacts[],
@@ -45,7 +45,7 @@ export function userRecords(
   for (const person of peopleIn(migration.owner, facts, organizations))
     all.set(keyOf(person.login), ownUser(person, addresses))
   for (const [key, user] of records?.users ?? []) all.set(key, user)
-  // An organization has a record of its own under the same address.
+  // An organization has its own record with the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
   const links = recordAddressesOf(addresses)
   return [...all.keys()].sort().map((key) => writeRecord('users', all.get(key)!, links))
@@ -55,16 +55,16 @@ export function organizationRecords(
   { organizations, records }: PeopleParts,
   addresses: Addresses,
 ): object[] {
-  // A directory alone does not tell that an owner is an organization: some are only the forge's.
-  const said = new Map(records?.organizations)
+  // Some owners are known as organizations only by the forge: a directory does not tell.
+  const fromForge = new Map(records?.organizations)
   const covered = organizations.map((each) => {
     const own = ownOrganization(each)
-    const fact = said.get(keyOf(own.login))
-    said.delete(keyOf(own.login))
+    const fact = fromForge.get(keyOf(own.login))
+    fromForge.delete(keyOf(own.login))
     return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
   const links = recordAddressesOf(addresses)
-  return [...covered, ...said.values()].map((fact) => ({
+  return [...covered, ...fromForge.values()].map((fact) => ({
     ...writeRecord('organizations', fact, links),
     ...ORGANIZATION_SETTINGS,
   }))
@@ -87,12 +87,12 @@ export async function* repositoryRecords(
   const links = recordAddressesOf(addresses)
   for (const facts of repositories) {
     const own = ownRepository(facts, migrationOwner)
-    const said = await records?.repository(fullNameOf(facts))
-    const fact = said ? withSaid(own, said, creatorOf(facts, migrationOwner)) : own
+    const fromForge = await records?.repository(fullNameOf(facts))
+    const fact = fromForge ? withForgeFields(own, fromForge, creatorOf(facts, migrationOwner)) : own
     yield {
       ...writeRecord('repositories', fact, links),
       ...repositorySettings(facts),
-      // A link to a wiki that is not there breaks importers.
+      // A link to a missing wiki breaks importers.
       ...(hasWikiInArchive(facts) && { wiki_url: addressInArchive(wikiPathOf(facts)) }),
     }
   }
@@ -100,35 +100,39 @@ export async function* repositoryRecords(
 
 const wikiPathOf = (facts: RepositoryFacts): string => `repositories/${fullNameOf(facts)}.wiki.git`
 
-/** What a forge knows better than a directory of repositories. */
-function withSaid(own: Repository, said: Repository, creator: string | null): Repository {
+/** Overrides what the forge knows better than a directory of repositories. */
+function withForgeFields(
+  own: Repository,
+  fromForge: Repository,
+  creator: string | null,
+): Repository {
   const { owner, name, defaultBranch, git, topics } = own
   return {
     ...own,
-    ...said,
+    ...fromForge,
     owner,
     name,
     defaultBranch,
     git,
-    description: said.description === null ? null : oneLine(said.description),
+    description: fromForge.description === null ? null : oneLine(fromForge.description),
     topics:
-      said.topics?.map((topic) => ({ ...topic, creator: topic.creator ?? creator })) ?? topics,
+      fromForge.topics?.map((topic) => ({ ...topic, creator: topic.creator ?? creator })) ?? topics,
   }
 }
 
-/** A rule of the forge goes before git's own for the same branch. */
+/** For a branch with rules of the forge and of git, only the forge's is written. */
 export async function* branchRecords(
   { migration, records }: PeopleParts,
   repositories: readonly RepositoryFacts[],
   addresses: Addresses,
   links: RecordAddresses,
 ): AsyncGenerator<object> {
-  const said = new Set<unknown>()
+  const written = new Set<unknown>()
   for await (const rule of records?.records('protected_branches', links) ?? []) {
-    said.add(rule.url)
+    written.add(rule.url)
     yield rule
   }
   for (const facts of repositories)
     for (const rule of protectedBranchRecords(facts, migration.owner, addresses))
-      if (!said.has(rule.url)) yield rule
+      if (!written.has(rule.url)) yield rule
 }

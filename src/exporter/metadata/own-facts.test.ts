@@ -3,8 +3,13 @@ import { test } from 'node:test'
 import type { Account } from '../../accounts/account.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
-import { ORGANIZATION_SETTINGS, ownRepository, peopleIn, repositorySettings } from './own-facts.ts'
-import { protectedBranchRecords } from './protected-branches.ts'
+import {
+  ORGANIZATION_SETTINGS,
+  ownRepository,
+  peopleIn,
+  protectedBranchRecords,
+  repositorySettings,
+} from './own-facts.ts'
 
 const BASE = 'https://git.example.test'
 const addresses = addressesFrom({
@@ -55,14 +60,14 @@ test('a repository and an organization have the settings that archives of github
   })
 })
 
-test('issues and downloads are there unless the operator said otherwise', () => {
+test('issues and downloads are on unless the operator turned them off', () => {
   const said = ({ hasIssues, hasDownloads }: ReturnType<typeof factOf>) => [hasIssues, hasDownloads]
   assert.deepEqual(said(factOf()), [true, true])
   assert.deepEqual(said(factOf({ turnedOff: ['hasIssues'] })), [false, true])
   assert.deepEqual(said(factOf({ turnedOff: ['hasIssues', 'hasDownloads'] })), [false, false])
 })
 
-test('times of topics have milliseconds and a zone; whoever made them is a user', () => {
+test('topics have a user as creator, and times with milliseconds and zone', () => {
   const creatorOf = (change: Partial<RepositoryFacts>, migrationOwner = alice) =>
     factOf({ topics: ['birds'], ...change }, migrationOwner).topics?.[0]?.creator
   const [topic] = factOf({ topics: ['birds'] }).topics ?? []
@@ -77,7 +82,7 @@ test('times of topics have milliseconds and a zone; whoever made them is a user'
   assert.equal(creatorOf({ owner: octo }, octo), null)
 })
 
-test('what a host refuses of pushes becomes a rule for the default branch', () => {
+test('refused pushes become a rule for the default branch', () => {
   const rulesOf = (denies: RepositoryFacts['denies']) =>
     protectedBranchRecords(
       facts({ ...(denies && { denies }), defaultBranch: 'a/b' }),
@@ -107,7 +112,7 @@ test('what a host refuses of pushes becomes a rule for the default branch', () =
   assert.deepEqual(levels(rulesOf(['nonFastForwards', 'deletes'])[0]!), [2, 2, false, false])
 })
 
-test('a login of which nothing else is known is as old as the oldest repository that names it', () => {
+test('a login without account is as old as the oldest repository that lists it', () => {
   const collaborators = [{ login: 'bob', permission: 'write' as const }]
   const all = [facts({ collaborators }), facts({ collaborators, createdAt: NOON - 1000 })]
   for (const some of [all, all.toReversed()])

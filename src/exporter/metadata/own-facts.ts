@@ -1,14 +1,15 @@
 import { type Account, keyOf } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
-import type { Repository } from '../../records/repository.ts'
+import type { RecordAddresses } from '../../records/record-addresses.ts'
+import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
-import { creatorOf } from './protected-branches.ts'
 
-/** What our catalogue knows, as facts of records, and the settings that only records of our own have. */
+/** Facts from the catalogue, and the settings that only Godwit's own records have. */
 
-/** A person: an account, or a login that a repository names as its collaborator. */
+/** An account, or a login that a repository lists as collaborator. */
 export interface Person {
   login: string
   id: number | null
@@ -28,7 +29,7 @@ export const ownOrganization = ({ account, members }: CoveredOrganization): Orga
   website: null,
   location: null,
   email: null,
-  // Stated memberships and nothing else: who administers a repository is no owner of its organization.
+  // Only stated memberships: an administrator of a repository is not an owner of its organization.
   members: members.map(({ account: { login }, role }) => ({
     login,
     role: role === 'owner' ? 'admin' : 'direct_member',
@@ -39,8 +40,8 @@ export const ownOrganization = ({ account, members }: CoveredOrganization): Orga
 
 export const ORGANIZATION_SETTINGS = {
   /**
-   * What a new organization of GitHub has, but for the first: on a git host nobody may read a private repository for being a
-   * member, so an import must not let them.
+   * The defaults of a new GitHub organization, except the first: on a git host, members of an organization may not read its
+   * private repositories, so an import must not allow that.
    */
   member_privileges: {
     default_repository_permission: 'none',
@@ -65,7 +66,7 @@ export const ORGANIZATION_SETTINGS = {
   },
 }
 
-/** Without its wiki, which an archive may hold or not. */
+/** Without the wiki, which is not in every archive. */
 export const ownRepository = (facts: RepositoryFacts, migrationOwner: Account): Repository => ({
   owner: facts.owner.login,
   name: facts.name,
@@ -89,7 +90,7 @@ export const ownRepository = (facts: RepositoryFacts, migrationOwner: Account): 
   git: `repositories/${fullNameOf(facts)}.git`,
 })
 
-/** Importers switch it off where it is not said to be there, so a host that says nothing has it. */
+/** Importers turn off features that are not listed, so a host that says nothing has the feature. */
 function isOn(facts: RepositoryFacts, what: 'hasIssues' | 'hasDownloads'): boolean {
   return facts[what] || !facts.turnedOff?.includes(what)
 }
@@ -129,14 +130,14 @@ export const repositorySettings = (facts: RepositoryFacts) => ({
   },
 })
 
-/** Everyone whom another record links to, once each, in order of login. */
+/** Returns everyone that a record links to, sorted by login. */
 export function peopleIn(
   migrationOwner: Account,
   repositories: readonly RepositoryFacts[],
   organizations: readonly CoveredOrganization[],
 ): Person[] {
   const people = new Map<string, Person>()
-  // An organization has a record of its own under the same address.
+  // An organization has its own record with the same address.
   if (migrationOwner.type === 'User') people.set(keyOf(migrationOwner.login), migrationOwner)
   for (const { members } of organizations) {
     for (const { account } of members) people.set(keyOf(account.login), account)
@@ -146,7 +147,7 @@ export function peopleIn(
     for (const { login } of collaborators) {
       const known = people.get(keyOf(login))
       if (!known) people.set(keyOf(login), { login, id: null, createdAt })
-      // Of whom nothing is known but that, it is the oldest repository that names them.
+      // A login without account is as old as the oldest repository that lists it.
       else if (known.id === null && createdAt < known.createdAt)
         people.set(keyOf(login), { ...known, createdAt })
     }
@@ -154,8 +155,71 @@ export function peopleIn(
   return [...people.keys()].sort().map((key) => people.get(key)!)
 }
 
-/** As topics have it. */
+/** The format of times in topics. */
 const preciseTimestamp = (at: number): string =>
   `${new Date(at).toISOString().slice(0, 19)}.000+00:00`
 
 const timestamp = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`
+
+/**
+ * Git does not know who created a repository. The creator must be a user with a record: the owner, otherwise the owner of the
+ * migration, otherwise an administrator.
+ */
+export function creatorOf(
+  { owner, collaborators }: RepositoryFacts,
+  migrationOwner: Account,
+): string | null {
+  const user = [owner, migrationOwner].find(({ type }) => type === 'User')
+  const admin = collaborators.find(({ permission }) => permission === 'admin')
+  return user?.login ?? admin?.login ?? null
+}
+
+/**
+ * Returns what the host refuses of pushes as a rule for the default branch, which is GitHub's form. Git's own rule is for all
+ * branches and is also in the repository's config.
+ */
+export function protectedBranchRecords(
+  facts: RepositoryFacts,
+  migrationOwner: Account,
+  addresses: Addresses,
+) {
+  const { denies = [] } = facts
+  if (denies.length === 0) return []
+  const rule: ProtectedBranch = {
+    repository: fullNameOf(facts),
+    name: facts.defaultBranch,
+    creator: creatorOf(facts, migrationOwner),
+    adminEnforced: true,
+    allowsForcePushes: !denies.includes('nonFastForwards'),
+    allowsDeletions: !denies.includes('deletes'),
+    authorizedActorsOnly: false,
+    authorizedUsers: [],
+    authorizedTeams: [],
+    reviews: {
+      enforcement: 'off',
+      required: false,
+      approvals: 0,
+      dismissStaleOnPush: false,
+      byCodeOwners: false,
+      restrictsDismissals: false,
+      dismissalUsers: [],
+      dismissalTeams: [],
+    },
+    statusChecks: { enforcement: 'off', required: false, strict: false, contexts: [] },
+    requiresSignatures: false,
+    requiresLinearHistory: false,
+  }
+  return [writeRecord('protected_branches', rule, recordAddressesOf(addresses))]
+}
+
+/** Returns the addresses of people and repositories in records: those of the host's own pages. */
+export function recordAddressesOf(addresses: Addresses): RecordAddresses {
+  return {
+    host: new URL(addresses.userHtml('owner')).origin,
+    person: addresses.userHtml,
+    repository(fullName) {
+      const [owner = '', name = ''] = fullName.split('/')
+      return addresses.repository(owner, name).html
+    },
+  }
+}

@@ -24,35 +24,33 @@ export interface MetadataWriterParts {
   blobs: BlobStore
   now: () => number
   addresses: Addresses
-  /** What the manifest names as its maker. */
+  /** The program and version that the manifest names. */
   generator: string
 }
 
-/** What the archive is to cover. */
 export interface Covered
   extends Pick<MetadataParts, 'migration' | 'repositories' | 'organizations' | 'contents'> {
-  /** Who gets it; without one, the operator. */
+  /** The account that gets the archive, undefined for the operator. */
   viewer?: Account
 }
 
-/** All that an archive is made of. */
 export interface ArchiveSegments {
   /** In the order of the archive. */
   all: SegmentRecord[]
-  /** These two are this archive's alone. Written just now, and no row names them yet. */
+  /** Metadata and manifest belong to this archive alone. They have no row yet. */
   metadata: SegmentRecord
   manifest: SegmentRecord
-  /** Of the repositories and of the files of their records. */
+  /** The segments of the repositories and of the files of their records. */
   repositories: SegmentRecord[]
 }
 
-/** What was said of all segments that the archive of these is made of. */
+/** Opens the contents of all segments of these repositories. */
 export const contentsOfAll = (
   db: Db,
   repositories: readonly ExportedRepository[],
 ): Promise<StoredContents> => StoredContents.open(db, repositories.flatMap(segmentKeysOf))
 
-/** Of its git data and of its records; of what is not exported, none. */
+/** Returns the keys of a repository's git data and records, none if it was not exported. */
 export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
   reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
 
@@ -79,13 +77,13 @@ export async function writeMetadata(
   const files: ManifestFile[] = []
   const metadata = await write(metadataEntries(parts, files))
   const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
-  const ofGit = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const ofFiles = exported.flatMap((each) => archivedKeysOf(each.records))
-  const repositories = [...ofGit, ...ofFiles].map((each) => contents.segments.get(each)!)
+  const gitKeys = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
+  const filesKeys = exported.flatMap((each) => archivedKeysOf(each.records))
+  const repositories = [...gitKeys, ...filesKeys].map((each) => contents.segments.get(each)!)
   return { all: [metadata, ...repositories, manifest], metadata, manifest, repositories }
 }
 
-/** Who administers a repository of an organization need not be one of its members, and is not told who they are. */
+/** An administrator of an organization's repository need not be a member, and then may not see the members. */
 function maySee(viewer: Account | undefined, { login, members }: Organization): boolean {
   if (!viewer || viewer.siteAdmin || keyOf(viewer.login) === keyOf(login)) return true
   return members.some((member) => keyOf(member.login) === keyOf(viewer.login))

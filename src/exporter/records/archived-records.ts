@@ -10,47 +10,46 @@ import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
-import type { FilesContents, RowsContents } from './records-segments.ts'
-import type { Kind } from './row-kinds.ts'
-import { readRows } from './rows-blob.ts'
+import type { FilesContents, Kind, RowsContents } from './record-rows.ts'
+import { readRows } from './record-rows.ts'
 
 export interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
-  /** Whether whoever gets the archive may be told who is in an organization. */
+  /** Whether the viewer of the archive may see the members of an organization. */
   maySeeMembers(organization: Organization): boolean
   signal: AbortSignal
 }
 
-interface RowsOf {
+interface RepositoryRows {
   fullName: string
   key: string
   contents: RowsContents
 }
 
 /**
- * What people said about the repositories of one archive. People, organizations and teams are held in memory, the rest passes
- * through one record at a time.
+ * The records from the forge for the repositories of one archive. People, organizations and teams are in memory, the rest is
+ * read one record at a time.
  */
 export class ArchivedRecords {
   readonly users = new Map<string, User>()
   readonly organizations = new Map<string, Organization>()
   readonly teams = new Map<string, Team>()
   readonly #parts: ArchivedRecordsParts
-  readonly #rows: RowsOf[]
-  /** Paths in the archive of the files that it holds. */
+  readonly #rows: RepositoryRows[]
+  /** The paths of all attachments and release assets in the archive. */
   readonly #files = new Set<string>()
   readonly #attachments = new Set<string>()
 
-  private constructor(parts: ArchivedRecordsParts, rows: RowsOf[]) {
+  private constructor(parts: ArchivedRecordsParts, rows: RepositoryRows[]) {
     this.#parts = parts
     this.#rows = rows
   }
 
-  /** Undefined where nothing was read of a forge. */
+  /** Returns undefined if nothing was read from a forge. */
   static async open(parts: ArchivedRecordsParts): Promise<ArchivedRecords | undefined> {
-    const rows: RowsOf[] = []
+    const rows: RepositoryRows[] = []
     for (const { facts, records } of parts.repositories) {
       if (!records) continue
       const key = records.rowsKey
@@ -59,12 +58,12 @@ export class ArchivedRecords {
     }
     if (rows.length === 0) return undefined
     const records = new ArchivedRecords(parts, rows)
-    await records.#noteFiles()
-    await records.#meetPeople()
+    await records.#readFileNames()
+    await records.#readPeople()
     return records
   }
 
-  /** As the forge writes it. */
+  /** Returns the login in the spelling of the forge. */
   spelt = (login: string): string => {
     const key = keyOf(login)
     return this.users.get(key)?.login ?? this.organizations.get(key)?.login ?? login
@@ -73,17 +72,17 @@ export class ArchivedRecords {
   async repository(fullName: string): Promise<Repository | undefined> {
     const rows = this.#rows.find((each) => each.fullName === fullName)
     let found: Repository | undefined
-    // Read to the end: only there is it known to be what was written.
+    // Read to the end, because damage is detected only there.
     if (rows) for await (const fact of this.#read(rows, 'repositories')) found ??= fact
     return found
   }
 
-  /** The records of one kind, repository by repository. */
   async *records(kind: Kind & keyof FactsByKind, addresses: RecordAddresses) {
     for (const { fact, forge } of this.#all(kind)) {
       for await (const each of fact) {
-        const kept = this.#withoutLostFiles(kind, each)
-        if (kept) yield writeRecord(kind, this.#rewritten(kept, forge, addresses), addresses)
+        const kept = this.#withoutMissingFiles(kind, each)
+        if (kept)
+          yield writeRecord(kind, this.#withRewrittenLinks(kept, forge, addresses), addresses)
       }
     }
   }
@@ -93,13 +92,13 @@ export class ArchivedRecords {
       yield { fact: this.#read(rows, kind), forge: rows.contents.forge }
   }
 
-  #read<K extends Kind>({ key, contents }: RowsOf, kind: K) {
+  #read<K extends Kind>({ key, contents }: RepositoryRows, kind: K) {
     const { blobs, signal } = this.#parts
     return readRows(blobs, key, contents.sections, kind, signal)
   }
 
-  /** What is not in the archive has no record: the forge did not have it, or it was not wanted. */
-  #withoutLostFiles<K extends keyof FactsByKind>(
+  /** Files that are not in the archive get no record: the forge did not have them, or they are excluded. */
+  #withoutMissingFiles<K extends keyof FactsByKind>(
     kind: K,
     fact: FactsByKind[K],
   ): FactsByKind[K] | undefined {
@@ -111,8 +110,8 @@ export class ArchivedRecords {
     return { ...release, assets } as unknown as FactsByKind[K]
   }
 
-  /** Texts link to attachments where the archive's records have them. */
-  #rewritten<F extends object>(fact: F, forge: string, addresses: RecordAddresses): F {
+  /** Rewrites links in texts to the addresses of the attachments' records. */
+  #withRewrittenLinks<F extends object>(fact: F, forge: string, addresses: RecordAddresses): F {
     const { body } = fact as { body?: unknown }
     if (typeof body !== 'string' || this.#attachments.size === 0) return fact
     const { attachment } = linksAt(addresses)
@@ -120,21 +119,21 @@ export class ArchivedRecords {
     return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }
   }
 
-  async #noteFiles(): Promise<void> {
+  async #readFileNames(): Promise<void> {
     for (const { records } of this.#parts.repositories)
       for (const key of archivedKeysOf(records)) {
-        const said = await this.#parts.contents.of<FilesContents>(key)
-        for (const { path } of said?.files ?? []) {
+        const found = await this.#parts.contents.of<FilesContents>(key)
+        for (const { path } of found?.files ?? []) {
           this.#files.add(path)
           if (path.startsWith('attachments/')) this.#attachments.add(path.split('/')[1] ?? '')
         }
       }
   }
 
-  async #meetPeople(): Promise<void> {
+  async #readPeople(): Promise<void> {
     for (const rows of this.#rows) {
       for await (const fact of this.#read(rows, 'organizations'))
-        this.organizations.set(keyOf(fact.login), this.#withMembersOrNot(fact))
+        this.organizations.set(keyOf(fact.login), this.#withVisibleMembers(fact))
       for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
       for await (const user of this.#read(rows, 'users')) this.#addUser(user)
       for await (const user of this.#read(rows, 'members'))
@@ -142,14 +141,14 @@ export class ArchivedRecords {
     }
   }
 
-  /** The first who says more than a name counts. */
+  /** The first user with more than a login is kept. */
   #addUser(user: User): void {
     const known = this.users.get(keyOf(user.login))
     if (!known || (known.avatar === null && user.avatar !== null))
       this.users.set(keyOf(user.login), user)
   }
 
-  #withMembersOrNot(fact: Organization): Organization {
+  #withVisibleMembers(fact: Organization): Organization {
     return this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
   }
 
@@ -163,7 +162,7 @@ export class ArchivedRecords {
     )
   }
 
-  /** A team may do something with several of the repositories. */
+  /** A team may have permissions on several of the repositories. */
   #addTeam(fact: Team): void {
     const key = `${keyOf(fact.organization)}/${fact.slug}`
     const isShown = (this.organizations.get(keyOf(fact.organization))?.members.length ?? 0) > 0

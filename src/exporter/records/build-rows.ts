@@ -2,17 +2,21 @@ import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { keyOf } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { type FactsByKind, SAID_KINDS, type WrittenKind } from '../../records/facts.ts'
+import { type FactsByKind, ISSUE_TRACKER_KINDS, type WrittenKind } from '../../records/facts.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
-import { FILES_FOLDERS, type FilesFolder } from './records-segments.ts'
-import { RowSpool } from './row-spool.ts'
-import { type WrittenRows, writeRows } from './rows-blob.ts'
+import {
+  FILES_FOLDERS,
+  type FilesFolder,
+  RowSpool,
+  type WrittenRows,
+  writeRows,
+} from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
-  /** Where what does not fit into memory is kept for a while. */
+  /** A directory for data that does not fit into memory. */
   scratch: string
 }
 
@@ -20,7 +24,7 @@ export interface BuiltRows extends WrittenRows {
   files: Record<FilesFolder, string | null>
 }
 
-/** All facts of a repository and its owner as one blob; everyone they name has a fact of their own. */
+/** Writes all facts of a repository and its owner as one blob, with a fact for everyone they name. */
 export async function buildRows(
   { blobs, scratch }: BuildRowsParts,
   fullName: string,
@@ -30,67 +34,67 @@ export async function buildRows(
 ): Promise<BuiltRows> {
   const key = randomUUID()
   await using spool = await RowSpool.create(join(scratch, `rows-${key}`))
-  const people = new PeopleOfRows()
+  const people = new PeopleCollector()
   const digests = new FileDigests()
   let access: NonNullable<Group['teams']> = []
 
   async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
-    people.name(loginsIn(kind, fact))
+    people.addNamed(loginsIn(kind, fact))
     await spool.add(kind, fact)
   }
 
-  people.know(owner.facts.users)
+  people.addUsers(owner.facts.users)
   for await (const group of groups) {
     signal.throwIfAborted()
-    people.know(group.facts.users)
+    people.addUsers(group.facts.users)
     for (const file of group.files) digests.add(file)
     access = group.teams ?? access
-    for (const kind of OF_GROUPS)
+    for (const kind of GROUP_KINDS)
       for (const fact of group.facts[kind] ?? []) await addFact(kind, fact)
   }
   for (const each of owner.facts.organizations ?? []) {
-    people.nameMembers(loginsIn('organizations', each), each.login)
+    people.addMembers(loginsIn('organizations', each), each.login)
     await spool.add('organizations', each)
   }
   for (const team of owner.facts.teams ?? []) {
     const found = access.find(({ slug }) => slug === team.slug)
     const permissions = found ? [{ repository: fullName, access: found.access }] : []
-    people.nameMembers(loginsIn('teams', team), team.organization)
+    people.addMembers(loginsIn('teams', team), team.organization)
     await spool.add('teams', { ...team, permissions })
   }
   for (const [kind, user] of people.all()) await spool.add(kind, user)
   return { ...(await writeRows(blobs, key, spool, signal)), files: digests.all() }
 }
 
-/** What groups of a repository hold, but for people. */
-const OF_GROUPS = [
+/** The kinds of facts in groups, except people. */
+const GROUP_KINDS = [
   'repositories',
-  ...SAID_KINDS,
+  ...ISSUE_TRACKER_KINDS,
   'protected_branches',
   'attachments',
 ] as const satisfies WrittenKind[]
 
-/** Who is named, by what, and what is known of them. */
-class PeopleOfRows {
+/** Collects the logins that facts name, and the users that are known. */
+class PeopleCollector {
   readonly #known = new Map<string, User>()
   readonly #named = new Map<string, string>()
   readonly #members = new Map<string, string>()
   readonly #organizations = new Set<string>()
 
-  know(users: readonly User[] | undefined): void {
+  addUsers(users: readonly User[] | undefined): void {
     for (const user of users ?? []) this.#known.set(keyOf(user.login), user)
   }
 
-  name(logins: Iterable<string>): void {
+  addNamed(logins: Iterable<string>): void {
     for (const login of logins) this.#named.set(keyOf(login), login)
   }
 
-  nameMembers(logins: Iterable<string>, organization: string): void {
+  addMembers(logins: Iterable<string>, organization: string): void {
     this.#organizations.add(keyOf(organization))
     for (const login of logins) this.#members.set(keyOf(login), login)
   }
 
-  /** An organization has a record of its own under the same address. */
+  /** Without organizations, which have their own records with the same address. */
   *all(): Generator<['users' | 'members', User]> {
     const userOf = (key: string, login: string) => this.#known.get(key) ?? unknownUser(login)
     for (const [key, login] of this.#named)
@@ -101,7 +105,7 @@ class PeopleOfRows {
   }
 }
 
-/** One digest for the files of each folder: the same for the same files. */
+/** Computes a digest of the list of files in each folder. */
 class FileDigests {
   readonly #digests = new Map<FilesFolder, ReturnType<typeof createHash>>()
 

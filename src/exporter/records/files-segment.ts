@@ -29,7 +29,7 @@ export interface FilesParts {
 export interface FilesSegment {
   segment: SegmentRecord
   files: ManifestFile[]
-  /** Those that the forge names and does not give, or that are too large, with the reason. */
+  /** Files that the forge does not have or that are too large, each with the reason. */
   missing: MissingFile[]
 }
 
@@ -38,18 +38,18 @@ interface MissingFile {
   reason: string
 }
 
-/** Told to wait no longer than this, a segment that is half-way done waits too: it cannot be continued later. */
-const WAITED_MS = 15 * 60_000
-/** Tar wants a time; the forge does not say when bytes were last changed, and they never are. */
-const LONG_AGO = 0
+/** The longest wait for the forge while a segment is written: it cannot be continued later. */
+const MAX_WAIT_MS = 15 * 60_000
+/** Tar entries need a time, but the forge does not have one for files, which never change. */
+const NO_TIME = 0
 
-/** Where the bytes of a file are before its entry in the segment is begun: still on the forge, or in a file of our own. */
-type Fetching = 'streamed' | 'downloaded'
+/** Whether a file is streamed from the forge into its entry, or downloaded before its entry begins. */
+type FetchMode = 'streamed' | 'downloaded'
 
 /**
- * Writes the files of records as one segment, each with the length that the forge says. They are streamed from the forge. If one
- * turns out to be damaged after its entry was begun, the segment is written anew, and each file is downloaded before its entry
- * is begun: a damaged one is then missing, and the others are there.
+ * Writes the files of records as one segment. Files are streamed from the forge with the length that the forge states. If one is
+ * damaged after its entry has begun, the segment is written again, and each file is downloaded before its entry begins, so that
+ * only the damaged one is missing.
  */
 export async function writeFilesSegment(
   parts: FilesParts,
@@ -70,19 +70,19 @@ async function writeOnce(
   parts: FilesParts,
   files: AsyncIterable<FileToFetch>,
   outcome: Outcome,
-  fetching: Fetching,
+  mode: FetchMode,
   signal: AbortSignal,
 ): Promise<FilesSegment> {
   const key = randomUUID()
   try {
     const segment = await writeSegment(
-      entriesOf(parts, files, outcome, fetching, signal),
+      entriesOf(parts, files, outcome, mode, signal),
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
     return { segment: { key, ...segment }, files: outcome.written, missing: outcome.missing }
   } catch (error) {
-    // Where this fails as well, the sweep comes by.
+    // If this fails too, the sweep removes the blob.
     await parts.blobs.delete(key).catch(() => {})
     throw error
   }
@@ -91,7 +91,7 @@ async function writeOnce(
 interface Outcome {
   written: ManifestFile[]
   missing: MissingFile[]
-  /** Whether a file could not be read to its end after its entry was begun. */
+  /** Whether a file could not be read to its end after its entry had begun. */
   isDamaged: boolean
 }
 
@@ -99,7 +99,7 @@ async function* entriesOf(
   parts: FilesParts,
   files: AsyncIterable<FileToFetch>,
   outcome: Outcome,
-  fetching: Fetching,
+  mode: FetchMode,
   signal: AbortSignal,
 ): AsyncGenerator<SegmentEntry> {
   const seen = new Set<string>()
@@ -107,33 +107,33 @@ async function* entriesOf(
     // A text may link to the same file twice.
     if (seen.has(file.file)) continue
     seen.add(file.file)
-    const opened = await openFile(parts, file, fetching, signal)
+    const opened = await openFile(parts, file, mode, signal)
     if ('reason' in opened) {
       outcome.missing.push(opened)
       continue
     }
     await using found = opened
-    yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: LONG_AGO }
+    yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: NO_TIME }
     const { size } = found
     const open = () =>
-      hashWhileReading(noteDamage(found.bytes(), outcome), (sha256) =>
+      hashWhileReading(detectDamage(found.bytes(), outcome), (sha256) =>
         outcome.written.push({ path: file.file, size, sha256 }),
       )
-    yield { kind: 'file', path: file.file, size, modifiedAt: LONG_AGO, packed: false, open }
+    yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
   }
 }
 
-async function* noteDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome) {
+async function* detectDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome) {
   try {
     yield* bytes
   } catch (error) {
-    outcome.isDamaged = whyMissing(error) !== undefined
+    outcome.isDamaged = reasonToSkip(error) !== undefined
     throw error
   }
 }
 
-/** Returns why the archive does without a file that could not be read; undefined if that is not about this file alone. */
-function whyMissing(error: unknown): string | undefined {
+/** Returns why a file is left out, or undefined if the error concerns more than this file. */
+function reasonToSkip(error: unknown): string | undefined {
   if (error instanceof ForgeNotFound) return 'missing on the forge'
   const isOfFile =
     error instanceof TooLarge || error instanceof DamagedFile || error instanceof ForgeError
@@ -147,30 +147,30 @@ interface OpenedFile extends AsyncDisposable {
   bytes(): AsyncIterable<Uint8Array>
 }
 
-/** Opened before its entry is begun: what is not there has none. A damaged file is asked for twice. */
+/** Opens a file before its entry begins, so that a missing file has no entry. A damaged file is requested twice. */
 async function openFile(
   parts: FilesParts,
   file: FileToFetch,
-  fetching: Fetching,
+  mode: FetchMode,
   signal: AbortSignal,
 ): Promise<OpenedFile | MissingFile> {
   for (let isSecond = false; ; ) {
     try {
-      return file.size === null || fetching === 'downloaded'
-        ? await downloaded(parts, file, signal)
-        : await streamed(parts, file, file.size, signal)
+      return file.size === null || mode === 'downloaded'
+        ? await downloadFile(parts, file, signal)
+        : await streamFile(parts, file, file.size, signal)
     } catch (error) {
-      const reason = whyMissing(error)
+      const reason = reasonToSkip(error)
       if (error instanceof DamagedFile && !isSecond) isSecond = true
       else if (reason !== undefined) return { file: file.file, reason }
       else if (!(error instanceof WaitUntil) || error.why === 'unreachable') throw error
-      else if (error.dueAt - parts.now() > WAITED_MS) throw error
+      else if (error.dueAt - parts.now() > MAX_WAIT_MS) throw error
       else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }
   }
 }
 
-async function streamed(
+async function streamFile(
   { discussions }: FilesParts,
   file: FileToFetch,
   size: number,
@@ -189,8 +189,8 @@ async function streamed(
   }
 }
 
-/** A tar entry begins with its length: where the forge does not say it, the bytes come first. */
-async function downloaded(
+/** A tar entry begins with its length. If the forge does not state it, the file must be downloaded first. */
+async function downloadFile(
   { discussions, scratch }: FilesParts,
   file: FileToFetch,
   signal: AbortSignal,

@@ -1,8 +1,23 @@
 import { hash } from 'node:crypto'
+import type { Db } from '../../db/database.ts'
+import { LeaseTaken } from '../../db/lease-store.ts'
 import { limitLines } from '../../lib/limited-lines.ts'
-import type { RepositoryRecords } from '../../migrations/record-store.ts'
-import { insertSegment, readContents, type SegmentRecord } from '../../migrations/segment-store.ts'
+import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
+import {
+  keysOfRecords,
+  type RepositoryRecords,
+  recordRecordsProgress,
+} from '../../migrations/record-store.ts'
+import {
+  insertSegment,
+  nameSegments,
+  readContents,
+  type SegmentRecord,
+} from '../../migrations/segment-store.ts'
+import { RetryLater } from '../../queue/queue.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
+import { WaitUntil } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
 import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
@@ -13,23 +28,23 @@ import {
   type ReadOrder,
   withDiscussions,
 } from './read-discussions.ts'
-import type { FilesContents, FilesFolder, RowsContents } from './records-segments.ts'
+import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
 
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
 export interface RecordsOrder extends ReadOrder {
   excludeAttachments: boolean
   excludeReleases: boolean
-  /** Names this work among others. Only its own retries find a segment again that does without some of its files. */
+  /** A segment with missing files is reused only by retries of the same task. */
   task: string
 }
 
-/** To be raised when rows are to be written otherwise. */
+/** Increase it when the format of rows changes. */
 const ROWS_FORMAT = 2
 
 /**
- * What people said about a repository, as it is now: its rows, and the segments of its files. What was made of the same
- * facts before is used again.
+ * Reads the current records of a repository from the forge, and finds or writes the blob of its rows and the segments of its
+ * files.
  */
 export async function obtainRecords(
   parts: RecordsParts,
@@ -119,9 +134,9 @@ async function obtainFilesSegment(
   const fingerprint = hash('sha256', JSON.stringify(made))
   const known = await findContents<FilesContents>(parts, fingerprint, signal)
   if (known) return { key: known.key, reused: true, notes: [] }
-  // What is missing today may be there tomorrow: only this task finds it again, and makes no other each time that it is retried.
-  const ofTask = hash('sha256', JSON.stringify([...made, task]))
-  const own = await findContents<FilesContents>(parts, ofTask, signal)
+  // Missing files may be there tomorrow, so only retries of this task reuse a segment without them.
+  const taskFingerprint = hash('sha256', JSON.stringify([...made, task]))
+  const own = await findContents<FilesContents>(parts, taskFingerprint, signal)
   if (own) return { key: own.key, reused: false, notes: own.contents.missing ?? [] }
   const { segment, files, missing } = await writeFilesSegment(
     { ...parts, discussions },
@@ -132,7 +147,7 @@ async function obtainFilesSegment(
   const notes = (await limitLines(folder, lines)).map(({ text }) => text)
   const contents: FilesContents = { full_name: fullName, files, missing: notes }
   await reading.hold()
-  const findAs = notes.length === 0 ? fingerprint : ofTask
+  const findAs = notes.length === 0 ? fingerprint : taskFingerprint
   const key = await recordSegment(parts, segment, findAs, contents)
   return { key, reused: false, notes }
 }
@@ -156,7 +171,7 @@ async function findContents<T>(
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 
-/** The bytes are there, now the row. Where another was quicker with the same, theirs is used. */
+/** Inserts the row after the bytes. If another export was first with the same fingerprint, its segment is used. */
 async function recordSegment(
   { db, blobs, now }: RecordsParts,
   segment: SegmentRecord,
@@ -167,4 +182,49 @@ async function recordSegment(
   const key = await insertSegment(db, found, now())
   if (key !== segment.key) await blobs.delete(segment.key)
   return key
+}
+
+interface TaskFacts {
+  facts: RepositoryFacts
+  options: MigrationOptions
+  startedAt: number
+}
+
+/** Reads the records for a repository of a migration. Throws RetryLater if the forge or another reader must be waited for. */
+export async function recordsForTask(
+  parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
+  task: ExportTask,
+  { facts, options, startedAt }: TaskFacts,
+  signal: AbortSignal,
+): Promise<RepositoryRecords> {
+  const { db, forge } = parts
+  // The process that started the migration had a forge, so this one is misconfigured.
+  if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
+  const record = (done: number, expected: number) =>
+    recordRecordsProgress(db, task, { done, expected, startedAt })
+  await record(0, 0)
+  const name = `${task.migrationId}/${task.position}`
+  const order = {
+    repository: { owner: facts.owner.login, name: facts.name },
+    reader: name,
+    task: name,
+    excludeAttachments: options.excludeAttachments,
+    excludeReleases: options.excludeReleases,
+    onProgress: ({ read, total }: { read: number; total: number }) => record(read, total),
+  }
+  try {
+    return await obtainRecords({ ...parts, forge }, order, signal)
+  } catch (error) {
+    if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
+    if (!(error instanceof WaitUntil)) throw error
+    throw new RetryLater(error.message, { cause: error, dueAt: error.dueAt })
+  }
+}
+
+/** Marks the segments as used, so that they are not swept. */
+export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
+  const keys = keysOfRecords(records)
+  const named = await nameSegments(tx, keys, now)
+  if (named.size !== new Set(keys).size)
+    throw new Error('a segment of records was swept or is damaged')
 }

@@ -9,7 +9,7 @@ import { withDiscussions } from './read-discussions.ts'
 
 const repository = { owner: 'alice', name: 'site' }
 
-test('a reading that another has taken stops, and nothing is made of it', async (t) => {
+test('a reading stops when another reader takes over, and nothing is recorded', async (t) => {
   const { db } = await openDatabase(t, 'sqlite')
   t.mock.timers.enable({ apis: ['setInterval'] })
   const clock = { now: 1_000_000 }

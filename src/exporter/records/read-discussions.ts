@@ -7,7 +7,7 @@ import type { RepositoryName } from '../../sources/source.ts'
 export interface ReadingParts {
   db: Db
   now: () => number
-  /** Where the discussions are; without a slash at the end. */
+  /** `url` has no trailing slash. */
   forge: { url: string; discussions: Discussions }
 }
 
@@ -15,23 +15,23 @@ export type KeptDiscussions = Awaited<ReturnType<typeof keptDiscussions>>
 
 export interface ReadOrder {
   repository: RepositoryName
-  /** The same one may begin again at once after a crash; any other waits. */
+  /** After a crash, a reader with the same name may start again at once. Others must wait. */
   reader: string
   onProgress(progress: { read: number; total: number }): Promise<void>
 }
 
-/** Complete, and as new as `asOf`. */
+/** A complete reading. All of it is at least as new as `asOf`. */
 export interface CurrentReading extends Pick<Reading, 'stamp' | 'notes' | 'asOf'> {
   kept: KeptDiscussions
-  /** Throws LeaseTaken where another has taken it meanwhile: what was made of it then is not to be recorded. */
+  /** Throws LeaseTaken if another reader has taken over. Then nothing may be recorded. */
   hold(): Promise<void>
 }
 
-const HELD_EVERY_MS = 30_000
+const HOLD_INTERVAL_MS = 30_000
 
 /**
- * Brings what is kept of a repository's discussions up to date, batch by batch, and hands it to `use` while nobody else can
- * change it. Throws LeaseTaken where another reads it, or has begun to: the signal that `use` is given then stops the work.
+ * Updates the stored discussions of a repository batch by batch, and passes them to `use` while no other reader can change
+ * them. Throws LeaseTaken if another reader has them or takes over, which also aborts the signal that `use` gets.
  */
 export async function withDiscussions<T>(
   { db, now, forge }: ReadingParts,
@@ -46,14 +46,14 @@ export async function withDiscussions<T>(
   const lost = new AbortController()
   const underWay = AbortSignal.any([signal, lost.signal])
   const holding = setInterval(() => {
-    // A database that is away says nothing of whose it is: a batch that comes too late is refused.
+    // Other errors are ignored: if another reader took over during an outage, the next batch is refused.
     hold().catch((error: unknown) => error instanceof LeaseTaken && lost.abort(error))
-  }, HELD_EVERY_MS)
+  }, HOLD_INTERVAL_MS)
   try {
     const kept = await keptDiscussions(db, url, repository)
     const stamp = await discussions.stamp(repository, kept, underWay)
     const known = readingOf(kept.cursor)
-    // As new as when it was read: a look does not see all that may change.
+    // Still `asOf` the last reading: the stamp does not cover everything that may change.
     if (known?.isComplete && known.stamp === stamp)
       return await use({ kept, stamp, notes: known.notes, asOf: known.asOf, hold }, underWay)
     for await (const batch of discussions.read(repository, kept, underWay)) {
@@ -62,7 +62,7 @@ export async function withDiscussions<T>(
     }
     const current = await keptDiscussions(db, url, repository)
     const reading = readingOf(current.cursor)
-    if (!reading?.isComplete) throw new Error('a reading of discussions ended without its end')
+    if (!reading?.isComplete) throw new Error('the reading of discussions is incomplete')
     const { notes, asOf } = reading
     return await use({ kept: current, stamp: reading.stamp, notes, asOf, hold }, underWay)
   } catch (error) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { measuredList, sizeOf, textOf } from './manifest-text.ts'
+import { jsonSize, measuredList, writeJson } from './metadata-entries.ts'
 
-test('lists that come item by item are the same text, of the size that was measured', async () => {
+test('a list that is written item by item gives the same text as JSON.stringify, with the measured size', async () => {
   const manifest = {
     format: 4,
     generator: 'a "repositories": [] of names: größer',
@@ -29,8 +29,8 @@ test('lists that come item by item are the same text, of the size that was measu
     )
   const repositories = await listOf(manifest.repositories)
   const fields = Object.entries({ ...manifest, repositories, none: await listOf([]) })
-  const written = Buffer.concat(await Array.fromAsync(textOf(fields)))
+  const written = Buffer.concat(await Array.fromAsync(writeJson(fields)))
   assert.equal(String(written), `${JSON.stringify(manifest, null, 2)}\n`)
-  assert.equal(sizeOf(fields), written.length)
+  assert.equal(jsonSize(fields), written.length)
   assert.deepEqual(met, manifest.repositories)
 })

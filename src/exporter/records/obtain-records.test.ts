@@ -21,7 +21,7 @@ import {
   exportScene,
   SEGMENT_CHECK_AGE_MS,
 } from '../export-test-scene.ts'
-import { recordsForTask } from './export-records.ts'
+import { recordsForTask } from './obtain-records.ts'
 
 const NAMES = ['ann/site', 'octo/tools', 'tern/data']
 
@@ -50,7 +50,7 @@ async function forgeScene(t: TestContext, engine: Engine = 'sqlite') {
 }
 
 onEachEngine('records of a forge', (engine) => {
-  test('become an archive; read again, they are reused', async (t) => {
+  test('are exported, and reused while nothing changes', async (t) => {
     const { db, start, work, recordsOf, keysInStore, forge } = await forgeScene(t, engine)
     const id = await start()
     await work()
@@ -95,7 +95,7 @@ onEachEngine('records of a forge', (engine) => {
     )
   })
 
-  test('are made again where what is stored of them is damaged', async (t) => {
+  test('are made again if their stored data is damaged', async (t) => {
     const { db, blobs, clock, start, work, recordsOf } = await forgeScene(t, engine)
     const first = await start(['octo/tools'])
     await work()
@@ -124,7 +124,7 @@ onEachEngine('records of a forge', (engine) => {
     await assertExported(db, fourth)
   })
 
-  test('that two migrations want at once are read by one of them, and both have them', async (t) => {
+  test('are read once for two migrations at the same time', async (t) => {
     const { db, start, parts, change, forge, recordsOf } = await forgeScene(t, engine)
     // Who waits does not take the database from who reads.
     const queue = embeddedQueue({ db, notNowPauseMs: 200, lookEveryMs: 20 })
@@ -153,7 +153,7 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(files.length, new Set(files.map(({ path }) => path)).size)
   })
 
-  test('wait until the forge can be asked again, say so, and can be cancelled', async (t) => {
+  test('wait as long as the forge asks, report it, and can be cancelled', async (t) => {
     const { db, parts, queue, start, forge, change } = await forgeScene(t, engine)
     forge.misbehave = () => ({
       answer: { status: 429, headers: { 'retry-after': '300' }, body: {} },
@@ -176,7 +176,7 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
-  test('a task that is retried while it waits finds its attachments again', async (t) => {
+  test('a retried task reuses its attachments', async (t) => {
     const { db, parts, start, forge, world, change, keysInStore } = await forgeScene(t, engine)
     const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
     const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))
@@ -213,7 +213,7 @@ onEachEngine('records of a forge', (engine) => {
 })
 
 describe('records of a forge', () => {
-  test('attachments are there byte for byte, and texts lead to them', async (t) => {
+  test('attachments are exported, and texts link to them', async (t) => {
     const { start, work, recordsOf, world } = await forgeScene(t)
     const id = await start(['ann/site'])
     await work()
@@ -231,7 +231,7 @@ describe('records of a forge', () => {
     assert.ok(comments.includes(`[notes](${notes?.url})`), String(comments))
   })
 
-  test('flags leave out what they say', async (t) => {
+  test('options exclude records', async (t) => {
     const { db, start, work, recordsOf, forge } = await forgeScene(t)
     const flags = {
       excludeAttachments: true,
@@ -265,7 +265,7 @@ describe('records of a forge', () => {
     assert.equal(forge.requests.length, 0)
   })
 
-  test('what the forge refuses is skipped or failed, with the reason', async (t) => {
+  test('a repository that the forge refuses is skipped or failed with the reason', async (t) => {
     const { db, start, work, world, forge } = await forgeScene(t)
     forge.world.repositories.delete('tern/data')
     const failed = await start()
@@ -278,7 +278,7 @@ describe('records of a forge', () => {
     assert.ok(world.data)
   })
 
-  test('a file that the forge has lost is told of, and has no record', async (t) => {
+  test('a file that is missing on the forge is reported and has no record', async (t) => {
     const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
     const { uuid } = world.tools.releases[1]!.assets[0]!
     forge.misbehave = ({ path }) =>
@@ -321,7 +321,7 @@ describe('records of a forge', () => {
     },
   } satisfies Record<string, Misdeed>
   for (const [name, misdeed] of Object.entries(damages))
-    test(`an attachment for which the forge gives ${name} is missing, and named`, async (t) => {
+    test(`an attachment for which the forge sends ${name} is reported as missing`, async (t) => {
       const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
       const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
       forge.misbehave = ({ path }) =>
@@ -344,7 +344,7 @@ describe('records of a forge', () => {
       assert.ok(!JSON.stringify(manifest).includes(damaged!.uuid))
     })
 
-  test('a file that is too large is told of, and has no record', async (t) => {
+  test('a file that is too large is reported and has no record', async (t) => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)
     const words = 'it is larger than anybody has room for'
     change.forge.discussions.open = async function* ({ file }) {
@@ -363,7 +363,7 @@ describe('records of a forge', () => {
     assert.match(notes.join(), new RegExp(`attachments/[^,]+/notes\\.txt: ${words}`))
   })
 
-  test('whoever is no member of an organization is not told who is', async (t) => {
+  test('an account that is not a member does not see the members of an organization', async (t) => {
     const scene = await forgeScene(t)
     const id = await scene.start(['octo/tools'], {}, 'cid')
     await scene.work()

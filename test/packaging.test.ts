@@ -5,18 +5,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { optionNames, variableOf } from '../src/settings/setting-names.ts'
 import { temporaryDirectory } from './support/odd-repositories.ts'
+import { skipUnless } from './support/skip-unless.ts'
 
 const PROJECT = new URL('..', import.meta.url).pathname
 const UNITS = join(PROJECT, 'packaging/systemd')
 /** As `systemd-analyze` counts: 0 is nothing to fear, 10 is everything. */
 const WORST_SCORE = 3
 
-const needsSystemd = {
-  skip:
-    spawnSync('systemd-analyze', ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    'systemd is not installed',
-}
+const hasProgram = (name: string) => spawnSync(name, ['--version']).status === 0
+const needsSystemd = skipUnless(hasProgram('systemd-analyze'), 'systemd is not installed')
 
 for (const unit of readdirSync(UNITS)) {
   test(`${unit} is right, and lets Godwit do little else than its work`, needsSystemd, (t) => {
@@ -55,12 +52,7 @@ interface Compose {
   volumes: Record<string, null>
 }
 
-const needsRuby = {
-  skip:
-    spawnSync('ruby', ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    'ruby is not installed',
-}
+const needsRuby = skipUnless(hasProgram('ruby'), 'ruby is not installed')
 
 test('compose.yaml says what belongs together, with settings that exist', needsRuby, () => {
   const script = 'puts JSON.dump(YAML.load(STDIN.read, aliases: true))'

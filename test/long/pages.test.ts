@@ -14,16 +14,15 @@ import {
   inlineCommands,
   refusalOf,
 } from '../support/page-commands.ts'
+import { skipUnless } from '../support/skip-unless.ts'
 import { inTime } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-const needsParts = {
-  skip:
-    ['curl', 'jq', 'sqlite3'].some((program) => spawnSync(program, ['--version']).error) &&
-    process.env.CI !== 'true' &&
-    'curl, jq or sqlite3 is not installed',
-}
+const needsParts = skipUnless(
+  ['curl', 'jq', 'sqlite3'].every((program) => !spawnSync(program, ['--version']).error),
+  'curl, jq or sqlite3 is not installed',
+)
 
 /** A machine for the commands of a page: its directories are in one of the test's, everything else is real. */
 async function machine(t: TestContext) {

@@ -6,18 +6,15 @@ import { before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { commandRow } from '../support/command-row.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { skipUnless } from '../support/skip-unless.ts'
 import { needsTerminal } from '../support/terminal.ts'
 import { shellAtTerminal } from '../support/typing.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const run = promisify(execFile)
 
-const needs = (shell: string): { skip: string | false } => ({
-  skip:
-    spawnSync(shell, ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    `${shell} is not installed`,
-})
+const needs = (shell: string) =>
+  skipUnless(spawnSync(shell, ['--version']).status === 0, `${shell} is not installed`)
 
 let folder: string
 const scriptFor = (shell: string) => join(folder, `completion.${shell}`)

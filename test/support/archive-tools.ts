@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
+import { skipUnless } from './skip-unless.ts'
 
 /** Programs that read archives, under the names they may have and what tells them from others of that name. */
 const TOOLS = {
@@ -35,10 +36,9 @@ function look(tool: Tool): string | undefined {
 
 const ITSELF = 'import sys; print(sys.executable)'
 
-/** For a test that needs the tool: where it is absent the test is skipped by name, except in CI, where it fails. */
+/** Returns options for a test that needs the tool. */
 export function needs(tool: Tool): { skip: string | false } {
-  const absent = find(tool) === undefined && process.env.CI !== 'true'
-  return { skip: absent && `${tool} is not installed` }
+  return skipUnless(find(tool) !== undefined, `${tool} is not installed`)
 }
 
 const run = promisify(execFile)

@@ -3,12 +3,11 @@ import type { TestContext } from 'node:test'
 import type { Browser, ConsoleMessage, Page, Request } from 'playwright-core'
 import { isChromiumInstalled, launchChromium } from './chromium.ts'
 import { atProcessEnd } from './process-end.ts'
+import { skipUnless } from './skip-unless.ts'
 import { TIMEOUT_MS } from './wait-until.ts'
 
-/** For tests in a browser: where there is none they are skipped by name, except in CI, where they fail. */
-export const needsChromium: { skip: string | false } = {
-  skip: !isChromiumInstalled && process.env.CI !== 'true' && 'Chromium is not installed',
-}
+/** Options for tests in a browser. */
+export const needsChromium = skipUnless(isChromiumInstalled, 'Chromium is not installed')
 
 const VIEWPORT = { width: 1280, height: 860 }
 

@@ -4,15 +4,14 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { temporaryDirectory } from './odd-repositories.ts'
+import { skipUnless } from './skip-unless.ts'
 
 const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
 /** `scripts/debian-root` makes it. */
 const TAR = join(CACHE, 'godwit', 'debian-bookworm.tar')
 
-/** For tests that install packages: where there is no Debian to do it in they are skipped by name, except in CI, where they fail. */
-export const needsDebianRoot: { skip: string | false } = {
-  skip: whyNot() !== undefined && process.env.CI !== 'true' && whyNot()!,
-}
+/** Options for tests that install packages. */
+export const needsDebianRoot = skipUnless(whyNot() === undefined, whyNot()!)
 
 function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can install a Debian package'

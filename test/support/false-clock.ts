@@ -2,13 +2,12 @@ import { existsSync, globSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { temporaryDirectory } from './odd-repositories.ts'
+import { skipUnless } from './skip-unless.ts'
 
 const LIBRARY = globSync('/usr/lib/*/faketime/libfaketime.so.1')[0] ?? ''
 
-/** Debian's faketime: no clock but that of one process is touched. */
-export const needsFalseClock: { skip: string | false } = {
-  skip: !existsSync(LIBRARY) && process.env.CI !== 'true' && 'faketime is not installed',
-}
+/** Options for tests with Debian's faketime, which changes the clock of one process only. */
+export const needsFalseClock = skipUnless(existsSync(LIBRARY), 'faketime is not installed')
 
 export interface FalseClock {
   /** For the process that is to believe it. */

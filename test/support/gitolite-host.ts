@@ -3,14 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { skipUnless } from './skip-unless.ts'
 
 const PROGRAMS = '/usr/share/gitolite3'
 const searchPath = `${PROGRAMS}:${process.env.PATH ?? '/usr/bin:/bin'}`
 
-/** For tests on gitolite: where it is absent they are skipped by name, except in CI, where they fail. */
-export const needsGitolite: { skip: string | false } = {
-  skip: !isInstalled() && process.env.CI !== 'true' && 'gitolite3 is not installed',
-}
+/** Options for tests with gitolite. */
+export const needsGitolite = skipUnless(isInstalled(), 'gitolite3 is not installed')
 
 function isInstalled(): boolean {
   try {

@@ -8,15 +8,14 @@ import type { TestContext } from 'node:test'
 import { SELF_SIGNED } from './forge/self-signed.ts'
 import { freePort } from './free-port.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
+import { skipUnless } from './skip-unless.ts'
 import { inTime, until } from './wait-until.ts'
 
 const EXAMPLE = new URL('../../packaging/proxy/nginx.conf', import.meta.url)
 const searchPath = `${process.env.PATH ?? ''}:/usr/sbin:/sbin`
 
 /** For tests on nginx: where it is absent they are skipped by name, except in CI, where they fail. */
-export const needsNginx: { skip: string | false } = {
-  skip: !isInstalled() && process.env.CI !== 'true' && 'nginx is not installed',
-}
+export const needsNginx = skipUnless(isInstalled(), 'nginx is not installed')
 
 function isInstalled(): boolean {
   try {

@@ -3,7 +3,7 @@ import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
-import { placeForFiles } from './place-in-memory.ts'
+import { makeRunDirectory } from './memory-directory.ts'
 import { until } from './wait-until.ts'
 
 export interface Cluster {
@@ -23,7 +23,7 @@ const QUICK_LOGIN = ['--set=scram_iterations=1']
 
 /** A real PostgreSQL in a temporary directory. As root it runs under a user of its own, as PostgreSQL demands. */
 export async function startCluster(): Promise<Cluster> {
-  const dir = await placeForFiles('postgres')
+  const dir = await makeRunDirectory('postgres')
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
   const port = await freePort()

@@ -11,13 +11,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { skipUnless } from './skip-unless.ts'
 
 const MEGABYTE = 1024 * 1024
 
-/** Mounting takes root, and more than every container gives it. */
-export const needsMount: { skip: string | false } = {
-  skip: !canMount() && process.env.CI !== 'true' && 'nothing can be mounted here',
-}
+/** Options for tests that mount a file system, which needs root, and is not allowed in every container. */
+export const needsMount = skipUnless(canMount(), 'no file system can be mounted here')
 
 function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false

@@ -1,13 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process'
+import { skipUnless } from './skip-unless.ts'
 
-const isInstalled = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes(
-  'util-linux',
-)
+const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' })
+const isInstalled = stdout?.includes('util-linux') ?? false
 
-/** For tests on a terminal: where util-linux is absent they are skipped by name, except in CI, where they fail. */
-export const needsTerminal: { skip: string | false } = {
-  skip: !isInstalled && process.env.CI !== 'true' && "util-linux's script is not installed",
-}
+/** Options for tests at a terminal. */
+export const needsTerminal = skipUnless(isInstalled, "util-linux's script is not installed")
 
 /** Runs a line of shell at a terminal of its own; what it showed there, and how it ended. */
 export function atTerminal(

@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module'
+import { skipUnless } from '../support/skip-unless.ts'
 
-/** For a test that needs a part: where it is absent the test is skipped by name, except in CI, where it fails. */
+/** Returns options for a test that needs a client or tool. */
 export function needs(part: string, isThere: boolean): { skip: string | false } {
-  return { skip: !isThere && process.env.CI !== 'true' && `${part} is not installed` }
+  return skipUnless(isThere, `${part} is not installed`)
 }
 
 const { resolve } = createRequire(import.meta.url)

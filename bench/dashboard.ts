@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { isChromiumInstalled, launchChromium } from '../test/support/chromium.ts'
+import { isChromiumInstalled, launchChromium } from '../test/support/browser.ts'
 import { makeCopies } from './copies.ts'
 import { OWNER } from './corpus.ts'
 import { inEmptyDirectory, median, spread } from './measure.ts'

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import type { Tried } from '../test/support/fire.ts'
+import type { FaultReport } from '../test/support/fire.ts'
 
 /** Called by scripts/test-fire: what was tried becomes the table of docs/SECURITY.md, or is printed. */
 const PAGE = new URL('../docs/SECURITY.md', import.meta.url)
@@ -11,7 +11,7 @@ const { values } = parseArgs({
   options: { print: { type: 'boolean' }, minutes: { type: 'string', default: '?' } },
 })
 const lines = (await readFile(process.env.GODWIT_TEST_FIRE!, 'utf8')).split('\n').filter(Boolean)
-const table = tableOf(lines.map((line) => JSON.parse(line) as Tried))
+const table = tableOf(lines.map((line) => JSON.parse(line) as FaultReport))
 
 if (values.print) console.log(table)
 else {
@@ -27,7 +27,7 @@ function heading(): string {
   return `Last run: ${run}, seed ${process.env.GODWIT_TEST_SEED}; nothing failed.\n\n`
 }
 
-function tableOf(rows: readonly Tried[]): string {
+function tableOf(rows: readonly FaultReport[]): string {
   const times = new Map<string, number>()
   for (const { fault, outcome, times: more } of rows) {
     const key = `${fault} | ${outcome}`

@@ -133,7 +133,7 @@ test('every answer of every operation is as described', async () => {
   const keeper = { token: await service.token('keeper') }
   await ask(201, '/user/migrations', post({ repositories: ['site'] }))
   await ask(200, '/admin/migrations/3/cancel', { ...post(), ...keeper })
-  await git.hurry()
+  await git.speedUp()
   const path = await liveLife(described, '/user/migrations')
   await seeFormerly(ask, path)
   await liveLife(described, '/orgs/octo/migrations')

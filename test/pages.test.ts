@@ -4,9 +4,9 @@ import {
   commandBlocks,
   godwitCalls,
   inlineCommands,
-  refusalOf,
-  unknownIn,
-} from './support/page-commands.ts'
+  unknownWords,
+  usageErrorOf,
+} from './support/docs-commands.ts'
 
 /** Their commands are run by test/long/pages.test.ts. */
 const PAGES = ['README.md', 'docs/FIRST-DAY.md', 'docs/OPERATIONS.md']
@@ -17,13 +17,13 @@ test('every godwit in a block of a page is one that the program takes', async ()
     for (const { commands } of await commandBlocks(page)) {
       for (const words of commands.flatMap(godwitCalls)) {
         calls++
-        assert.equal(await refusalOf(words), undefined, `${page}: godwit ${words.join(' ')}`)
+        assert.equal(await usageErrorOf(words), undefined, `${page}: godwit ${words.join(' ')}`)
       }
     }
   }
   assert.ok(calls > 25, `${calls} were found`)
-  assert.match((await refusalOf(['token', 'add'])) ?? '', /missing required argument/)
-  assert.match((await refusalOf(['sync', '--nonsense'])) ?? '', /unknown option/)
+  assert.match((await usageErrorOf(['token', 'add'])) ?? '', /missing required argument/)
+  assert.match((await usageErrorOf(['sync', '--nonsense'])) ?? '', /unknown option/)
 })
 
 test('every godwit between the words of a page has a name and flags that there are', async () => {
@@ -37,10 +37,10 @@ test('every godwit between the words of a page has a name and flags that there a
   ]) {
     for (const words of (await inlineCommands(page)).flatMap(godwitCalls)) {
       calls++
-      assert.deepEqual(await unknownIn(words), [], `${page}: godwit ${words.join(' ')}`)
+      assert.deepEqual(await unknownWords(words), [], `${page}: godwit ${words.join(' ')}`)
     }
   }
   assert.ok(calls > 30, `${calls} were found`)
-  assert.deepEqual(await unknownIn(['tokens', 'list']), ['tokens'])
-  assert.deepEqual(await unknownIn(['token', 'list', '--nonsense']), ['--nonsense'])
+  assert.deepEqual(await unknownWords(['tokens', 'list']), ['tokens'])
+  assert.deepEqual(await unknownWords(['token', 'list', '--nonsense']), ['--nonsense'])
 })

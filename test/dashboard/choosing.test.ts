@@ -4,8 +4,8 @@ import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part } from '../support/dashboard.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 
 const run = promisify(execFile)
 const HOW_MANY = 45
@@ -14,8 +14,8 @@ test(
   'choosing among many, page by page or all at once; the same as a command to paste',
   needsChromium,
   async (t) => {
-    const story = await storyInRow(t, {
-      port: await pagesPort(),
+    const story = await sharedExportStory(t, {
+      port: await dashboardPort(),
       async repositories(host) {
         const first = await host.repository('alice/r-01', { files: { a: '1' } })
         for (let number = 2; number <= HOW_MANY; number += 1) {
@@ -27,7 +27,7 @@ test(
     })
     const token = await story.service.token('alice')
     const page = await visit(t, `${story.service.url}/#/new`, { token, expected: /500/ })
-    const picker = part(page, 'Repositories')
+    const picker = section(page, 'Repositories')
     await picker.getByRole('checkbox', { name: 'alice/r-01' }).check()
     await picker.getByRole('link', { name: 'Page 3' }).click()
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
@@ -47,7 +47,7 @@ test(
     // An estimate that failed is not that of the next choice.
     await page.route(/preflight$/, (route) => route.fulfill({ status: 500 }))
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
-    const failed = part(page, 'Estimate').getByText('The server answered with an error (500).')
+    const failed = section(page, 'Estimate').getByText('The server answered with an error (500).')
     await failed.waitFor()
     await page.unroute(/preflight$/)
     const estimate = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ test(
     await picker.getByRole('checkbox', { name: 'alice/r-44' }).check()
     await failed.waitFor({ state: 'detached' })
     estimate.resolve()
-    await part(page, 'Estimate').getByText('0 of 2').waitFor()
+    await section(page, 'Estimate').getByText('0 of 2').waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
 
     // What is chosen while all the names are on their way is chosen too.
@@ -92,7 +92,7 @@ test(
     assert.ok(started.repositories.every(({ full_name }) => full_name.startsWith('alice/r-3')))
 
     await page.goto(`${story.service.url}/#/migrations/${started.id}`)
-    await arrived(page, `Migration ${started.id}`)
+    await untilHeading(page, `Migration ${started.id}`)
     await page.getByText('The archive is ready').waitFor()
     await leave(page)
   },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
+import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
@@ -16,9 +16,9 @@ before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
   wholeFile.after(slow.remove)
-  await slow.hurry()
+  await slow.speedUp()
   story = await exportStory(wholeFile, {
-    port: await pagesPort(),
+    port: await dashboardPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns', 'gulls'])
         await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })
@@ -36,7 +36,7 @@ test(
     const page = await visit(t, story.service.url, { expected: /401/ })
     await signIn(page, token)
     await page.getByRole('link', { name: `Migration ${id}` }).click()
-    await arrived(page, `Migration ${id}`)
+    await untilHeading(page, `Migration ${id}`)
 
     const listed = await story.service.godwit('token', 'list')
     const number = /^(\d+) .* tab /m.exec(listed)?.[1] ?? assert.fail(listed)
@@ -45,7 +45,7 @@ test(
     await page.getByText('Your token has expired or was revoked').waitFor()
     assert.equal(await page.evaluate('sessionStorage.length'), 0)
     await signIn(page, await story.service.token('alice'))
-    await arrived(page, `Migration ${id}`)
+    await untilHeading(page, `Migration ${id}`)
   },
 )
 
@@ -53,28 +53,28 @@ test(
   'a server that is killed and started again under the page: it says so, and goes on',
   needsChromium,
   async (t) => {
-    await slow.dawdle(1)
+    await slow.slowDown(1)
     const token = await story.service.token('alice')
     const id = await story.start(['alice/birds', 'alice/coast'])
     const page = await visit(t, `${story.service.url}/#/migrations/${id}`, {
       token,
     })
-    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await section(page, 'Progress').getByText('1 of 2').waitFor()
     await slow.pid()
 
     await story.service.kill('SIGKILL')
-    await slow.hurry()
+    await slow.speedUp()
     await page.getByText('Reconnecting…').waitFor()
-    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await section(page, 'Progress').getByText('1 of 2').waitFor()
     await story.service.restartInRow()
     await page.getByText('The archive is ready').waitFor()
     await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
-    await part(page, 'Progress').getByText('2 of 2').waitFor()
+    await section(page, 'Progress').getByText('2 of 2').waitFor()
   },
 )
 
 test('where no stream can be had, it asks again and again', needsChromium, async (t) => {
-  await slow.dawdle()
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/dunes'])
   await slow.pid()
@@ -95,11 +95,11 @@ test('where no stream can be had, it asks again and again', needsChromium, async
     asked.slice(1).every((etag) => etag !== ''),
     'later ones bring the validator',
   )
-  await slow.hurry()
+  await slow.speedUp()
 })
 
 test('a stream that falls silent is not followed for ever', needsChromium, async (t) => {
-  await slow.dawdle()
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/elms'])
   const page = await visit(t, story.service.url, { token })
@@ -117,10 +117,10 @@ test('a stream that falls silent is not followed for ever', needsChromium, async
     }
   }`)
   await page.getByRole('link', { name: `Migration ${id}` }).click()
-  await part(page, 'Progress').waitFor()
+  await section(page, 'Progress').waitFor()
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
-  await slow.hurry()
+  await slow.speedUp()
 })
 
 /** Every answer with a summary waits until it is released. */
@@ -134,13 +134,13 @@ async function holdSummaries(page: Page): Promise<() => void> {
 }
 
 test('nothing is said of an archive before it is known', needsChromium, async (t) => {
-  await slow.dawdle()
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/ferns'])
   const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
-  await part(page, 'Progress').waitFor()
+  await section(page, 'Progress').waitFor()
   const release = await holdSummaries(page)
-  await slow.hurry()
+  await slow.speedUp()
   await page.getByText('Exported', { exact: true }).waitFor()
   assert.equal(await page.getByText('The archive no longer exists').count(), 0)
   release()
@@ -148,16 +148,16 @@ test('nothing is said of an archive before it is known', needsChromium, async (t
 })
 
 test('that it was cancelled is told before its summary is read', needsChromium, async (t) => {
-  await slow.dawdle()
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/gulls'])
   const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
-  await part(page, 'Progress').waitFor()
+  await section(page, 'Progress').waitFor()
   const release = await holdSummaries(page)
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
   release()
-  await slow.hurry()
+  await slow.speedUp()
 })
 
 test(
@@ -167,27 +167,27 @@ test(
     const token = await story.service.token('alice')
     const expected = /404|dynamically imported|reload/i
     const page = await visit(t, story.service.url, { token, expected })
-    await arrived(page, 'Migrations')
+    await untilHeading(page, 'Migrations')
     await page.route(/assets\/schedules-/, (route) => route.fulfill({ status: 404 }))
     await page.getByRole('link', { name: 'Schedules' }).click()
     await page.getByText('If the server was upgraded, reload the page.').waitFor()
     await page.getByRole('link', { name: 'Webhooks' }).click()
-    await arrived(page, 'Webhooks')
+    await untilHeading(page, 'Webhooks')
     await page.getByRole('link', { name: 'Schedules' }).click()
     await page.unroute(/assets\/schedules-/)
     await page.getByRole('button', { name: 'Reload' }).click()
-    await arrived(page, 'Schedules')
+    await untilHeading(page, 'Schedules')
   },
 )
 
 test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
   const token = await story.service.token('alice')
   const page = await visit(t, story.service.url, { token })
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
   await page.route(/\/session$/, (route) => route.abort())
   await page.reload()
-  await arrived(page, 'No connection')
+  await untilHeading(page, 'No connection')
   await page.unroute(/\/session$/)
   await page.getByRole('button', { name: 'Try again' }).click()
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
 })

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
 import type { Summary } from '../../src/wire/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part } from '../support/dashboard.ts'
+import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
@@ -22,9 +22,9 @@ before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
   wholeFile.after(slow.remove)
-  await slow.hurry()
-  story = await storyInRow(wholeFile, {
-    port: await pagesPort(),
+  await slow.speedUp()
+  story = await sharedExportStory(wholeFile, {
+    port: await dashboardPort(),
     async repositories(host) {
       await host.repository('alice/whole', { files })
       damage.make(host.path('alice/broken'))
@@ -46,7 +46,7 @@ test(
     await page.getByLabel('Select all').check()
     await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
 
-    await arrived(page, 'Migration 1')
+    await untilHeading(page, 'Migration 1')
     await page.getByText('Migration failed').waitFor()
     const broken = page.getByRole('listitem').filter({ hasText: 'alice/broken' }).last()
     await broken.getByText(damage.reason).waitFor()
@@ -64,15 +64,15 @@ test(
 
     await story.host.remake('alice/broken', files)
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    await arrived(page, 'Migration 2')
+    await untilHeading(page, 'Migration 2')
     await page.getByText('The archive is ready').waitFor()
     // The one that was whole was not exported twice.
     const whole = page.getByRole('listitem').filter({ hasText: 'alice/whole' })
     await whole.getByText('reused').waitFor()
 
     await page.getByRole('link', { name: 'Migrations' }).first().click()
-    await arrived(page, 'Migrations')
-    await part(page, '2 migrations').getByText('Failed:').waitFor()
+    await untilHeading(page, 'Migrations')
+    await section(page, '2 migrations').getByText('Failed:').waitFor()
   },
 )
 
@@ -80,7 +80,7 @@ test(
   'locked repositories are unlocked one by one, and a migration is cancelled',
   needsChromium,
   async (t) => {
-    await slow.dawdle()
+    await slow.slowDown()
     const token = await story.service.token('bob')
     const page = await visit(t, `${story.service.url}/#/new`, { token })
     await page.getByRole('checkbox', { name: 'bob/atlas' }).check()
@@ -101,7 +101,7 @@ test(
     await page.getByRole('button', { name: 'Cancel migration' }).click()
     await page.getByText('Migration cancelled').waitFor()
     await page.getByText('Cancelled', { exact: true }).waitFor()
-    await slow.hurry()
+    await slow.speedUp()
   },
 )
 
@@ -109,7 +109,7 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   const token = await story.service.token('carol')
   const page = await visit(t, `${story.service.url}/#/new`, { token })
   await page.getByLabel('Select all').check()
-  const forecast = part(page, 'Estimate')
+  const forecast = section(page, 'Estimate')
   await forecast.getByText('so the migration would fail').waitFor()
   await forecast.getByText(/has grafts/).waitFor()
   await page.getByLabel('Skip repositories that cannot be exported').check()
@@ -126,11 +126,11 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   await page.reload()
   await page.getByText('1 repository is not in the archive').waitFor()
   await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
-  const bar = part(page, 'Progress').getByRole('progressbar')
+  const bar = section(page, 'Progress').getByRole('progressbar')
   // The bar follows the stream, the text the migration: neither waits for the other.
   await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
   await page.getByRole('link', { name: 'Migrations' }).first().click()
-  const row = part(page, '1 migration').getByRole('listitem').first()
+  const row = section(page, '1 migration').getByRole('listitem').first()
   await row.getByText('Exported in part:').waitFor()
   await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
 

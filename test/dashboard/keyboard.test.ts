@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort } from '../support/dashboard.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { dashboardPort, untilHeading } from '../support/dashboard.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 
 const MAX_TABS = 60
 
@@ -38,28 +38,28 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
 }
 
 test('everything can be done with a keyboard alone', needsChromium, async (t) => {
-  const story = await storyInRow(t, {
-    port: await pagesPort(),
+  const story = await sharedExportStory(t, {
+    port: await dashboardPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds'])
         await host.repository(`alice/${name}`, { files: { a: '1' } })
     },
   })
   const page = await visit(t, story.service.url)
-  await arrived(page, 'Sign in to Godwit')
+  await untilHeading(page, 'Sign in to Godwit')
   await page.keyboard.type(await story.service.token('alice'))
   await page.keyboard.press('Enter')
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
 
   // Past the header in one step.
   await page.reload()
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
   await tabTo(page, /^Skip to content$/)
   await page.keyboard.press('Enter')
   await tabTo(page, /^New migration$/)
   await page.keyboard.press('Enter')
 
-  await arrived(page, 'New migration')
+  await untilHeading(page, 'New migration')
   await page.getByRole('checkbox', { name: 'alice/birds' }).waitFor()
   await tabTo(page, /^Find a repository$/)
   await tabTo(page, /^alice\/birds/)
@@ -71,7 +71,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await tabTo(page, /^Start with 1 repository$/)
   await page.keyboard.press('Enter')
 
-  await arrived(page, 'Migration 1')
+  await untilHeading(page, 'Migration 1')
   await page.getByText('The archive is ready').waitFor()
   await tabTo(page, /^Copy as curl$/)
   await page.keyboard.press('Enter')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { pagesPort } from '../support/dashboard.ts'
+import { dashboardPort } from '../support/dashboard.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -21,7 +21,7 @@ before(async () => {
   const config = { 'godwit.collaborator': 'bob:admin' }
   await host.repository('alice/site', { files: { a: '1' }, config })
   await host.repository('carol/own', { files: { a: '1' } })
-  service = await startInRow(wholeFile, { repositories: host.root, port: await pagesPort() })
+  service = await startInRow(wholeFile, { repositories: host.root, port: await dashboardPort() })
   await service.godwit('account', 'set', 'bob', '--create')
   bob = await service.token('bob')
   const body = JSON.stringify({ repositories: ['alice/site'], lock_repositories: true })

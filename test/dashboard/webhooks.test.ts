@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, hurryPolls, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
+import {
+  dashboardPort,
+  keepScreenshot,
+  section,
+  speedUpTimers,
+  untilHeading,
+} from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -16,30 +22,30 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   for (const name of ['alice/atlas', 'octo/kit']) await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const flags = ['--webhook-networks', '127.0.0.1']
-  const port = await pagesPort()
+  const port = await dashboardPort()
   const service = await startInRow(t, { repositories: host.root, port, flags })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
   const page = await visit(t, `${service.url}/`, { token, expected: /422|404/ })
-  await hurryPolls(page, 10_000)
+  await speedUpTimers(page, 10_000)
   await page.getByRole('link', { name: 'Webhooks' }).click()
-  await arrived(page, 'Webhooks')
+  await untilHeading(page, 'Webhooks')
   await page.getByRole('link', { name: 'Create a webhook' }).click()
-  await arrived(page, 'New webhook')
+  await untilHeading(page, 'New webhook')
   await page.getByLabel('Address').fill('http://10.0.0.1/')
   await page.getByRole('button', { name: 'Create webhook' }).click()
   await page.getByText('on a network that is not allowed').waitFor()
   await page.getByLabel('Address').fill(`${receiver.url}/hook`)
   await page.getByLabel('Secret').fill('whisper')
   await page.getByRole('button', { name: 'Create webhook' }).click()
-  await arrived(page, 'Webhook 1')
-  const deliveries = part(page, 'Deliveries')
+  await untilHeading(page, 'Webhook 1')
+  const deliveries = section(page, 'Deliveries')
   await deliveries.getByRole('cell', { name: 'OK' }).waitFor()
   receiver.answer = (response) => void response.writeHead(503).end('later <b>please</b>')
   await page.getByRole('button', { name: 'Send a ping' }).click()
   await deliveries.getByText('503 Service Unavailable (given up)').waitFor()
   await page.getByRole('button', { name: 'Details of delivery 2' }).click()
-  const details = part(page, 'Delivery 2')
+  const details = section(page, 'Delivery 2')
   await details.getByText('later <b>please</b>').waitFor()
   await details.getByText('x-hub-signature-256: sha256=').waitFor()
   receiver.answer = (response) => void response.end('thanks')
@@ -61,7 +67,7 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
     return String(events) === 'migration.failed' && config.secret === '********'
   })
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click()
-  await part(page, '1 webhook').getByText('migration.failed').waitFor()
+  await section(page, '1 webhook').getByText('migration.failed').waitFor()
   await keepScreenshot(page, 'webhooks')
   await page.getByRole('link', { name: receiver.url }).click()
 
@@ -88,10 +94,10 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   await page.getByText('No webhooks yet').waitFor()
 
   await page.goto(`${service.url}/#/orgs/octo/webhooks/new`)
-  await arrived(page, 'New webhook of octo')
+  await untilHeading(page, 'New webhook of octo')
   await page.getByLabel('Address').fill(`${receiver.url}/octo`)
   await page.getByRole('button', { name: 'Create webhook' }).click()
-  await arrived(page, 'Webhook 2')
+  await untilHeading(page, 'Webhook 2')
   await until('its ping has come', () => receiver.received.some(({ path }) => path === '/octo'))
   await leave(page)
 })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -16,8 +16,8 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   // The first is proven at once and the second when it is let: progress can be seen.
   const slow = await slowGit({ afterFirst: 1 })
   t.after(slow.remove)
-  const story = await storyInRow(t, {
-    port: await pagesPort(),
+  const story = await sharedExportStory(t, {
+    port: await dashboardPort(),
     async repositories(host) {
       const files = { 'README.md': 'Words\n'.repeat(500) }
       for (const name of ['atlas', 'birds', 'coast']) {
@@ -30,26 +30,26 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   const page = await visit(t, story.service.url, { expected: /401/ })
 
   await signInWrongThenRight()
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
   await page.getByRole('heading', { name: 'No migrations yet' }).waitFor()
   await page.getByRole('link', { name: 'Start a migration' }).click()
 
-  await arrived(page, 'New migration')
-  await part(page, 'Repositories').getByText('alice/coast').waitFor()
+  await untilHeading(page, 'New migration')
+  await section(page, 'Repositories').getByText('alice/coast').waitFor()
   await page.getByRole('searchbox', { name: 'Find a repository' }).fill('ATLAS')
-  await part(page, 'Repositories').getByText('alice/coast').waitFor({ state: 'detached' })
+  await section(page, 'Repositories').getByText('alice/coast').waitFor({ state: 'detached' })
   await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
   await page.getByRole('searchbox', { name: 'Find a repository' }).fill('birds')
   await page.getByRole('checkbox', { name: 'alice/birds' }).check()
-  await part(page, 'Estimate').getByText('0 of 2').waitFor()
+  await section(page, 'Estimate').getByText('0 of 2').waitFor()
   await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
 
-  await arrived(page, 'Migration 1')
+  await untilHeading(page, 'Migration 1')
   const atlas = page.getByRole('listitem').filter({ hasText: 'alice/atlas' })
   await atlas.getByText('Exported:').waitFor()
   await page.getByRole('progressbar', { name: 'alice/birds: Exporting' }).waitFor()
-  assert.equal(await part(page, 'Progress').getByText('1 of 2').count(), 1)
-  await slow.hurry()
+  assert.equal(await section(page, 'Progress').getByText('1 of 2').count(), 1)
+  await slow.speedUp()
   await page.getByText('The archive is ready').waitFor()
   await page.getByRole('status').filter({ hasText: 'Migration 1 is exported' }).waitFor()
 
@@ -74,7 +74,7 @@ test('from signing in to a verified download, and gone again', needsChromium, as
 
   await page.getByRole('button', { name: 'Signed in as alice' }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
-  await arrived(page, 'Sign in to Godwit')
+  await untilHeading(page, 'Sign in to Godwit')
   assert.equal(await page.evaluate('sessionStorage.length'), 0)
   await leave(page)
 

@@ -23,14 +23,14 @@ import { createGit, type Git } from '../../src/git/git.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
 import { boobyTraps } from '../support/booby-traps.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
 import { TIMEOUT_MS } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
 
-const CHANGES = inForm({ short: 60, long: 1500 })
+const CHANGES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 4
 const SITE = 'repositories/alice/site.git'
 
@@ -189,7 +189,12 @@ test('no change of an archive goes unnoticed, whatever its checksum says', async
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   t.diagnostic(JSON.stringify(verdicts))
   assert.ok(verdicts.faults + verdicts.refused > CHANGES / 2)
-  tried(t, 'changed archives', CHANGES, 'every change of content is named; nothing half restored')
+  reportFault(
+    t,
+    'changed archives',
+    CHANGES,
+    'every change of content is named; nothing half restored',
+  )
 })
 
 test('a bomb is refused by what it announces, before it goes off', async () => {

@@ -10,12 +10,12 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 1, long: 8 })
+const TIMES = shortOrLong({ short: 1, long: 8 })
 const MEGABYTE = 1024 * 1024
 const NAMES = ['alice/large', 'alice/small']
 const DEGRADED = '200 {"status":"degraded","waiting_for":["data"]}'
@@ -68,8 +68,8 @@ test(
         acknowledged.deleted.add(id)
       }
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'disk full during an export', TIMES, 'exported once there is room')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'disk full during an export', TIMES, 'exported once there is room')
   },
 )
 
@@ -131,9 +131,9 @@ test(
       [...acknowledged.started.keys()].sort(),
       'what was refused was not done',
     )
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'disk full during a commit', refused, 'answered 503, nothing written')
-    tried(t, 'disk full during a download', downloads, 'whole')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'disk full during a commit', refused, 'answered 503, nothing written')
+    reportFault(t, 'disk full during a download', downloads, 'whole')
   },
 )
 
@@ -160,7 +160,7 @@ test(
       disk.setReadOnly(false)
       await service.restart()
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'read-only data directory', TIMES, 'refused in a line')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'read-only data directory', TIMES, 'refused in a line')
   },
 )

@@ -7,14 +7,18 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import {
+  type Acknowledged,
+  assertInvariants,
+  nothingAcknowledged,
+} from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { git } from '../support/odd-repositories.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { type Acknowledged, assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
-const FOR_MS = inForm({ short: 12_000, long: 600_000 })
+const FOR_MS = shortOrLong({ short: 12_000, long: 600_000 })
 const REPOSITORIES = 12
 /** Most lives are short, and some are long enough for something to be finished, on a slow machine too. */
 const LONGEST_LIFE_MS = 4000
@@ -41,9 +45,9 @@ test('kill -9 at any moment, of the service and of its gits, loses nothing and l
     `${told}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
   )
   assert.ok(kills.intoExports > 0, 'no kill fell into an export')
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
-  tried(t, 'kill -9 of git', kills.gits, 'done again')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
+  reportFault(t, 'kill -9 of git', kills.gits, 'done again')
 })
 
 /** Until the time is over: the service, mostly; at times one of its gits; at times it is paused before. */

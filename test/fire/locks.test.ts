@@ -3,14 +3,14 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
 
-const FOR_MS = inForm({ short: 10_000, long: 60_000 })
+const FOR_MS = shortOrLong({ short: 10_000, long: 60_000 })
 const CLIENTS = 6
 const LONGEST_LIFE_MS = 4000
 const HOSTS_OWN = {
@@ -56,8 +56,8 @@ test('locks, unlocks, cancels and starts at random on one repository leave its c
   }
   const acts = counts.slice(0, CLIENTS).reduce((sum, each) => sum + each, 0)
   const outcome = 'the config is byte for byte what it was'
-  tried(t, 'locks, unlocks and cancels of one repository, slow git', acts, outcome)
-  tried(t, 'kill -9 of a service that locks', Number(kills), outcome)
+  reportFault(t, 'locks, unlocks and cancels of one repository, slow git', acts, outcome)
+  reportFault(t, 'kill -9 of a service that locks', Number(kills), outcome)
 })
 
 interface Scene {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const CASES = inForm({ short: 60, long: 1500 })
+const CASES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 20
 
 let service: Service
@@ -134,7 +134,7 @@ test('what is no HTTP is refused, changes nothing and holds nobody up', async (t
     assert.deepEqual(await state.digest(), before, name)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  tried(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
+  reportFault(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
 })
 
 test('requests in one breath are answered in order, one for one', async () => {
@@ -206,5 +206,5 @@ test('bytes in the wrong places make no fault of the server and no migration', a
     assert.deepEqual(await state.digest(), before, `seed ${seed}, from ${from}`)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  tried(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
+  reportFault(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
 })

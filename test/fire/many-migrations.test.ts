@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
 import { post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { needsObjectStore } from '../support/radosgw.ts'
 
-const { migrations: MIGRATIONS, repositories: EACH } = inForm({
+const { migrations: MIGRATIONS, repositories: EACH } = shortOrLong({
   short: { migrations: 8, repositories: 6 },
   long: { migrations: 40, repositories: 25 },
 })
@@ -51,7 +51,7 @@ test(
       'a worker had nothing to do',
     )
     await story.assertTidy(workers)
-    tried(t, 'migrations at once', MIGRATIONS, 'every archive verified')
+    reportFault(t, 'migrations at once', MIGRATIONS, 'every archive verified')
   },
 )
 

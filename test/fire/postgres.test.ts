@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories } from '../support/cluster-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
 import { until } from '../support/wait-until.ts'
 
-const RESTARTS = inForm({ short: 2, long: 20 })
+const RESTARTS = shortOrLong({ short: 2, long: 20 })
 
 test('PostgreSQL is restarted under load: what cannot be answered is asked for later', async (t) => {
   const postgres = await startPostgres()
@@ -70,5 +70,5 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
   await Promise.all(asking)
   assert.deepEqual([...wrong], [], cluster.log().slice(-20_000))
   t.diagnostic(`${[...seen].map(([status, count]) => `${count} x ${status}`).join(', ')}`)
-  tried(t, 'PostgreSQL restarted under load', RESTARTS, 'answered, or 503 with retry-after')
+  reportFault(t, 'PostgreSQL restarted under load', RESTARTS, 'answered, or 503 with retry-after')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts'
 import type { Description } from '../support/openapi-validator.ts'
@@ -11,8 +11,8 @@ import { type StateWatch, watchState } from '../support/state-digest.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const REQUESTS = {
-  sqlite: inForm({ short: 1500, long: 14_000 }),
-  postgres: inForm({ short: 500, long: 6000 }),
+  sqlite: shortOrLong({ short: 1500, long: 14_000 }),
+  postgres: shortOrLong({ short: 500, long: 6000 }),
 }
 
 interface Answer {
@@ -61,7 +61,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       t.diagnostic(JSON.stringify(Object.fromEntries(statuses)))
       assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
       assert.ok(refused > asked / 4 && refused < asked, `${refused} of ${asked} were refused`)
-      tried(
+      reportFault(
         t,
         'hostile requests',
         asked,

@@ -8,11 +8,11 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { inTime } from '../support/wait-until.ts'
 
-const CLIENTS = inForm({ short: 20, long: 200 })
+const CLIENTS = shortOrLong({ short: 20, long: 200 })
 /** Far more than a busy machine makes anyone wait who is not slow on purpose. */
 const TIMEOUT = ['--client-timeout', '10s']
 
@@ -56,7 +56,7 @@ test('who sends a request drop by drop is cut off, and nobody else notices', asy
   for (; !isOver; others++) assert.equal((await call('/user/migrations')).status, 200)
   await over
   assert.ok(others > 0)
-  tried(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
+  reportFault(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
 })
 
 test('a download that nobody takes is cut off, and a slow one is not', async (t) => {
@@ -79,7 +79,7 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
   await slowly
   assert.equal(taken, Number(slow.headers['content-length']))
   assert.equal((await story.call('/user/migrations')).status, 200)
-  tried(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
+  reportFault(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
 })
 
 test('more downloads than it serves at a time are asked to come back', async (t) => {
@@ -92,7 +92,7 @@ test('more downloads than it serves at a time are asked to come back', async (t)
   assert.equal((await story.call('/user/migrations')).status, 200)
   for (const { socket } of served) socket.destroy()
   await until('there is room again', async () => (await begin(t, link)).statusCode === 200)
-  tried(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
+  reportFault(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
 })
 
 test('more requests than it can work on are answered 503 at once, and health is not', async (t) => {
@@ -114,7 +114,7 @@ test('more requests than it can work on are answered 503 at once, and health is 
   assert.ok(Number(/^godwit_http_shed_total (\d+)$/m.exec(metrics)?.[1]) >= CLIENTS)
   gone.abort()
   await until('it has time again', async () => (await call('/user/migrations')).status === 200)
-  tried(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
+  reportFault(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
 })
 
 async function assertBusy(answer: Response): Promise<void> {

@@ -6,15 +6,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { refStateOf } from '../support/export-proof.ts'
 import { largePack, mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 1, long: 6 })
+const TIMES = shortOrLong({ short: 1, long: 6 })
 /** Each takes a minute even once, most of it waiting for what was starved to be tried again. */
 const inLongForm = {
-  skip: inForm<string | false>({ short: 'npm run test:fire does it', long: false }),
+  skip: shortOrLong<string | false>({ short: 'npm run test:fire does it', long: false }),
 }
 
 async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
@@ -60,8 +60,8 @@ test(
       await story.untilEnded(id, 'exported')
       await story.unlock(id, names)
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
   },
 )
 
@@ -91,14 +91,15 @@ test(
       }
       await ended
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'paused for a while', pauses, 'goes on where it was')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'paused for a while', pauses, 'goes on where it was')
   },
 )
 
 test('with little memory a large repository is exported all the same', inLongForm, async (t) => {
   const story = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), inForm({ short: 80, long: 400 })),
+    repositories: (host) =>
+      largePack(host.path('alice/large'), shortOrLong({ short: 80, long: 400 })),
     flags: ['--rate-limit', '0'],
     env: { NODE_OPTIONS: '--max-old-space-size=48' },
   })
@@ -106,8 +107,8 @@ test('with little memory a large repository is exported all the same', inLongFor
   const id = await story.start(['large'])
   acknowledged.started.set(id, { 'alice/large': refStateOf(story.host.path('alice/large')) })
   await story.untilEnded(id, 'exported')
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'heap of 48 MB, repository many times that', 1, 'exported')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'heap of 48 MB, repository many times that', 1, 'exported')
 })
 
 test(
@@ -123,8 +124,8 @@ test(
     await pause(1500)
     await service.kill('SIGKILL')
     await service.restart()
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'no more memory from the system', 1, 'exported after a new start')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'no more memory from the system', 1, 'exported after a new start')
   },
 )
 

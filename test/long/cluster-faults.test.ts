@@ -33,7 +33,7 @@ test(
     await git.pid(3)
     await killed!.kill('SIGKILL')
     stopped!.process.kill('SIGSTOP')
-    await git.hurry()
+    await git.speedUp()
     await untilEnded(cluster, two!, token, first, 'exported')
     stopped!.process.kill('SIGCONT')
 
@@ -52,7 +52,7 @@ test(
   async (t) => {
     const story = await faultStory(t, { repositories: 3, flags: ['--downloads', 'proxy'] })
     const { cluster, host, git, token } = story
-    await git.hurry()
+    await git.speedUp()
     await host.repository('alice/large', { files: { noise: randomBytes(9e6).toString('base64') } })
     const [one, two] = await both(story)
     const [holder, watcher] = await Promise.all([dial(t, cluster), dial(t, cluster)])
@@ -123,7 +123,7 @@ test(
     const first = await story.start(apis[0]!)
     await git.pid(3)
     await postgres.restart(async () => {
-      await git.hurry()
+      await git.speedUp()
       for (const { url } of apis) {
         // The first time that it asks the bucket takes long on a busy machine.
         await until(`${url} misses the database alone`, async () => {
@@ -163,7 +163,7 @@ test(
     const first = await story.start(apis[0]!)
     await git.pid(3)
     await gateway.kill()
-    await git.hurry()
+    await git.speedUp()
     const away = sleep(20_000)
     const second = await story.start(apis[1]!)
     const readiness = () => fetch(`${apis[0]!.url}/readyz`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { keepScreenshot, pagesPort } from '../support/dashboard.ts'
+import { dashboardPort, keepScreenshot } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -21,7 +21,7 @@ test(
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('alice/atlas', { files: { a: '1' } })
-    const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
+    const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
     const token = await service.token('alice')
     const told = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const operations = [told.paths, told.webhooks]

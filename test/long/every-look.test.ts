@@ -1,10 +1,10 @@
 import { test } from 'node:test'
 import { needsChromium } from '../support/browser.ts'
-import { lookAtEveryPage, SIZES } from '../support/every-page.ts'
+import { checkEveryPage, SIZES } from '../support/every-page.ts'
 
 test('every page, light and dark, wide, middling and narrow', needsChromium, (t) => {
   const [wide, ...others] = Object.values(SIZES)
-  return lookAtEveryPage(t, [
+  return checkEveryPage(t, [
     { colors: 'light', ...wide!, axe: true },
     ...others.map((size) => ({ colors: 'light', ...size, axe: true }) as const),
     ...Object.values(SIZES).map((size) => ({ colors: 'dark', ...size, axe: true }) as const),

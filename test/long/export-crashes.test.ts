@@ -41,7 +41,7 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
   for (const { lease, failures } of jobs) assert.deepEqual([lease, failures], [null, 0])
   const finished = blobsOf(service)
 
-  await git.hurry()
+  await git.speedUp()
   await service.restart()
   await untilEnded(id, 'exported')
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('a repository whose export kills the service each time fails by name, and t
   const report = await (await call(`/user/migrations/${id}/report`)).text()
   assert.match(report, /"full_name":"alice\/deadly".*"its worker was lost"/)
   assert.equal(await git.pid(5), await git.pid(), 'it was not tried a sixth time')
-  await git.hurry()
+  await git.speedUp()
   await host.repository('alice/harmless', { files: { a: 'a' } })
   await service.godwit('sync')
   await migrate(['harmless'])

@@ -1,29 +1,110 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { readdir, stat } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import {
-  newcomersEnvironment,
-  OUR_PROGRAMS,
-  paste,
-  readmeCommands,
-  type Sample,
-  startSample,
-  type Terminal,
-} from '../support/newcomer.ts'
+import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { until } from '../support/wait-until.ts'
+import { inTime, until } from '../support/wait-until.ts'
 
-const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
+const OUR_PROGRAMS = join(ROOT, 'node_modules/.bin')
+const run = promisify(execFile)
+
+/** Returns the commands of the README under this heading, without comments. */
+async function readmeCommands(heading: string): Promise<string[]> {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const section = readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  const [, block = ''] = /```sh\n(.*?)```/s.exec(section) ?? []
+  return block
+    .split('\n')
+    .map((line) => line.replace(/ +#.*/, ''))
+    .filter(Boolean)
+}
+
+/** The npm variables about the source of packages; the others describe the test run. */
+const ABOUT_THE_MACHINE = /^npm_config_(registry|cache|userconfig|globalconfig|.*proxy)$/i
+
+/** The environment of a user who has just cloned the project, without the programs of this checkout. */
+function freshEnvironment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|NODE_|GODWIT_)/i.test(name) || ABOUT_THE_MACHINE.test(name),
+  )
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return {
+    ...Object.fromEntries(entries),
+    PATH: folders.filter((folder) => !folder.includes('node_modules/.bin')).join(delimiter),
+    GODWIT_CONFIG: '/dev/null',
+    // Uses the npm cache, so that packages are not downloaded again.
+    npm_config_prefer_offline: 'true',
+  }
+}
+
+/** A terminal: a folder, an environment, and the commands typed there. */
+interface Terminal {
+  folder: string
+  env: NodeJS.ProcessEnv
+}
+
+async function paste({ folder, env }: Terminal, command: string): Promise<string> {
+  const { stdout } = await run('bash', ['-c', command], { cwd: folder, env, maxBuffer: 1 << 24 })
+  return stdout
+}
+
+interface Sample {
+  url: string
+  /** The printed commands: status, repositories, start, download. */
+  commands: string[]
+  /** Stops it like Ctrl-C. */
+  stop(): Promise<void>
+}
+
+/** Types the command that starts the service with its sample, and waits for its screen. */
+async function startSample(
+  t: { after(act: () => void): void },
+  { folder, env }: Terminal,
+  command: string,
+  listen?: string,
+): Promise<Sample> {
+  const place = listen ?? `127.0.0.1:${await freePort()}`
+  const child = spawn('bash', ['-c', command], {
+    cwd: folder,
+    env: { ...env, GODWIT_LISTEN: place },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const signal = (name: NodeJS.Signals) => child.pid && process.kill(-child.pid, name)
+  t.after(() => {
+    if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
+  })
+  const commands: string[] = []
+  for await (const line of createInterface(child.stdout)) {
+    if (line.startsWith('curl ')) commands.push(line)
+    if (commands.length < 4) continue
+    return {
+      url: `http://${place}`,
+      commands,
+      async stop() {
+        signal('SIGINT')
+        await inTime(`${command} ends after Ctrl-C`, once(child, 'exit'))
+      },
+    }
+  }
+  throw new Error(`${command} ended before it printed its commands:\n${said}`)
+}
 
 /** npm writes hundreds of megabytes; how long that takes is the disk's affair. */
 const PATIENT = { timeout: 900_000 }
 
 describe('in a fresh clone', () => {
-  const env = newcomersEnvironment()
+  const env = freshEnvironment()
   const clone: Terminal = {
     folder: join(temporaryDirectory({ after: after as TestContext['after'] }), 'godwit'),
     env,
@@ -106,7 +187,7 @@ async function wholeMigration(
   prefix: string,
   nodeFolder: string,
 ): Promise<void> {
-  const env = newcomersEnvironment()
+  const env = freshEnvironment()
   env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
   // With this a TypeScript file, should there be any, could not be loaded. Early 24s know it by this name alone.
   env.NODE_OPTIONS = '--no-experimental-strip-types'

@@ -27,7 +27,7 @@ test('a thousand watchers of one migration are all told of its end', async (t) =
   const headers = { accept: 'text/event-stream' }
   const watch = () => service.call(alice, '/user/migrations/1/progress', { headers })
   const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))
-  await git.hurry()
+  await git.speedUp()
   for (const text of await Promise.all(streams.map((stream) => stream.text()))) {
     assert.equal(text.match(/^event: repository$/gm)?.length, names.length)
     assert.match(text, /^event: end$/m)

@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { freePort } from '../support/free-port.ts'
-import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
 import {
   commandBlocks,
   configFileOf,
   godwitCalls,
   inlineCommands,
-  refusalOf,
-} from '../support/page-commands.ts'
+  usageErrorOf,
+} from '../support/docs-commands.ts'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { inTime } from '../support/wait-until.ts'
 
@@ -161,7 +161,7 @@ test(
       const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
       const [words = []] = godwitCalls(line)
       // What is only mentioned lacks its arguments; what runs until it is stopped has run above.
-      const isWhole = !/…/.test(line) && (await refusalOf(words)) === undefined
+      const isWhole = !/…/.test(line) && (await usageErrorOf(words)) === undefined
       if (isWhole && !['serve', 'work'].includes(words[0]!))
         operations.push(line.replace('| man -l -', '> man'))
     }

@@ -1,18 +1,73 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+interface HaltingProxy {
+  port: number
+  /** From the next connection on, cuts the connection or stops forwarding after this many bytes of responses. */
+  interrupt(after: number, how: 'cut' | 'stall'): void
+  /** Returns everything that clients sent. */
+  sent(): string
+}
+
+/** Starts a proxy that fails on demand. */
+async function haltingProxy(
+  t: Pick<TestContext, 'after'>,
+  port: number,
+  to: () => number,
+): Promise<HaltingProxy> {
+  const sockets = new Set<Socket>()
+  let next: { after: number; how: 'cut' | 'stall' } | undefined
+  let sent = ''
+  const server = createServer((client) => {
+    const there = connect(to(), '127.0.0.1')
+    for (const each of [client, there]) {
+      sockets.add(each)
+      each.on('error', () => {}).on('close', () => [client, there].map((end) => end.destroy()))
+    }
+    client.on('data', (bytes: Buffer) => {
+      sent += bytes.toString('latin1')
+      there.write(bytes)
+    })
+    let left = Number.POSITIVE_INFINITY
+    there.on('data', (bytes: Buffer) => {
+      // Only long responses are interrupted.
+      if (next && bytes.includes('content-disposition')) left = next.after
+      client.write(bytes.subarray(0, left))
+      left -= bytes.length
+      if (left > 0 || !next) return
+      if (next.how === 'cut') client.destroy()
+      else there.pause()
+      next = undefined
+    })
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    interrupt(after, how) {
+      next = { after, how }
+    },
+    sent: () => sent,
+  }
+}
 
 const MIB = 1024 * 1024
 
@@ -53,7 +108,7 @@ before(async () => {
 })
 
 async function deskHere(t: TestContext) {
-  const at = await clientDesk(t, scene)
+  const at = await clientCommandLine(t, scene)
   const before = scene.proxy.sent().length
   const sent = () => scene.proxy.sent().slice(before)
   return { ...scene, ...at, sent, file: join(at.folder, scene.name) }

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { type Answer, json, otherServer } from '../support/other-server.ts'
@@ -59,7 +59,7 @@ test('on a server that has nothing of our own, everything is done by what the AP
       return response.writeHead(302, { location: `${bucket.url}/signed?secret=1` }).end()
     json(response, 404, NOT_FOUND)
   })
-  const { migration, folder } = await clientDesk(t, { url: github.url, token: TOKEN })
+  const { migration, folder } = await clientCommandLine(t, { url: github.url, token: TOKEN })
 
   const started = await migration(0, 'start', 'octocat/hello', '--lock-repositories', '--watch')
   assert.equal(started.out, '79')
@@ -109,7 +109,7 @@ test('lists come page by page, and a link to elsewhere does not get the token', 
     const body = names.map((full_name) => ({ full_name, private: false }))
     json(response, 200, body, { link: `<${next}>; rel="next"` })
   })
-  const { migration } = await clientDesk(t, { url: github.url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url: github.url, token: TOKEN })
   const { out } = await migration(0, 'repositories', '79', '--json')
   assert.deepEqual(
     JSON.parse(out).map(({ full_name }: { full_name: string }) => full_name),
@@ -134,7 +134,7 @@ test('asked to come back later, it does', async (t) => {
       headers,
     )
   })
-  const { migration } = await clientDesk(t, { url: busy.url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url: busy.url, token: TOKEN })
   const { err } = await migration(0, 'show', '79')
   assert.equal(busy.heard.length, 5, 'and the question for what only Godwit has')
   assert.match(err, /is busy: trying again in 0 s/)
@@ -156,7 +156,7 @@ test('a server that counts repositories is not asked for all of them', async (t)
       ? json(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
       : json(response, 200, [migrationJson('exported')]),
   )
-  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const { out } = await migration(0, 'list')
   for (const id of [79, 78])
     assert.match(out, new RegExp(`^${id} +partial +2 of 3, 1 skipped +.* -$`, 'm'))
@@ -173,7 +173,7 @@ test('an archive is kept, but is no success, where the server cannot say whether
     if (path.endsWith('/progress')) return json(response, 404, NOT_FOUND)
     json(response, 200, migrationJson('exported'))
   })
-  const { migration, folder } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { migration, folder } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   for (const command of ['watch', 'download'])
     assert.match(
       (await migration(4, command, '79')).err,
@@ -192,7 +192,7 @@ test('what was counted while it was watched counts, also where the server answer
     response.write(event('progress', totals))
     response.end(event('end', { state: 'exported', reason: null }))
   })
-  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   await migration(0, 'watch', '79')
   Object.assign(totals, { exported: 2, skipped: 1 })
   assert.match(
@@ -213,7 +213,7 @@ test('a damaged archive is no archive', async (t) => {
     if (path.endsWith('/archive')) response.writeHead(302, { location: '/bytes' }).end()
     else response.writeHead(200, { 'content-length': archive.length }).end(archive)
   })
-  const { migration, folder } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { migration, folder } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   assert.match((await migration(1, 'download', '79')).err, /damaged .*download it again/)
   assert.deepEqual(await readdir(folder), [])
 })
@@ -239,7 +239,7 @@ test('every failure says what failed and what to do next', async (t) => {
     answers[request.path.split('?')[0]!]!(request, response),
   )
   const { url } = server
-  const { migration } = await clientDesk(t, { url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url, token: TOKEN })
   const expected: [code: number, args: string[], says: RegExp][] = [
     [3, ['show', '401'], /does not accept the token \(Bad credentials\).*--token-file/],
     [3, ['show', '404'], /has no migration 404 .*`godwit migration list`/],
@@ -279,7 +279,7 @@ test('every failure says what failed and what to do next', async (t) => {
 
 test('a start whose answer gets lost says that it may have happened', async (t) => {
   const server = await otherServer(t, (_request, response) => response.destroy())
-  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const { err } = await migration(4, 'start', 'a/b')
   assert.match(err, /the migration may have started: check with `godwit migration list`/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
@@ -303,7 +303,7 @@ test('a start whose answer gets lost says that it may have happened', async (t) 
 test('who reads only the first lines of a list is no failure', async (t) => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
   const server = await otherServer(t, (_request, response) => json(response, 200, many))
-  const { folder, env } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { folder, env } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const line = `set -o pipefail; ${GODWIT} migration list | head -n 2`
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd: folder, env })
   assert.match(stdout, /^ID .*\n0 +failed/)
@@ -312,7 +312,7 @@ test('who reads only the first lines of a list is no failure', async (t) => {
 
 test('a token among the arguments is taken, with a warning', async (t) => {
   const server = await otherServer(t, (_request, response) => json(response, 200, []))
-  const { migration } = await clientDesk(t, { url: server.url, token: 'in the file' })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: 'in the file' })
   const { err } = await migration(0, 'list', '--token', TOKEN)
   assert.match(err, /can see a token in the arguments; use --token-file/)
   assert.equal(server.heard[0]!.headers.authorization, `bearer ${TOKEN}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { type Answer, json, otherServer } from '../support/other-server.ts'
 import { until } from '../support/wait-until.ts'
 
@@ -26,7 +26,7 @@ const hangingAt =
 async function stoppedAt(t: TestContext, place: RegExp, ...args: string[]): Promise<string> {
   const token = `ghp_${randomBytes(16).toString('hex')}`
   const server = await otherServer(t, hangingAt(place))
-  const { start } = await clientDesk(t, { url: server.url, token })
+  const { start } = await clientCommandLine(t, { url: server.url, token })
   const command = start(args)
   await until(
     () => `${place} is asked for`,

@@ -1,15 +1,55 @@
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { commandRow } from '../support/command-row.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { needsTerminal } from '../support/terminal.ts'
-import { shellAtTerminal } from '../support/typing.ts'
+import { inTime, until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+interface Typist {
+  /** Types the keys and waits until the output matches. */
+  type(keys: string, shown: RegExp): Promise<string>
+}
+
+/** Starts a shell at its own terminal. */
+function shellAtTerminal(
+  t: Pick<TestContext, 'after'>,
+  shell: string,
+  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
+): Typist {
+  const child = spawn('script', ['-qefc', `stty cols 120 rows 50; exec ${shell}`, '/dev/null'], {
+    cwd,
+    env: { ...process.env, TERM: 'dumb', PS1: '> ', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGHUP')
+    await inTime(`${shell} ends with its terminal`, ended)
+  })
+  return {
+    async type(keys, expected) {
+      const before = shown.length
+      child.stdin.write(keys)
+      const since = () => shown.slice(before)
+      await until(
+        () => `${JSON.stringify(keys)} brings ${expected}: ${JSON.stringify(since())}`,
+        async () => expected.test(since()),
+      )
+      return since()
+    },
+  }
+}
 
 const run = promisify(execFile)
 

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { verifyBytes } from '../support/cluster-story.ts'
 import { damageBlob, flipBit } from '../support/damage-blob.ts'
 import { untilEnded } from '../support/ended-migration.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
@@ -19,11 +19,11 @@ import { desk as commandsAt } from '../support/without-server.ts'
 
 const wholeFile = forTheWholeFile()
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 let database: DatabaseSync
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of ['one', 'two', 'three', 'four', 'five'])
         await host.repository(`alice/${name}`, {
@@ -32,7 +32,10 @@ before(async () => {
     },
   })
   const { service } = story
-  desk = await clientDesk(wholeFile, { url: service.url, token: await service.token('alice') })
+  desk = await clientCommandLine(wholeFile, {
+    url: service.url,
+    token: await service.token('alice'),
+  })
   database = new DatabaseSync(join(service.data, 'godwit.sqlite'), { timeout: 10_000 })
   wholeFile.after(() => database.close())
 })

@@ -8,7 +8,7 @@ import { before, test } from 'node:test'
 import { isOwnerMark } from '../../src/exporter/claim-blob-store.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
@@ -19,7 +19,7 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 40)
       await host.repository('alice/site', { files: { a: '1' } })
@@ -141,7 +141,7 @@ test('a service that stops ends its exports while a slow client takes the rest o
   await host.repository('alice/site', { files: { a: '1' } })
   const git = await slowGit()
   t.after(git.remove)
-  await git.hurry()
+  await git.speedUp()
   const flags = ['--git', git.program]
   const service = await startInRow(t, { repositories: host.root, flags })
   const alice = await service.token('alice')
@@ -156,7 +156,7 @@ test('a service that stops ends its exports while a slow client takes the rest o
   const [download] = (await inTime('an answer comes', once(asking, 'response'))) as [
     IncomingMessage,
   ]
-  await git.dawdle()
+  await git.slowDown()
   await migrate('site')
   const pid = await git.pid()
 

@@ -12,11 +12,11 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
-import { exportStory, type SharedStory, storyInRow, until } from '../support/export-story.ts'
+import { exportStory, type SharedStory, sharedExportStory, until } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const twoRepositories = (t: Pick<TestContext, 'after'>) =>
-  storyInRow(t, {
+  sharedExportStory(t, {
     async repositories(host) {
       await host.repository('alice/site', { files: { a: 'site' } })
       await host.repository('alice/blog', { files: { a: 'blog' } })

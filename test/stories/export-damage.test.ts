@@ -10,7 +10,7 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
@@ -20,7 +20,7 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
       for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))

@@ -8,7 +8,7 @@ import {
   type ExportStory,
   exportStory,
   type SharedStory,
-  storyInRow,
+  sharedExportStory,
   until,
 } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
@@ -104,7 +104,7 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
 
 test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
   const { host, service, lock, assertLocked, takesPushes, unlock } = lockStory(
-    await storyInRow(t, { repositories: twoRepositories }),
+    await sharedExportStory(t, { repositories: twoRepositories }),
   )
   const { id, ended } = await lock('blog', 'site')
   await assertLocked('alice/site')

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { readManifest } from '../support/export-proof.ts'
-import { type SharedStory, type StartFlags, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, type StartFlags, sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -34,7 +34,7 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, { repositories: makeRepositories })
+  story = await sharedExportStory(wholeFile, { repositories: makeRepositories })
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
@@ -149,7 +149,7 @@ test('the members of an organization are those that were added, for archives of 
 
 test('without git data there are records alone, a hundred to a file', async (t) => {
   const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
-  const story = await storyInRow(t, {
+  const story = await sharedExportStory(t, {
     async repositories(host) {
       for (const name of names) await host.repository(name)
       await host.repository('alice/r7.wiki', { files: { a: '1' } })

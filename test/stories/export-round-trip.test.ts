@@ -7,7 +7,7 @@ import { needs } from '../support/archive-tools.ts'
 import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import { makeWiki, ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
 
 const fullNameOf = (kind: string): string => `alice/${kind.replace(/[^\w]+/g, '-').toLowerCase()}`
@@ -16,7 +16,7 @@ const WITH_WIKI = fullNameOf('packed and loose objects')
 
 test('repositories of every odd kind come out of one archive as they went in', async (t) => {
   const names = Object.keys(ODD_REPOSITORIES).map(fullNameOf)
-  const { host, service, migrate, download, unpacked } = await storyInRow(t, {
+  const { host, service, migrate, download, unpacked } = await sharedExportStory(t, {
     repositories(host) {
       for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) make(host.path(fullNameOf(kind)))
       makeWiki(host.path(`${WITH_WIKI}.wiki`))
@@ -46,7 +46,7 @@ test('repositories of every odd kind come out of one archive as they went in', a
 })
 
 test('a pack of 30 MB that nothing compresses comes out whole', async (t) => {
-  const { host, migrate, unpacked } = await storyInRow(t, {
+  const { host, migrate, unpacked } = await sharedExportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])

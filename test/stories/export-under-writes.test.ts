@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { bare, packedHistory } from '../support/odd-repositories.ts'
 
@@ -11,7 +11,7 @@ const MIGRATIONS = 6
 const NAME = 'alice/busy'
 
 test('a repository that is pushed to and repacked all the time is whole in every archive', async (t) => {
-  const { host, service, migrate, unpacked } = await storyInRow(t, {
+  const { host, service, migrate, unpacked } = await sharedExportStory(t, {
     repositories(host) {
       bare(host.path(NAME))
       packedHistory(host.path(NAME), 'refs/heads/main', 300)

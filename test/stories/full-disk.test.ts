@@ -4,7 +4,7 @@ import { mkdirSync, openSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { untilEnded } from '../support/service.ts'
@@ -84,7 +84,7 @@ test(
     const body = JSON.stringify({ repositories: ['large'] })
     await service.call(token, '/user/migrations', { method: 'POST', body })
     await untilEnded(service, token, 1)
-    const { migration } = await clientDesk(t, { url: service.url, token })
+    const { migration } = await clientCommandLine(t, { url: service.url, token })
     const disk = smallDisk(t, 8)
     const folder = join(disk.path, 'downloads')
     mkdirSync(folder)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { commandRow, runInRow } from '../support/command-row.ts'
+import { commandRow, runInSharedProcess } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
@@ -202,7 +202,7 @@ async function assertUnwritten(
   const command = { args, cwd: process.cwd(), env: { ...process.env, ...env } }
   const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
     ? await redirected(args, env, '> /dev/full')
-    : await runInRow(command, 'full')
+    : await runInSharedProcess(command, 'full')
   const told = `${args.join(' ')}: ${stderr}`
   assert.equal(code, 1, told)
   assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, told)

@@ -4,10 +4,9 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
-import { type SharedService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded, withoutCloneTokens } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
 const NOBODYS_ID = 987_654
 const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import { desk } from '../support/without-server.ts'
 
 /** What `NAME.git` and `NAME.wiki.git` leave of a file name's 255 bytes. */
@@ -12,7 +12,7 @@ const LONGEST_OWNER = 'o'.repeat(251)
 const NAMES = [`alice/${LONGEST}`, `${LONGEST_OWNER}/${LONGEST_WITH_WIKI}`]
 
 test('what is listed under the longest names is started, unlocked, exported and restored by them', async (t) => {
-  const story = await storyInRow(t, {
+  const story = await sharedExportStory(t, {
     async repositories(host) {
       const config = { 'godwit.collaborator': 'alice:admin' }
       await host.repository(NAMES[0]!, { files: { a: '1' } })

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { json, otherServer } from '../support/other-server.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
@@ -35,7 +35,7 @@ test(
       response.writeHead(302, { location: `${bucket.url}/signed` }).end()
     })
     const token = 'ghp_C4n4ryOfAnotherMine0123456789'
-    const { migration, godwit, folder } = await clientDesk(t, { url: github.url, token })
+    const { migration, godwit, folder } = await clientCommandLine(t, { url: github.url, token })
     const started = ['start', 'go-gitea/test_repo', '--lock-repositories', '--watch']
     assert.equal((await migration(0, ...started)).out, '79')
     await migration(0, 'download', '79', '--output', 'move.tar.gz')

@@ -5,10 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
-import { untilEnded } from '../support/service.ts'
+import { untilEnded, withoutCloneTokens } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
 const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
 type Login = (typeof PEOPLE)[number]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
@@ -10,12 +10,12 @@ const PARTIAL =
   /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 
 const wholeFile = forTheWholeFile()
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of WHOLE) await host.repository(name, { files: { a: name } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
@@ -24,7 +24,7 @@ before(async () => {
   await story.migrate(WHOLE)
   await story.migrate([...WHOLE, 'alice/grafted'], { allow_partial: true })
   const token = await story.service.token('alice')
-  desk = await clientDesk(wholeFile, { url: story.service.url, token })
+  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
 })
 
 test('watching a partial export ends with what it lacks, and code 5', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 
@@ -31,7 +31,7 @@ test("the README's tour of the client is what happens", async (t) => {
   await host.commit(await host.repository('octo/tools', { config }), { 'tool.sh': 'echo tool' })
   const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
-  const { godwit } = await clientDesk(t, { url: service.url, token })
+  const { godwit } = await clientCommandLine(t, { url: service.url, token })
   for (const step of steps) {
     const [line = '', ...shown] = step.split('\n')
     const { stdout, stderr } = await godwit(['migration', ...line.split(' ')])

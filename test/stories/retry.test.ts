@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 const broken = DAMAGED_REPOSITORIES['lost-blob']!
 
 const wholeFile = forTheWholeFile()
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       await host.repository('alice/whole', { files: { a: '1' } })
       broken.make(host.path('alice/broken'))
@@ -21,7 +21,7 @@ before(async () => {
     },
   })
   const token = await story.service.token('alice')
-  desk = await clientDesk(wholeFile, { url: story.service.url, token })
+  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
 })
 
 interface Forecast {

@@ -1,13 +1,40 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
-import { recordingGit } from '../support/recording-git.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
+
+interface RecordingGit {
+  /** The program for `--git`. */
+  program: string
+  /** Returns the arguments and the environment of every git process. Arguments are visible to every user of a machine. */
+  recorded(): Promise<{ arguments: string; environment: string }>
+  remove(): Promise<void>
+}
+
+/** Makes a git program that records how it is called. */
+async function recordingGit(): Promise<RecordingGit> {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-recording-git-'))
+  const program = join(dir, 'git')
+  await writeFile(
+    program,
+    `#!/bin/sh\nprintf '%s\\n' "$*" >> ${dir}/arguments\nenv >> ${dir}/environment\nexec git "$@"\n`,
+  )
+  await chmod(program, 0o755)
+  return {
+    program,
+    async recorded() {
+      const read = (name: string) => readFile(join(dir, name), 'utf8')
+      return { arguments: await read('arguments'), environment: await read('environment') }
+    },
+    remove: () => rm(dir, { recursive: true, force: true }),
+  }
+}
 
 const CANARY = 'c4n4ry0fTheMine'
 /** What an operator has in the environment; the service has a use for it at most, and nobody else. */

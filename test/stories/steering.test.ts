@@ -55,7 +55,7 @@ before(async () => {
   await largePack(host.path('alice/large'), 80)
   git = await slowGit()
   wholeFile.after(git.remove)
-  await git.hurry()
+  await git.speedUp()
   service = await startService(wholeFile, {
     repositories: host.root,
     flags: [
@@ -110,7 +110,7 @@ test('progress, report and retry: only what was broken is exported again', async
 })
 
 test('cancel in the middle leaves no process, no lock, no temporary file', async () => {
-  await git.dawdle()
+  await git.slowDown()
   const bob = await service.token(await account(service, 'bob'))
   const blobs = join(service.data, 'blobs')
   const before = await filesIn(blobs)
@@ -134,7 +134,7 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
   await until('its lock is gone', async () => !/alice\/site/.test(await locks()))
   await host.push('alice/site', { b: '2' })
 
-  await git.hurry()
+  await git.speedUp()
   await untilEnded(service, alice, await start(['site']), 'exported')
 })
 
@@ -158,7 +158,7 @@ async function isCancelledNotFailed(service: Service, token: string, id: number)
 }
 
 test('cancel in the middle of a pack stops the writing of it', async (t) => {
-  await git.dawdle()
+  await git.slowDown()
   const blobs = join(service.data, 'blobs')
   const [before, size] = [await filesIn(blobs), await sizeOf(blobs)]
   const id = await start(['large'])
@@ -173,7 +173,7 @@ test('cancel in the middle of a pack stops the writing of it', async (t) => {
   assert.equal((await cancelling).status, 200)
   await untilOnly(before, blobs)
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
-  await git.hurry()
+  await git.speedUp()
 })
 
 interface Update {
@@ -184,7 +184,7 @@ interface Update {
 }
 
 test('a watcher sees every repository end exactly once, across a crash of the server', async () => {
-  await git.dawdle(4)
+  await git.slowDown(4)
   const id = await start(WATCHED)
   const path = `/user/migrations/${id}/progress`
   await git.pid()
@@ -217,7 +217,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   // Two at a time may both find the quick ones used up, so one of the four can be slow already.
   await until('the watcher was told of three repositories', () => seen.length >= 3)
   await service.kill('SIGKILL')
-  await git.hurry()
+  await git.speedUp()
   await first
   await service.restartInRow()
   await until('the watcher was told of the end', async () => {
@@ -241,7 +241,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
 })
 
 test('many watchers are all told, over a restart too', async () => {
-  await git.dawdle()
+  await git.slowDown()
   const names = ['alice/a', 'alice/b', 'alice/c']
   const id = await start(names)
   await git.pid()
@@ -250,7 +250,7 @@ test('many watchers are all told, over a restart too', async () => {
       headers: { accept: 'text/event-stream' },
     })
   const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))
-  await git.hurry()
+  await git.speedUp()
   await service.stop()
   await service.restartInRow()
   const told = await Promise.all(streams.map((stream) => stream.text()))

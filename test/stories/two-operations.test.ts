@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
+import { withoutCloneTokens } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
 type Json = Record<string, unknown>
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { json, otherServer } from '../support/other-server.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -40,7 +40,7 @@ test('webhooks of an organization, by the client alone', async (t) => {
   const service = await startInRow(t, { repositories: host.root, flags: NEAR })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
-  const desk = await clientDesk(t, { url: service.url, token })
+  const desk = await clientCommandLine(t, { url: service.url, token })
   const SECRET = 'whisper-it-softly'
   writeFileSync(join(desk.folder, 'secret'), `${SECRET}\n`)
   const webhook = async (code: number, ...args: string[]) => {
@@ -109,7 +109,7 @@ test('a secret is changed only by whoever asks for it, also where the server wou
   const github = await otherServer(t, (_request, response) =>
     json(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
   )
-  const desk = await clientDesk(t, { url: github.url, token: 'ghp_0123456789' })
+  const desk = await clientCommandLine(t, { url: github.url, token: 'ghp_0123456789' })
   desk.env.GODWIT_WEBHOOK_SECRET = 'of-another-webhook'
   const edit = async (code: number, ...args: string[]) => {
     const before = github.heard.length

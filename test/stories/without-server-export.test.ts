@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
 import { commandRow } from '../support/command-row.ts'
 import { refStateOf } from '../support/export-proof.ts'
-import { storyInRow, until } from '../support/export-story.ts'
+import { sharedExportStory, until } from '../support/export-story.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { git, ODD_REPOSITORIES } from '../support/odd-repositories.ts'
 import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
@@ -100,7 +100,7 @@ async function recordsByName(archive: string): Promise<Records> {
 }
 
 test('the archive is the one that a migration of the service has', async (t) => {
-  const story = await storyInRow(t, { repositories: aliceAndCo })
+  const story = await sharedExportStory(t, { repositories: aliceAndCo })
   const { id } = await story.migrate(['site', 'notes', 'large'])
   const { godwit, folder } = await desk(t)
   const names = ['alice/site', 'alice/notes', 'alice/large']

@@ -7,7 +7,13 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { gitHost } from '../support/git-host.ts'
 import { ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { changed, type Desk, desk, editing, type PlainEntry } from '../support/without-server.ts'
+import {
+  type CommandLine,
+  changed,
+  desk,
+  editing,
+  type PlainEntry,
+} from '../support/without-server.ts'
 
 interface RepositoryRecord {
   name: string
@@ -91,7 +97,7 @@ test('faults are named and counted, and nothing is left behind', { concurrency: 
 })
 
 test('an archive that others packed again, or made, is verified as far as it goes', async (t) => {
-  const { godwit, folder, leftovers }: Desk = await desk(t)
+  const { godwit, folder, leftovers }: CommandLine = await desk(t)
   const again = join(folder, 'again.tar.gz')
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))
   const recompressed = await godwit(['verify', again])

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { skipUnless } from './skip-unless.ts'
 
-/** Programs that read archives, under the names they may have and what tells them from others of that name. */
+/** Programs that read archives: their possible names, and a text in their version output that identifies them. */
 const TOOLS = {
   'GNU tar': { names: ['tar', 'gtar'], says: 'GNU tar' },
   bsdtar: { names: ['bsdtar', 'tar'], says: 'bsdtar' },
@@ -18,7 +18,10 @@ const asked = (name: string, args: readonly string[]): string =>
 
 const FOUND = new Map<Tool, string | undefined>()
 
-/** Looked for once: to ask takes as long as most of what tools are used for. */
+/**
+ * Finds the program of a tool. The result is cached, because running `--version` takes as long as most uses of
+ * the tool.
+ */
 function find(tool: Tool): string | undefined {
   if (!FOUND.has(tool)) FOUND.set(tool, look(tool))
   return FOUND.get(tool)
@@ -29,7 +32,7 @@ function look(tool: Tool): string | undefined {
   const found = names.find((name) =>
     asked(name, [name === 'busybox' ? '--help' : '--version']).includes(says),
   )
-  // What has that name may be a script that looks for the program each time.
+  // The name may be a wrapper script that looks for the real Python each time.
   const itself = found && tool === 'Python' && asked(found, ['-c', ITSELF]).trim()
   return itself || found
 }

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'n
 import { join } from 'node:path'
 
 /**
- * Reads a directory as `restore-repo` of Gitea and Forgejo does, and refuses what any of them would fail at, drop or mistake:
- * the rules are those of the server's own types, of its schemas for `--validation`, and of its YAML.
+ * Reads a dump directory like `restore-repo` of Gitea and Forgejo, and rejects everything that any version would
+ * fail on, ignore or misread. The rules come from the server's types, its schemas for `--validation`, and its
+ * YAML parser.
  */
 export interface ReadDump {
   repository: Record<string, string>
@@ -14,7 +15,7 @@ export interface ReadDump {
   releases: DumpedValue[]
   issues: DumpedValue[]
   pulls: DumpedValue[]
-  /** By number. */
+  /** Comments by issue number. */
   comments: Map<number, DumpedValue[]>
   reviews: Map<number, DumpedValue[]>
 }
@@ -48,7 +49,7 @@ const each =
 
 type Shape = Readonly<Record<string, Rule>>
 
-/** Every field, and no other. */
+/** Checks that the value has all fields of the shape and no others. */
 function checked(shape: Shape, value: unknown): boolean {
   assert.ok(typeof value === 'object' && value !== null, JSON.stringify(value))
   assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort())
@@ -102,7 +103,7 @@ const SHAPES = {
   review: {
     ...{ id: whole, issue_index: whole, reviewer_id: someone, reviewer_name: text, official: flag },
     ...{ commit_id: sha, content: text, created_at: time, comments: listOf(CODE_COMMENT) },
-    // Whatever else it says is taken for pending.
+    // Every other state is read as pending.
     state: oneOf('APPROVED', 'CHANGES_REQUESTED', 'COMMENTED'),
   },
   release: {
@@ -152,7 +153,7 @@ export function readDump(place: string): ReadDump {
   return dump
 }
 
-/** JSON as YAML: what would be read as another value, or not at all, is not in it. */
+/** Reads JSON, and rejects what YAML would read as another value or not at all. */
 function value(file: string): unknown {
   const content = readFileSync(file, 'utf8')
   assert.doesNotMatch(content, /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/, file)
@@ -161,7 +162,7 @@ function value(file: string): unknown {
   return JSON.parse(content)
 }
 
-/** What is named must be there: the server drops it, or fails. */
+/** Checks that everything that is referred to exists: the server ignores it, or fails. */
 function checkLinks(place: string, dump: ReadDump): void {
   const { issues, pulls, comments, reviews, releases } = dump
   const all = [...issues, ...pulls]

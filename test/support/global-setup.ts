@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { moveTemporaryFilesToMemory } from './memory-directory.ts'
 import { type Cluster, startCluster } from './postgres.ts'
 import { startObjectStore } from './radosgw-cluster.ts'
-import { keepUpgradedFile } from './upgraded-databases.ts'
+import { prepareUpgradedFile } from './upgraded-databases.ts'
 
 let cluster: Cluster | undefined
 let removeUpgraded: (() => Promise<void>) | undefined
@@ -17,7 +17,7 @@ export async function globalSetup(): Promise<void> {
   removeTemporaryFiles = await moveTemporaryFilesToMemory()
   cluster = await startCluster()
   process.env.GODWIT_TEST_POSTGRES = cluster.url
-  removeUpgraded = await keepUpgradedFile()
+  removeUpgraded = await prepareUpgradedFile()
   objects = await serveObjectStore()
   process.env.GODWIT_TEST_OBJECT_STORE = objects.url
 }

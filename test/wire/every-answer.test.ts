@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
+import { withoutCloneTokens } from '../support/service.ts'
 import { exported } from './exported.ts'
 import { send } from './http-request.ts'
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'

@@ -4,15 +4,15 @@ import { addCommand, configOf } from '../../src/commands/command-line.ts'
 import { openLog } from '../../src/service/log.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Config } from '../../src/settings/config.ts'
-import type { Done, Order } from './row-of-services.ts'
+import type { ServiceOrder, ServiceReply } from './shared-services.ts'
 
-/** Started by row-of-services.ts: runs services side by side as serve.ts runs one, each with a log of its own. */
+/** Started by shared-services.ts: runs several services like serve.ts, each with its own log. */
 process.setMaxListeners(0)
 
 const stops = new Map<number, () => Promise<void>>()
 
-process.on('message', async (order: Order) => {
-  const done: Done = { id: order.id }
+process.on('message', async (order: ServiceOrder) => {
+  const done: ServiceReply = { id: order.id }
   try {
     if ('args' in order) await start(order)
     else await stops.get(order.id)?.()
@@ -21,10 +21,14 @@ process.on('message', async (order: Order) => {
   }
   process.send!(done)
 })
-// Whoever asked for them has ended.
+// The test process has ended.
 process.on('disconnect', () => process.exit())
 
-async function start({ id, args, logFile }: Extract<Order, { args: unknown }>): Promise<void> {
+async function start({
+  id,
+  args,
+  logFile,
+}: Extract<ServiceOrder, { args: unknown }>): Promise<void> {
   const file = openSync(logFile, 'a')
   const config = await configFrom(args)
   const logging = openLog(config, file)

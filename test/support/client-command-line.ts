@@ -3,22 +3,22 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { temporaryDirectory } from './odd-repositories.ts'
-import { type Desk, desk } from './without-server.ts'
+import { type CommandLine, desk } from './without-server.ts'
 
-export interface ClientDesk extends Desk {
-  /** `godwit migration …`, which must end with this code; what it said holds no token. */
+export interface ClientCommandLine extends CommandLine {
+  /** Runs `godwit migration …`, and asserts the exit code and that the output contains no token. */
   migration(code: number, ...args: string[]): Promise<{ out: string; err: string }>
-  /** The same for `godwit schedule …`. */
+  /** Runs `godwit schedule …`, with the same checks as `migration`. */
   schedule(code: number, ...args: string[]): Promise<{ out: string; err: string }>
-  /** And for `godwit webhook …`. */
+  /** Runs `godwit webhook …`, with the same checks as `migration`. */
   webhook(code: number, ...args: string[]): Promise<{ out: string; err: string }>
 }
 
-/** A desk at which a server and a token are known, the token by a file. */
-export async function clientDesk(
+/** Returns a command line that is configured with a server and a token file. */
+export async function clientCommandLine(
   t: Pick<TestContext, 'after'>,
   { url, token }: { url: string; token: string },
-): Promise<ClientDesk> {
+): Promise<ClientCommandLine> {
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
   const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })

@@ -7,17 +7,17 @@ import { skipUnless } from './skip-unless.ts'
 const LIBRARY = globSync('/usr/lib/*/faketime/libfaketime.so.1')[0] ?? ''
 
 /** Options for tests with Debian's faketime, which changes the clock of one process only. */
-export const needsFalseClock = skipUnless(existsSync(LIBRARY), 'faketime is not installed')
+export const needsFaketime = skipUnless(existsSync(LIBRARY), 'faketime is not installed')
 
-export interface FalseClock {
-  /** For the process that is to believe it. */
+export interface FakeClock {
+  /** The environment of the process that sees this clock. */
   env: Record<string, string>
-  /** So many hours away from the truth, from now on. */
+  /** Sets the clock to this many hours from the real time. */
   set(hours: number): void
 }
 
-/** The clock of the day that a process sees. That which only counts on goes on counting, as it does in a real machine. */
-export function falseClock(t: Pick<TestContext, 'after'>): FalseClock {
+/** Makes a wall clock for a process. Its monotonic clock is unchanged, as when the clock of a real machine is set. */
+export function fakeClock(t: Pick<TestContext, 'after'>): FakeClock {
   const file = join(temporaryDirectory(t), 'clock')
   const set = (hours: number) => {
     writeFileSync(`${file}.new`, `${hours < 0 ? '-' : '+'}${Math.abs(hours) * 3600}\n`)

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/commands/program.ts'
 
-/** A block of a page that shows commands. */
+/** A code block of a page with commands. */
 export interface CommandBlock {
   commands: string[]
-  /** Why a test cannot run it; undefined where it can. */
+  /** Why a test cannot run it; undefined if it can. */
   notRun: string | undefined
 }
 
@@ -16,7 +16,10 @@ const BLOCK = /(?:<!-- checked, not run: ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$/g
 
 const SHOWN = ['sh', 'console', '']
 
-/** Every command in the blocks of a page, in order; what a block says that no test could run is said before it. */
+/**
+ * Returns the commands in the code blocks of a page, in order. A comment before a block says why a test cannot
+ * run it.
+ */
 export async function commandBlocks(page: string): Promise<CommandBlock[]> {
   const text = await readPage(page)
   const blocks = Array.from(text.matchAll(BLOCK)).filter(([, , kind]) => SHOWN.includes(kind!))
@@ -28,7 +31,7 @@ export async function commandBlocks(page: string): Promise<CommandBlock[]> {
     .filter(({ commands }) => commands.length > 0)
 }
 
-/** After a prompt; the other lines are what was shown. */
+/** Lines after a prompt are commands; the other lines are output. */
 const prompted = (body: string): string[] =>
   joined(body)
     .filter((line) => /^[$#] /.test(line))
@@ -41,20 +44,20 @@ const plain = (body: string): string[] =>
 
 const joined = (body: string): string[] => body.replaceAll(/ \\\n +/g, ' ').split('\n')
 
-/** The settings that a page shows as a file. */
+/** Returns the configuration file that a page shows. */
 export async function configFileOf(page: string): Promise<string> {
   const text = await readPage(page)
   const [, file = ''] = /^```ini\n(# \/etc\/godwit\/config\n.*?)^```$/ms.exec(text) ?? []
   return file
 }
 
-/** Every `godwit …` that stands between words. */
+/** Returns every inline `godwit …`. */
 export async function inlineCommands(page: string): Promise<string[]> {
   const text = (await readPage(page)).replaceAll(BLOCK, '')
   return [...new Set(Array.from(text.matchAll(/`(godwit [a-z][^`]*)`/g), ([, each]) => each!))]
 }
 
-/** The calls of godwit in a line of shell, each as its words. */
+/** Returns the words of each call of godwit in a shell command. */
 export function godwitCalls(line: string): string[][] {
   const calls = line.matchAll(
     /(?<![\w/.-])(?:bin\/)?godwit((?:\s+(?:"[^"]*"|'[^']*'|[^\s|&;<>)]+))+)/g,
@@ -64,8 +67,8 @@ export function godwitCalls(line: string): string[][] {
   )
 }
 
-/** Why the real program would not take these words; undefined where it would. */
-export async function refusalOf(words: readonly string[]): Promise<string | undefined> {
+/** Returns why the real program rejects these words; undefined if it accepts them. */
+export async function usageErrorOf(words: readonly string[]): Promise<string | undefined> {
   const program = await createProgram()
   const silent = { writeErr: () => {}, writeOut: () => {} }
   for (const group of program.commands) group.configureOutput(silent)
@@ -79,7 +82,7 @@ export async function refusalOf(words: readonly string[]): Promise<string | unde
   return undefined
 }
 
-/** Those that do something; a name of several commands does nothing by itself. */
+/** Commands that do something; a name of several commands does nothing by itself. */
 const everyCommand = (parent: Command): Command[] =>
   parent.commands.flatMap((command) =>
     command.commands.length > 0 && command.name() !== 'locks'
@@ -87,8 +90,8 @@ const everyCommand = (parent: Command): Command[] =>
       : [command, ...everyCommand(command)],
   )
 
-/** What of these words is no command or flag of the program, where they are only mentioned and may lack arguments. */
-export async function unknownIn(words: readonly string[]): Promise<string[]> {
+/** Returns the words that are not a command or flag of the program. Mentioned commands may lack arguments. */
+export async function unknownWords(words: readonly string[]): Promise<string[]> {
   let at: Command = await createProgram()
   const known = at.options.map(({ long }) => long)
   const unknown: string[] = []
@@ -99,7 +102,7 @@ export async function unknownIn(words: readonly string[]): Promise<string[]> {
     known.push(...at.options.map(({ long }) => long), '--help')
   }
   const flags = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0]!)
-  // Of several commands that are mentioned by the name above them, any may have it.
+  // If a group of commands is mentioned, any command of the group may have the flag.
   known.push(...at.commands.flatMap((each) => each.options.map(({ long }) => long)))
   return [...unknown, ...flags.filter((flag) => !known.includes(flag))]
 }

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import { leavesNothingOver, rowsOf, unfinishedFiles } from './export-leftovers.ts'
+import { hasNothingLeftOver, rowsOf, unfinishedFiles } from './export-leftovers.ts'
 import { assertArchiveHolds, type RefState } from './export-proof.ts'
 import { type ExportStory, until } from './export-story.ts'
 import { git } from './odd-repositories.ts'
@@ -14,13 +14,13 @@ const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 type RefStates = Record<string, RefState>
 
-/** What the service has said it did, which it must then have done, whatever happened to it. */
+/** The writes that the service has acknowledged, which must survive any fault. */
 export interface Acknowledged {
-  /** Migrations that were started, and what each is to carry where that is known. */
+  /** Migrations that were started, with the expected refs where they are known. */
   started: Map<number, RefStates | undefined>
   /** Migrations whose archive was deleted. */
   deleted: Set<number>
-  /** Tokens that were given out. */
+  /** Tokens that were created. */
   tokens: string[]
 }
 
@@ -37,15 +37,16 @@ interface MigrationRow {
 }
 
 interface Expected {
-  /** How the acknowledged migrations are to have ended; otherwise all are to be exported. */
+  /** The reasons for which acknowledged migrations may fail. Default: all must be exported. */
   mayFail?: RegExp
 }
 
 /**
- * What must be so after any fault: no archive that does not verify, no migration stuck, no lock left, no temporary file
- * left, no acknowledged write lost. The service is running when it is asked, and is started anew on the way.
+ * Asserts the invariants after any fault: every archive verifies, no migration is stuck, no lock and no
+ * temporary file is left, no acknowledged write is lost. The service must be running, and is restarted by the
+ * check.
  */
-export async function assertUnharmed(
+export async function assertInvariants(
   story: ExportStory,
   acknowledged: Acknowledged,
   { mayFail }: Expected = {},
@@ -56,12 +57,12 @@ export async function assertUnharmed(
   assertKept(story, acknowledged, mayFail)
   await until('no lock is left', () => strayLocks(story).length === 0)
   await until('nothing unfinished is left', () => unfinishedFiles(service).length === 0)
-  // A blob may have been written that no row came to name; whoever starts anew sweeps it.
+  // A blob may exist without a row; the next start sweeps it.
   await service.kill('SIGTERM')
-  assertDatabaseWhole(service.data)
+  assertDatabaseIntact(service.data)
   await service.restart()
-  // It sweeps while it serves already: row first, bytes last.
-  await until('nothing is left over', () => leavesNothingOver(service))
+  // It sweeps while it serves: the row first, then the bytes.
+  await until('nothing is left over', () => hasNothingLeftOver(service))
   for (const token of acknowledged.tokens)
     assert.equal((await service.call(token, '/user/migrations')).status, 200)
   for (const [id, states] of acknowledged.started) {
@@ -90,7 +91,7 @@ function assertKept(story: ExportStory, { started }: Acknowledged, mayFail?: Reg
   }
 }
 
-/** Repositories that refuse pushes for no migration that still holds them, and rows of locks that nobody holds. */
+/** Returns repositories that refuse pushes without a lock, and locks that no migration holds. */
 function strayLocks({ host, service }: ExportStory): string[] {
   const sql = `select login || '/' || name as name, state, released_at from repository_locks
     join migrations on migrations.id = migration_id
@@ -104,11 +105,11 @@ function strayLocks({ host, service }: ExportStory): string[] {
     service,
     `select login || '/' || name as name from repositories join accounts on accounts.id = owner_id`,
   )
-  const shut = known.filter(({ name }) => isShut(host.path(name)) && !held.has(name))
+  const shut = known.filter(({ name }) => refusesPushes(host.path(name)) && !held.has(name))
   return [...left, ...shut].map(({ name }) => name)
 }
 
-function isShut(dir: string): boolean {
+function refusesPushes(dir: string): boolean {
   try {
     const values = git(dir, [
       'config',
@@ -123,8 +124,8 @@ function isShut(dir: string): boolean {
   }
 }
 
-/** Only while no server uses it. */
-function assertDatabaseWhole(data: string): void {
+/** The service must be stopped. */
+function assertDatabaseIntact(data: string): void {
   using database = new DatabaseSync(join(data, 'godwit.sqlite'), { readOnly: true })
   assert.deepEqual(
     database
@@ -139,7 +140,7 @@ async function assertDeleted({ call }: ExportStory, id: number): Promise<void> {
   assert.equal((await call(`/user/migrations/${id}/archive`)).status, 404)
 }
 
-/** By `godwit verify`, and by plain tar and git where it is known what it must hold. */
+/** Verifies an archive with `godwit verify`, and with plain tar and git if the expected refs are known. */
 async function assertVerifies(story: ExportStory, id: number, states?: RefStates): Promise<void> {
   const archive = await story.download(id)
   await run(GODWIT, ['verify', archive])

@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { atProcessEnd } from './process-end.ts'
 import { inTime } from './wait-until.ts'
 
-const PROCESS = new URL('service-row-process.ts', import.meta.url)
+const PROCESS = new URL('shared-services-process.ts', import.meta.url)
 
-/** Start one with these arguments, or stop the one that was started by that id. */
-export type Order = { id: number } | { id: number; args: string[]; logFile: string }
-export interface Done {
+/** Starts a service with these arguments, or stops the service with this id. */
+export type ServiceOrder = { id: number } | { id: number; args: string[]; logFile: string }
+export interface ServiceReply {
   id: number
   error?: string
 }
 
-/** A process that runs services side by side. */
-class Row {
+/** A process that runs several services. */
+class ServiceProcess {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, PromiseWithResolvers<void>>()
   readonly logs = mkdtempSync(join(tmpdir(), 'godwit-service-logs-'))
@@ -24,11 +24,11 @@ class Row {
   #hasEnded = false
 
   constructor(env: NodeJS.ProcessEnv) {
-    // Without the runner's own flags, as in command-row.ts, and with those of bin/godwit.
+    // No execArgv of the test runner (see command-row.ts), but the flags of bin/godwit.
     const execArgv = ['--max-semi-space-size=4', '--disable-warning=ExperimentalWarning']
     const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc']
     this.#child = fork(PROCESS, { execArgv, env: { ...process.env, ...env }, stdio })
-    this.#child.on('message', ({ id, error }: Done) => {
+    this.#child.on('message', ({ id, error }: ServiceReply) => {
       const asked = this.#waiting.get(id)
       this.#waiting.delete(id)
       if (error === undefined) asked?.resolve()
@@ -44,8 +44,8 @@ class Row {
     return ++this.#lastId
   }
 
-  async tell(what: () => string, order: Order): Promise<void> {
-    // At the end of a process, what its tests share is gone before what one of its files has made.
+  async tell(what: () => string, order: ServiceOrder): Promise<void> {
+    // At the end of the process, shared processes end before the cleanup of the test files.
     if (this.#hasEnded) return
     const asked = Promise.withResolvers<void>()
     this.#waiting.set(order.id, asked)
@@ -53,7 +53,7 @@ class Row {
     await inTime(what, asked.promise)
   }
 
-  /** Services that still run end as by SIGKILL. */
+  /** Ends the process; services that still run end as if killed. */
   async end(): Promise<void> {
     this.#hasEnded = true
     const exited = once(this.#child, 'exit')
@@ -63,22 +63,25 @@ class Row {
   }
 }
 
-/** One for each environment that was asked for. */
-const rows = new Map<string, Row>()
+/** One process for each environment. */
+const processes = new Map<string, ServiceProcess>()
 
-function rowWith(env: Record<string, string>): Row {
+function processFor(env: Record<string, string>): ServiceProcess {
   const key = JSON.stringify(env)
-  const known = rows.get(key)
+  const known = processes.get(key)
   if (known) return known
-  const row = new Row(env)
-  rows.set(key, row)
+  const row = new ServiceProcess(env)
+  processes.set(key, row)
   atProcessEnd(() => row.end())
   return row
 }
 
-/** A service in the row of that environment, under the arguments of `godwit`: each start of it goes on with the same log. */
-export function rowService(args: string[], env: Record<string, string> = {}) {
-  const row = rowWith(env)
+/**
+ * Adds a service with these arguments of `godwit` to the shared process with this environment. All its starts
+ * append to one log.
+ */
+export function sharedProcessService(args: string[], env: Record<string, string> = {}) {
+  const row = processFor(env)
   const id = row.nextId()
   const logFile = join(row.logs, String(id))
   const log = () => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '')

@@ -15,7 +15,7 @@ import { slowGit } from './support/slow-git.ts'
 import { until } from './support/wait-until.ts'
 import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
-/** Headers that a description must not keep to itself. */
+/** Headers that the description must name. */
 const TELLING =
   /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
 
@@ -28,7 +28,7 @@ interface Asked {
   token?: string
 }
 
-/** A service and its own description, which every answer is held against. */
+/** Starts a service with its own description, against which every response is checked. */
 async function describedService(t: Pick<TestContext, 'after'>) {
   const host = await gitHost()
   t.after(host.remove)
@@ -44,7 +44,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
   const validator = openApiValidator(document)
   const seen = new Set<string>()
 
-  /** Asks, checks the answer's status, type, headers and body against the description, and returns it. */
+  /** Sends a request, checks status, type, headers and body of the response against the description, and returns it. */
   async function ask(expected: number, path: string, asked: Asked = {}): Promise<Response> {
     const { method = 'GET', body, headers = {}, token = alice } = asked
     const answer = await service.call(token, path, {
@@ -98,7 +98,7 @@ async function makeRepositories(host: GitHost): Promise<void> {
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
 }
 
-/** The one whose path has the fewest parameters, as OpenAPI tells them apart. */
+/** Returns the operation whose path has the fewest parameters, as OpenAPI defines it. */
 function operationFor(operations: Operation[], method: string, pathname: string): Operation {
   const matching = operations.filter(
     (each) =>
@@ -121,11 +121,11 @@ before(async () => {
   described = await describedService(wholeFile)
 })
 
-test('every answer of every operation is as described', async () => {
+test('every response of every operation matches the description', async () => {
   const { service, git, ask, seen, operations } = described
   for (const [at, migrations] of ['/user/migrations', '/orgs/Octo/migrations'].entries()) {
     await ask(201, migrations, post({ repositories: ['site'] }))
-    // It waits for git until it is told otherwise.
+    // It waits for git until the test releases it.
     await ask(422, `${migrations}/${at + 1}/retry`, post())
     await ask(200, `${migrations}/${at + 1}/cancel`, post())
   }
@@ -179,7 +179,7 @@ test('every answer of every operation is as described', async () => {
   const unseen = operations.filter(
     ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
   )
-  // The success of these is a redirection.
+  // The success of these operations is a redirect.
   assert.deepEqual(
     unseen.map(({ operationId }) => operationId),
     [
@@ -191,7 +191,7 @@ test('every answer of every operation is as described', async () => {
   )
 })
 
-/** Every action of an operator, on what is alice's. */
+/** Runs every action of an operator on migrations of alice. */
 async function operate(ask: Ask, keeper: { token: string }, { service }: Described): Promise<void> {
   const start = { repositories: ['site'], lock_repositories: true }
   const started = await ask(201, '/user/migrations', post(start))
@@ -213,9 +213,9 @@ async function operate(ask: Ask, keeper: { token: string }, { service }: Describ
   await ask(404, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...keeper })
 }
 
-/** Every operation on webhooks, for those that are found there. */
+/** Runs every operation on webhooks at this path. */
 async function seeWebhooks(ask: Ask, hooks: string): Promise<void> {
-  // Nobody listens there: it is tried, and that is listed.
+  // Nothing listens there: the attempt fails and is listed.
   const config = { url: 'http://127.0.0.1:9/', content_type: 'json', secret: 'secret' }
   await ask(422, hooks, post({ config: { url: 'http://10.0.0.1/' } }))
   await ask(422, hooks, post({ config: { url: 7 } }))
@@ -249,7 +249,7 @@ async function seeWebhooks(ask: Ask, hooks: string): Promise<void> {
 type Described = Awaited<ReturnType<typeof describedService>>
 type Ask = Described['ask']
 
-/** Every operation on migrations, for those that are found there. Returns where the migration is. */
+/** Runs every operation on migrations at this path, and returns the path of the migration. */
 async function liveLife(described: Described, migrations: string): Promise<string> {
   const { service, alice, ask } = described
   const start = { repositories: ['site', 'mould'], lock_repositories: true }
@@ -270,7 +270,7 @@ async function liveLife(described: Described, migrations: string): Promise<strin
   return path
 }
 
-/** The life of a schedule, found there. */
+/** Runs every operation on schedules at this path. */
 async function schedule(
   ask: Ask,
   migrations: string,
@@ -290,7 +290,7 @@ async function schedule(
   }
   const archive = `${path}/protected-archives/${await run()}`
   await ask(404, archive, { method: 'DELETE' })
-  // The first archive alone holds git data then.
+  // Only the first archive holds git data then.
   await ask(200, path, { method: 'PATCH', body: { exclude_git_data: true } })
   await run()
   await ask(200, path)
@@ -383,7 +383,7 @@ async function seeFormerly(ask: Ask, path: string): Promise<void> {
     await ask(200, path.replace('/migrations', '').concat('/repositories', query))
 }
 
-/** Paging and leaving out never refuse, whatever they are given. */
+/** Paging and `exclude` accept every value. */
 async function seeAll(ask: Ask, migrations: string, path: string): Promise<void> {
   for (const query of NONSENSE) {
     await ask(200, `${migrations}${query}`)
@@ -435,7 +435,7 @@ async function steer(ask: Ask, path: string): Promise<void> {
   assert.ok(retried.headers.get('location'))
 }
 
-test('a token is asked for wherever the description says so, and nowhere else', async () => {
+test('exactly the operations that the description marks need a token', async () => {
   const { service, operations } = described
   for (const { method, path, security, operationId } of operations) {
     const url = `${service.url}${path.replaceAll(/\{\w+\}/g, '1')}`

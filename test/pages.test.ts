@@ -8,10 +8,10 @@ import {
   usageErrorOf,
 } from './support/docs-commands.ts'
 
-/** Their commands are run by test/long/pages.test.ts. */
+/** test/long/pages.test.ts runs their commands. */
 const PAGES = ['README.md', 'docs/FIRST-DAY.md', 'docs/OPERATIONS.md']
 
-test('every godwit in a block of a page is one that the program takes', async () => {
+test('every godwit command in a code block of the documentation is valid', async () => {
   let calls = 0
   for (const page of PAGES) {
     for (const { commands } of await commandBlocks(page)) {
@@ -26,7 +26,7 @@ test('every godwit in a block of a page is one that the program takes', async ()
   assert.match((await usageErrorOf(['sync', '--nonsense'])) ?? '', /unknown option/)
 })
 
-test('every godwit between the words of a page has a name and flags that there are', async () => {
+test('every godwit command in the text of the documentation has a known name and flags', async () => {
   let calls = 0
   for (const page of [
     ...PAGES,

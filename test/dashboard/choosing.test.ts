@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const HOW_MANY = 45
 
 test(
-  'choosing among many, page by page or all at once; the same as a command to paste',
+  'repositories are chosen page by page or all at once, and shown as a command to copy',
   needsChromium,
   async (t) => {
     const story = await sharedExportStory(t, {
@@ -44,7 +44,7 @@ test(
     await picker.getByText(`${HOW_MANY + 1} selected`).waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
 
-    // An estimate that failed is not that of the next choice.
+    // A failed estimate does not affect the next choice.
     await page.route(/preflight$/, (route) => route.fulfill({ status: 500 }))
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
     const failed = section(page, 'Estimate').getByText('The server answered with an error (500).')
@@ -61,7 +61,7 @@ test(
     await section(page, 'Estimate').getByText('0 of 2').waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
 
-    // What is chosen while all the names are on their way is chosen too.
+    // A choice made while all names are loading counts too.
     const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
     await page.route(/per_page=100/, async (route) => {
       await isReleased
@@ -81,7 +81,7 @@ test(
 
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy as curl' }).click()
-    // The button says so for a moment only, and this for longer.
+    // The button shows this for a moment only; the announcement stays longer.
     await page.getByText('Command copied').waitFor()
     const command = (await page.evaluate('navigator.clipboard.readText()')) as string
     assert.ok(!command.includes('gwt_'), 'the token is named, not written out')

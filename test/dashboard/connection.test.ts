@@ -9,7 +9,7 @@ import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
 let story: ExportStory
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let slow: SlowGit
 
 before(async () => {
@@ -28,7 +28,7 @@ before(async () => {
 })
 
 test(
-  'a token that is revoked leads to the sign-in, and from there back to where one was',
+  'a revoked token leads to the sign-in page and, after signing in, back to the same page',
   needsChromium,
   async (t) => {
     const { id } = await story.migrate(['alice/atlas'])
@@ -50,7 +50,7 @@ test(
 )
 
 test(
-  'a server that is killed and started again under the page: it says so, and goes on',
+  'a page says that its server is gone, and continues when the server is back',
   needsChromium,
   async (t) => {
     await slow.slowDown(1)
@@ -73,7 +73,7 @@ test(
   },
 )
 
-test('where no stream can be had, it asks again and again', needsChromium, async (t) => {
+test('without event streams the page polls', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/dunes'])
@@ -98,12 +98,12 @@ test('where no stream can be had, it asks again and again', needsChromium, async
   await slow.speedUp()
 })
 
-test('a stream that falls silent is not followed for ever', needsChromium, async (t) => {
+test('a silent event stream is given up and replaced by polling', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/elms'])
   const page = await visit(t, story.service.url, { token })
-  // One event, and then nothing, not even a beat; and nobody waits for most of a minute here.
+  // One event and then silence, without heartbeats; the timers are sped up.
   await page.evaluate(`{
     const [fetched, soon] = [fetch, setTimeout]
     globalThis.setTimeout = (act, ms) => soon(act, ms > 20_000 ? ms / 100 : ms)
@@ -123,7 +123,7 @@ test('a stream that falls silent is not followed for ever', needsChromium, async
   await slow.speedUp()
 })
 
-/** Every answer with a summary waits until it is released. */
+/** Delays every response with a summary until it is released. */
 async function holdSummaries(page: Page): Promise<() => void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(/\/summary$/, async (route) => {
@@ -133,7 +133,7 @@ async function holdSummaries(page: Page): Promise<() => void> {
   return release
 }
 
-test('nothing is said of an archive before it is known', needsChromium, async (t) => {
+test('an archive is not mentioned before its state is known', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/ferns'])
@@ -147,21 +147,25 @@ test('nothing is said of an archive before it is known', needsChromium, async (t
   await page.getByText('The archive is ready').waitFor()
 })
 
-test('that it was cancelled is told before its summary is read', needsChromium, async (t) => {
-  await slow.slowDown()
-  const token = await story.service.token('alice')
-  const id = await story.start(['alice/gulls'])
-  const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
-  await section(page, 'Progress').waitFor()
-  const release = await holdSummaries(page)
-  await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
-  await page.getByText('Migration cancelled').waitFor()
-  release()
-  await slow.speedUp()
-})
+test(
+  'a cancelled migration is shown as cancelled before its summary is loaded',
+  needsChromium,
+  async (t) => {
+    await slow.slowDown()
+    const token = await story.service.token('alice')
+    const id = await story.start(['alice/gulls'])
+    const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
+    await section(page, 'Progress').waitFor()
+    const release = await holdSummaries(page)
+    await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
+    await page.getByText('Migration cancelled').waitFor()
+    release()
+    await slow.speedUp()
+  },
+)
 
 test(
-  'a page that is no longer on the server is told of, and the others are there',
+  'a page that the server no longer has shows an error, and other pages still work',
   needsChromium,
   async (t) => {
     const token = await story.service.token('alice')
@@ -180,7 +184,7 @@ test(
   },
 )
 
-test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
+test('a reload while the server is down shows an error', needsChromium, async (t) => {
   const token = await story.service.token('alice')
   const page = await visit(t, story.service.url, { token })
   await untilHeading(page, 'Migrations')

@@ -7,14 +7,14 @@ import { sharedExportStory } from '../support/export-story.ts'
 
 const MAX_TABS = 60
 
-/** What has the focus, as a screen reader would name it. */
+/** The accessible name of the focused element. */
 const NAME_OF_FOCUS = `(() => {
   const at = document.activeElement
   const label = at.labels?.[0]?.innerText ?? ''
   return [at.getAttribute('aria-label'), label, at.innerText].find(Boolean)?.trim() ?? ''
 })()`
 
-/** Whether it can be seen to have it: an outline or a ring. */
+/** Whether the focus is visible, as an outline or a ring. */
 const IS_FOCUS_SEEN = `(() => {
   const seen = (at) => {
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(at)
@@ -37,7 +37,7 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   assert.fail(`${name} was not reached: ${passed.join(' | ')}`)
 }
 
-test('everything can be done with a keyboard alone', needsChromium, async (t) => {
+test('everything can be done with the keyboard', needsChromium, async (t) => {
   const story = await sharedExportStory(t, {
     port: await dashboardPort(),
     async repositories(host) {
@@ -51,7 +51,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await page.keyboard.press('Enter')
   await untilHeading(page, 'Migrations')
 
-  // Past the header in one step.
+  // The skip link passes the header.
   await page.reload()
   await untilHeading(page, 'Migrations')
   await tabTo(page, /^Skip to content$/)
@@ -80,7 +80,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await page.getByRole('button', { name: 'Copy as curl' }).and(page.locator(':focus')).waitFor()
   await tabTo(page, /^Delete$/)
   await page.keyboard.press('Enter')
-  // The harmless answer has the focus; the dialog keeps it, and gives it back.
+  // The focus is on the safe button; the dialog traps it, and returns it at the end.
   const harmless = page.getByRole('button', { name: 'Keep archive' }).and(page.locator(':focus'))
   await harmless.waitFor()
   await page.keyboard.press('Escape')

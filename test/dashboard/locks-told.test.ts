@@ -14,7 +14,7 @@ let host: GitHost
 let service: SharedService
 let bob: string
 
-/** Bob has locked a repository of alice's. */
+/** Bob has locked a repository of alice. */
 before(async () => {
   host = await gitHost()
   wholeFile.after(host.remove)
@@ -29,7 +29,7 @@ before(async () => {
   await untilEnded(service, bob, 1, 'exported')
 })
 
-test('who owns a repository that another has locked is told, by whom and until when', async () => {
+test('the owner of a repository that another account locked sees by whom and until when', async () => {
   await assert.rejects(
     host.push('alice/site', { b: '2' }),
     /\[remote rejected\] main -> main \(deny updating a hidden ref\)/,
@@ -53,7 +53,7 @@ test('who owns a repository that another has locked is told, by whom and until w
   assert.match(String(json?.expires_at), /^\d{4}-\d\d-\d\dT.*Z$/)
 })
 
-test('their page says so', needsChromium, async (t) => {
+test('the page of the repository shows the lock', needsChromium, async (t) => {
   const page = await visit(t, service.url, { token: await service.token('alice') })
   const notice = page.getByRole('status').filter({ hasText: 'locked by others' })
   await notice.getByText(/alice\/site is locked by migration 1 of bob/).waitFor()

@@ -6,7 +6,7 @@ import { dashboardPort, section, speedUpTimers, untilHeading } from '../support/
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 
-test('an operator sees the whole service, and nobody else does', needsChromium, async (t) => {
+test('only an operator sees the whole service', needsChromium, async (t) => {
   const story = await sharedExportStory(t, {
     port: await dashboardPort(),
     async repositories(host) {
@@ -33,7 +33,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
     .getByText(/has grafts/)
     .waitFor()
 
-  // Half of what was exported had been exported before: as a picture with a name, and as a table.
+  // Half of the exported repositories were reused: shown as a chart with a name, and as a table.
   await page.getByRole('img', { name: /2 of 4 repositories were reused/ }).waitFor()
   const reuse = section(page, 'Reuse')
   await reuse.getByText('Show as table').click()
@@ -58,7 +58,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await leave(other)
 })
 
-/** Each by its button, after a question; what the page shows follows. */
+/** Uses each button and confirms its question; the page follows. */
 async function actOnThem(page: Page, story: SharedStory): Promise<void> {
   const act = async (label: string, confirm: string) => {
     await page.getByRole('button', { name: label }).click()

@@ -14,7 +14,7 @@ import { until } from '../support/wait-until.ts'
 const run = promisify(execFile)
 
 test(
-  'an owner goes from their own migrations to those of an organization, and back',
+  'an owner switches between their own migrations and those of an organization',
   needsChromium,
   async (t) => {
     const host = await gitHost()
@@ -26,7 +26,7 @@ test(
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
 
     const page = await visit(t, `${service.url}/godwit.svg`, { token: alice })
-    // Of hundreds, this one may be on the second page.
+    // With hundreds of organizations, this one may be on the second page.
     await page.route(/memberships\/orgs/, (route) => {
       const asked = new URL(route.request().url())
       if (asked.searchParams.get('page') === '2')
@@ -87,7 +87,7 @@ test(
   },
 )
 
-/** Where the `html_url` of a repository leads: for its owner, for somebody else, and for whoever is not signed in. */
+/** Follows the `html_url` of a repository as its owner, as another user, and signed out. */
 async function seeRepository(
   t: TestContext,
   service: SharedService,

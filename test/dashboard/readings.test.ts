@@ -4,7 +4,7 @@ import { failureOf } from '../../web/src/failure.ts'
 import { momentByBothClocks, timeZoneHere } from '../../web/src/parts/schedule-words.ts'
 import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
 
-test('what is refused of a repository is told with its name, once', () => {
+test('the reasons against a repository are shown once, with its name', () => {
   const refused = (complaint: object, repositories?: string[]) => {
     const errors = [{ field: 'repositories', ...complaint }]
     const said = { request: { body: { repositories } }, response: { data: { errors } } }
@@ -33,16 +33,16 @@ test('what is refused of a repository is told with its name, once', () => {
   assert.deepEqual(refused({ code: 'missing_field' }), ['repositories is missing.', []])
 })
 
-test('a time zone that the browser does not know leaves its own clock', () => {
+test('an unknown time zone falls back to the clock of the browser', () => {
   const at = '2026-05-04T12:00:00Z'
   assert.equal(momentByBothClocks(at, 'Mars/Olympus'), momentByBothClocks(at, timeZoneHere()))
-  // One of them has another clock than this machine.
+  // One of them differs from the clock of this machine.
   const isHereAsThere = !momentByBothClocks(at, 'Asia/Tokyo').includes('your time')
   const [zone, time] = isHereAsThere ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
   assert.ok(momentByBothClocks(at, zone).endsWith(`${time} in ${zone}`))
 })
 
-test('sizes and times are told as people tell them', () => {
+test('sizes and times are formatted for people', () => {
   assert.deepEqual([0, 1, 999, 999.6, 1500, 12_345_678, 999_600_000].map(bytes), [
     '0 bytes',
     '1 byte',

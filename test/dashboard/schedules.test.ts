@@ -19,7 +19,7 @@ import { until } from '../support/wait-until.ts'
 const OWN = '/user/migrations/schedules'
 const DAILY = { repositories: ['atlas'], every: 'day', at: '03:30', time_zone: 'UTC' }
 
-/** Alice, with three repositories and an organization, looks at her page. */
+/** Alice, with three repositories and an organization, opens her page. */
 async function scene(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
@@ -40,7 +40,7 @@ async function scene(t: TestContext) {
     ...{ host, service, page },
     make: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
     change: (some: object) => send('PATCH', `${OWN}/1`, some),
-    /** Until it is exported. */
+    /** Runs the schedule and waits until the migration is exported. */
     async run() {
       await send('POST', `${OWN}/1/runs`, {})
       await until('the run is exported', async () => {
@@ -57,7 +57,7 @@ type Scene = Awaited<ReturnType<typeof scene>>
 const saveButton = (page: Page) => page.getByRole('button', { name: 'Save changes' })
 const isFocused = (page: Page) => page.locator(':focus')
 
-test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
+test('a schedule can be created, run, paused, changed and deleted', needsChromium, async (t) => {
   const { page, service } = await scene(t)
   await page.getByRole('link', { name: 'Schedules' }).click()
   await untilHeading(page, 'Schedules')
@@ -104,7 +104,7 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await leave(page)
 })
 
-test('what is edited of a schedule is neither lost nor undone', needsChromium, async (t) => {
+test('edits of a schedule are neither lost nor overwritten', needsChromium, async (t) => {
   const story = await scene(t)
   const { page, service, make } = story
   await make()
@@ -122,7 +122,7 @@ test('what is edited of a schedule is neither lost nor undone', needsChromium, a
   await leave(page)
 })
 
-/** The form stays as it is: what has the focus, what is searched for, and what is typed before the answer has come. */
+/** The form keeps its focus, its search, and what is typed before the response arrives. */
 async function saveWhileTyping({ page, read }: Scene): Promise<void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(/schedules\/1$/, async (route) => {
@@ -143,7 +143,7 @@ async function saveWhileTyping({ page, read }: Scene): Promise<void> {
   await page.getByRole('searchbox').fill('')
   await saveButton(page).click()
   await until('it is saved', async () => (await read()).at === '05:00')
-  // With nothing edited there is nothing to refuse.
+  // Without edits there is nothing to reject.
   await saveButton(page).click()
   assert.equal(await page.getByText('The schedule was not saved').count(), 0)
 }
@@ -162,7 +162,7 @@ async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
   await until('the form shows so', async () => (await keep.inputValue()) === '9')
   assert.deepEqual([await at.inputValue(), await changed.count()], ['05:30', 0])
 
-  // Where nothing was edited, it is loaded; otherwise if one asks for it.
+  // Without edits the new version is loaded; otherwise on request.
   await change({ keep: 3 })
   await page.getByText('the last 3 archives').waitFor()
   assert.equal(await keep.inputValue(), '3')
@@ -174,7 +174,7 @@ async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
   assert.equal(await changed.count(), 0)
 }
 
-/** It is not there to be found, so it is named, whatever else was edited. */
+/** The repository is missing in the search, so it is shown by name. */
 async function editWhatHasLostARepository(story: Scene): Promise<void> {
   const { host, page, service, change, read } = story
   await change({ repositories: ['alice/atlas', 'alice/birds'] })
@@ -193,7 +193,7 @@ async function editWhatHasLostARepository(story: Scene): Promise<void> {
 }
 
 test(
-  'an archive that is the last to hold a repository is shown, and released',
+  'the last archive that holds a repository is marked and can be released',
   needsChromium,
   async (t) => {
     const { page, service, host, make, read, run } = await scene(t)
@@ -218,7 +218,7 @@ test(
   },
 )
 
-test('schedules that are more than fit on a page', needsChromium, async (t) => {
+test('more schedules than fit on a page are paginated', needsChromium, async (t) => {
   const { page, service, make } = await scene(t)
   for (let keep = 1; keep <= 26; keep += 1) await make({ keep })
   await page.goto(`${service.url}/#/schedules`)

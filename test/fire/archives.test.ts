@@ -72,7 +72,7 @@ before(async () => {
 
 type Verdict = 'whole' | 'faults' | 'refused'
 
-/** What is thrown besides a refusal is a crash, and so is what takes for ever. */
+/** Any error but a rejection counts as a crash, and so does a timeout. */
 async function verdictOf(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<Verdict> {
@@ -91,7 +91,7 @@ async function verdictOf(
   }
 }
 
-/** Whatever becomes of it: each repository is there whole, or not at all. */
+/** Asserts that each repository was restored completely or not at all. */
 async function restoredWell(bytes: Buffer): Promise<void> {
   const into = mkdtempSync(join(folder, 'restore-'))
   const signal = AbortSignal.timeout(TIMEOUT_MS)
@@ -130,7 +130,7 @@ const sameEntries = async (bytes: Buffer): Promise<boolean> => {
 interface Change {
   layer: 'gzip' | 'tar'
   what: 'flip' | 'cut' | 'zero' | 'repeat' | 'drop'
-  /** Where, as a part of the whole; and where within the last bytes, at times. */
+  /** The position as a fraction of the length; sometimes within the last bytes. */
   at: number
   fromEnd: boolean
   bit: number
@@ -165,11 +165,11 @@ function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer
     repeat: () => Buffer.concat([head, some, some, rest]),
     drop: () => Buffer.concat([head, rest]),
   }[what]()
-  // With a checksum that is right, so that what is inside must be noticed by itself.
+  // The checksum is correct, so that the content itself must be checked.
   return layer === 'gzip' ? edited : gzipSync(edited, { level: 1 })
 }
 
-test('no change of an archive goes unnoticed, whatever its checksum says', async (t) => {
+test('every change of an archive is detected, even with a correct checksum', async (t) => {
   t.diagnostic(`seed ${seed}`)
   assert.equal(await verdictOf([whole]), 'whole')
   assert.equal(await verdictOf([gzipSync(tar, { level: 1 })]), 'whole')
@@ -197,7 +197,7 @@ test('no change of an archive goes unnoticed, whatever its checksum says', async
   )
 })
 
-test('a bomb is refused by what it announces, before it goes off', async () => {
+test('a decompression bomb is rejected by its declared size', async () => {
   const announced = [
     ['users_000002.json', 2 ** 33],
     [`${SITE}/objects/pack/pack-${'1'.repeat(40)}.pack`, 2 ** 50],
@@ -209,14 +209,14 @@ test('a bomb is refused by what it announces, before it goes off', async () => {
   }
 })
 
-test('zeros without end after the end are not read for ever, nor into memory', async () => {
+test('endless zeros after the end are neither read forever nor kept in memory', async () => {
   const before = process.memoryUsage().rss
   assert.equal(await verdictOf(gzipOf(tar, 2 ** 40)), 'faults')
   const grown = process.memoryUsage().rss - before
   assert.ok(grown < 300 * 1024 * 1024, `${grown} bytes`)
 })
 
-/** A gzip of these bytes and so many zeros after them, made on the way. */
+/** Compresses these bytes followed by this many zeros, as a stream. */
 async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
   yield Buffer.from('1f8b08000000000000ff', 'hex')
   const deflating = createDeflateRaw({ level: 1 })
@@ -239,7 +239,7 @@ async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
   yield trailer
 }
 
-test('records and manifests of absurd depth or number are told as faults', async () => {
+test('records and manifests of absurd depth or number are reported as errors', async () => {
   const texts = {
     deep: `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`,
     many: `[${'[],'.repeat(6_000_000)}[]]`,
@@ -269,7 +269,7 @@ const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
     Object.defineProperty(m, '__proto__', { value: { format: 1 }, enumerable: true }),
 }
 
-test('a manifest that lies is caught', async () => {
+test('a false manifest is detected', async () => {
   for (const [what, lie] of Object.entries(lies)) {
     const file = join(folder, 'lie.tar.gz')
     await changed(archive, file, editing('godwit-manifest.json', lie))
@@ -278,7 +278,7 @@ test('a manifest that lies is caught', async () => {
   }
 })
 
-test('names that one file system takes for one are not put over one another', async () => {
+test('names that are equal on some file systems do not overwrite each other', async () => {
   const file = join(folder, 'case.tar.gz')
   await changed(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
@@ -290,7 +290,7 @@ test('names that one file system takes for one are not put over one another', as
   await restoredWell(readFileSync(file))
 })
 
-test('no program that an archive brings runs', async (t) => {
+test('no program in an archive is run', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   const trapped = join(temporaryDirectory(t), 'trapped.git')
   execFileSync('git', ['init', '-q', '--bare', trapped])

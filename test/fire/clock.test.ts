@@ -33,7 +33,7 @@ async function storyInTime(t: TestContext, flags: string[] = []) {
   return { ...story, clock, git, names, states }
 }
 
-test('a clock that jumps in the middle of an export changes nothing', needsFaketime, async (t) => {
+test('an export survives a jump of the clock', needsFaketime, async (t) => {
   const { clock, git, names, states, ...story } = await storyInTime(t)
   const acknowledged = nothingAcknowledged()
   const id = await story.start(names, { lock_repositories: true })
@@ -58,21 +58,25 @@ test('a clock that jumps in the middle of an export changes nothing', needsFaket
   reportFault(t, 'clock put forward or back', 2 * JUMPS.length - 1, 'no export waits for it')
 })
 
-test('what a crash left is swept also after the clock was put back', needsFaketime, async (t) => {
-  const { clock, git, names, states, ...story } = await storyInTime(t)
-  const acknowledged = nothingAcknowledged()
-  acknowledged.started.set(await story.start(names), states())
-  await git.pid()
-  await until('something is written', () => blobsOf(story.service).length > 0)
-  await story.service.kill('SIGKILL')
-  await git.speedUp()
-  clock.set(-48)
-  await story.service.restart()
-  await assertInvariants(story, acknowledged)
-  reportFault(t, 'clock put back over a crash', 1, 'goes on at once, nothing left')
-})
+test(
+  'leftovers of a crash are swept even after the clock was set back',
+  needsFaketime,
+  async (t) => {
+    const { clock, git, names, states, ...story } = await storyInTime(t)
+    const acknowledged = nothingAcknowledged()
+    acknowledged.started.set(await story.start(names), states())
+    await git.pid()
+    await until('something is written', () => blobsOf(story.service).length > 0)
+    await story.service.kill('SIGKILL')
+    await git.speedUp()
+    clock.set(-48)
+    await story.service.restart()
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'clock put back over a crash', 1, 'goes on at once, nothing left')
+  },
+)
 
-test('links and locks end by the clock of the day', needsFaketime, async (t) => {
+test('links and locks expire by the wall clock', needsFaketime, async (t) => {
   const { clock, git, names, ...story } = await storyInTime(t)
   await git.speedUp()
   const { id } = await story.migrate(names, { lock_repositories: true })

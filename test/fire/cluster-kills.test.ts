@@ -11,7 +11,7 @@ import { until } from '../support/wait-until.ts'
 const FOR_MS = shortOrLong({ short: 4000, long: 240_000 })
 const LONGEST_LIFE_MS = 3000
 
-test('kill -9 of API processes and workers on one database loses nothing', async (t) => {
+test('killing API processes and workers on one database loses nothing', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const host = await gitHost()
   t.after(host.remove)

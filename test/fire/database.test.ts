@@ -37,7 +37,7 @@ async function storyOfMany(t: TestContext) {
   return { ...story, names, states, file: join(story.service.data, 'godwit.sqlite') }
 }
 
-test('while another process writes to the database, reads go on and writes wait', async (t) => {
+test('reads continue and writes wait while another process writes to the database', async (t) => {
   const { names, file, states, ...story } = await storyOfMany(t)
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
@@ -59,7 +59,7 @@ test('while another process writes to the database, reads go on and writes wait'
   reportFault(t, 'database held by another process', TIMES, 'reads go on, writes wait and are done')
 })
 
-test('a damaged database is refused at the start, and not a byte of it is changed', async (t) => {
+test('a damaged database is rejected at the start and not changed', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const random = randomNumbers(seed)
   const { names, file, states, ...story } = await storyOfMany(t)
@@ -85,7 +85,7 @@ test('a damaged database is refused at the start, and not a byte of it is change
   reportFault(t, 'damaged database at the start', TIMES, 'refused in a line, nothing overwritten')
 })
 
-test('a database that is damaged while it is used stops the service, and it stays stopped', async (t) => {
+test('a database that is damaged during use stops the service, which does not start again', async (t) => {
   const { names, file, ...story } = await storyOfMany(t)
   const id = await story.start(names)
   await story.untilEnded(id)

@@ -44,37 +44,33 @@ async function storyOnDisk(t: TestContext) {
   }
 }
 
-test(
-  'a disk that fills up during an export: it goes on when there is room',
-  needsMount,
-  async (t) => {
-    const story = await storyOnDisk(t)
-    const acknowledged = nothingAcknowledged()
-    for (let round = 0; round < TIMES; round++) {
-      await story.renew()
-      // Room for the database, and for half of the large one.
-      story.disk.fill((4 + (round % 8)) * MEGABYTE)
-      const failures = () => story.service.log().split('job failed').length
-      const before = failures()
-      const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
-      acknowledged.started.set(id, story.states())
-      await until('the disk was too small', () => failures() > before)
-      story.disk.free()
-      await story.untilEnded(id, 'exported')
-      for (const name of round % 2 === 0 ? ['large', 'small'] : [])
-        await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
-      if (round < TIMES - 1) {
-        await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
-        acknowledged.deleted.add(id)
-      }
+test('an export continues after a full disk has space again', needsMount, async (t) => {
+  const story = await storyOnDisk(t)
+  const acknowledged = nothingAcknowledged()
+  for (let round = 0; round < TIMES; round++) {
+    await story.renew()
+    // Room for the database, and for half of the large one.
+    story.disk.fill((4 + (round % 8)) * MEGABYTE)
+    const failures = () => story.service.log().split('job failed').length
+    const before = failures()
+    const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
+    acknowledged.started.set(id, story.states())
+    await until('the disk was too small', () => failures() > before)
+    story.disk.free()
+    await story.untilEnded(id, 'exported')
+    for (const name of round % 2 === 0 ? ['large', 'small'] : [])
+      await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
+    if (round < TIMES - 1) {
+      await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
+      acknowledged.deleted.add(id)
     }
-    await assertInvariants(story, acknowledged)
-    reportFault(t, 'disk full during an export', TIMES, 'exported once there is room')
-  },
-)
+  }
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'disk full during an export', TIMES, 'exported once there is room')
+})
 
 test(
-  'a disk without any room takes nothing on, gives out what it has, and loses nothing',
+  'with a full disk, the service accepts no work, serves what it has, and loses nothing',
   needsMount,
   async (t) => {
     const story = await storyOnDisk(t)
@@ -138,7 +134,7 @@ test(
 )
 
 test(
-  'a data directory that cannot be written is refused in a line, and is as it was',
+  'a read-only data directory is rejected with one line and not changed',
   needsMount,
   async (t) => {
     const story = await storyOnDisk(t)

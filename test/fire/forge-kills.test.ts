@@ -16,7 +16,7 @@ import { entriesIn } from '../support/without-server.ts'
 const KILLS = 4
 const ROUNDS = 3
 
-test('killed again and again while it reads a forge, it writes the same records', async (t) => {
+test('a service that is killed repeatedly while it reads a forge writes the same records', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   addManyIssues(forge, 1500)

@@ -42,7 +42,7 @@ async function storyWithGit(t: TestContext, flags: string[] = []) {
 
 const NAMES = ['alice/one', 'alice/two', 'alice/three']
 
-test('a git that goes away, or is killed, and comes back: everything is exported', async (t) => {
+test('everything is exported although git is missing or killed for a while', async (t) => {
   const story = await storyWithGit(t)
   const acknowledged = nothingAcknowledged()
   const breakIt = {
@@ -85,7 +85,7 @@ async function assertUnavailable({ call }: ExportStory): Promise<void> {
   assert.match(((await answer.json()) as { message: string }).message, /try again later/)
 }
 
-test('a git that hangs is stopped, and the repository is reported by name', async (t) => {
+test('a git process that hangs is stopped, and the repository is reported by name', async (t) => {
   const story = await storyWithGit(t, ['--git-timeout', '3s'])
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
@@ -105,7 +105,7 @@ test('a git that hangs is stopped, and the repository is reported by name', asyn
   reportFault(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
 })
 
-test('without git the service says so and does not start', async (t) => {
+test('without git the service does not start, and says why', async (t) => {
   const story = await storyWithGit(t)
   await story.service.kill('SIGTERM')
   await chmod(story.program, 0o644)

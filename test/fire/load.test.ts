@@ -77,7 +77,7 @@ const IDLE_MS = shortOrLong({ short: 1000, long: 30_000 })
 const BUSY_MS = shortOrLong({ short: 3000, long: 120_000 })
 const LARGE = 'alice/large'
 
-test('two hundred readers while a large export runs: no error, no growth', async (t) => {
+test('two hundred readers during a large export see no error, and memory does not grow', async (t) => {
   const story = await exportStory(t, {
     async repositories(host) {
       await largePack(host.path(LARGE), MEGABYTES)
@@ -132,7 +132,7 @@ async function crowdOf({ service }: ExportStory, id: number) {
     })
 }
 
-/** One after the other, each whole: the repository has changed. */
+/** Exports again and again; the repository changes each time. */
 async function exportAgainAndAgain(
   story: ExportStory,
   { started, deleted }: ReturnType<typeof nothingAcknowledged>,
@@ -148,7 +148,7 @@ async function exportAgainAndAgain(
   }
 }
 
-/** Megabytes resident, by the second. */
+/** Samples the resident memory in megabytes every second. */
 async function watchMemory(pid: number, over: AbortSignal): Promise<number[]> {
   const samples: number[] = []
   while (!over.aborted) {
@@ -159,7 +159,7 @@ async function watchMemory(pid: number, over: AbortSignal): Promise<number[]> {
   return samples
 }
 
-/** Medians of the first and of the last quarter. */
+/** Returns the medians of the first and of the last quarter. */
 function quarters(samples: readonly number[]): [number, number] {
   const length = Math.max(1, Math.floor(samples.length / 4))
   const median = (some: readonly number[]) =>

@@ -10,7 +10,7 @@ import { until } from '../support/wait-until.ts'
 
 const RESTARTS = shortOrLong({ short: 2, long: 20 })
 
-test('PostgreSQL is restarted under load: what cannot be answered is asked for later', async (t) => {
+test('during restarts of PostgreSQL under load, clients get responses or 503 and lose nothing', async (t) => {
   const postgres = await startPostgres()
   t.after(postgres.stop)
   const host = await gitHost()
@@ -50,7 +50,7 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
       seen.set(status, (seen.get(status) ?? 0) + 1)
       const isLater = status === 503 && headers.has('retry-after')
       if (status >= 500 && !isLater) wrong.add(`${init?.method ?? 'GET'} ${path}: ${status}`)
-      // Nobody who is told to come back later comes back at once.
+      // Clients respect Retry-After.
       if (isLater) await pause(20)
     }
   }

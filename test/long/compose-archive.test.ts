@@ -27,7 +27,7 @@ const small = (name: string, bytes: number) => [file(name, lines(bytes))]
 const many = Array.from({ length: 80 }, (_, n) => small(`small-${n}`, 2000 * n))
 
 describe('composing on a real server', needsObjectStore, () => {
-  test('many small segments and some large: the same bytes as read from the segments', async () => {
+  test('an archive of many small and some large segments has the same bytes as the segments', async () => {
     const { place, blobs } = await emptyStore()
     const segments = await storeSegments(blobs, [
       small('schema.json', 20),
@@ -60,7 +60,7 @@ describe('composing on a real server', needsObjectStore, () => {
     assert.ok(Buffer.from(await part.arrayBuffer()).equals(slice))
   })
 
-  test('a small archive', async () => {
+  test('a small archive is composed', async () => {
     const { place, blobs } = await emptyStore()
     const plan = planArchive(await storeSegments(blobs, [small('a', 10), small('b', 100_000)]))
     await composeArchive(plan, blobs, 'archive')
@@ -69,7 +69,7 @@ describe('composing on a real server', needsObjectStore, () => {
     assert.deepEqual((await contentsOf(place)).uploads, [])
   })
 
-  test('more parts than an upload takes', async () => {
+  test('an archive of more parts than one upload allows is composed', async () => {
     const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
     const packs = Array.from({ length: 5 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
     const segments = await storeSegments(blobs, packs)
@@ -81,11 +81,11 @@ describe('composing on a real server', needsObjectStore, () => {
     assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
   })
 
-  describe('what goes wrong leaves nothing', () => failures())
+  describe('failures leave nothing behind', () => failures())
   describe('presigned addresses', () => presigned())
 })
 
-/** One of which a part is uploaded, three that are copied; and two that could stand in the place of the third. */
+/** One segment with a part that is uploaded, three that are copied, and two substitutes for the third. */
 async function segmentsToCompose() {
   const { place, blobs } = await emptyStore()
   const packs = [11, 5.5, 5.5, 5.5].map((size, n) => packed(`${n}.pack`, size * MEGABYTE + n))
@@ -96,24 +96,24 @@ async function segmentsToCompose() {
 }
 
 function failures(): void {
-  // What goes wrong leaves everything as it was: so one bucket will do for all of them.
+  // Failures change nothing, so all tests share a bucket.
   let made: ReturnType<typeof segmentsToCompose> | undefined
 
   for (const [how, limits] of [
     ['in one upload', S3_LIMITS],
     ['through runs', { ...S3_LIMITS, maxParts: 3 }],
   ] as const) {
-    /** Four segments as stored, and what is in the bucket then. */
+    /** Stores four segments and lists the bucket. */
     async function segmentsIn() {
       made ??= segmentsToCompose()
       const { place, segments } = await made
       const blobs = createS3BlobStore({ ...place, limits })
-      /** As they would be had that blob been put under the key of the third. */
+      /** Replaces the blob of the third segment. */
       const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
       return { place, blobs, segments, withThird, before: await contentsOf(place) }
     }
 
-    test(`a segment that is gone, ${how}`, async () => {
+    test(`a missing segment, ${how}`, async () => {
       const { place, blobs, withThird, before } = await segmentsIn()
       const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
       await assert.rejects(composing, BlobNotFound)
@@ -137,7 +137,7 @@ function failures(): void {
       assert.deepEqual(await contentsOf(place), before)
     })
 
-    test(`a key that is taken, ${how}`, async () => {
+    test(`an existing key, ${how}`, async () => {
       const { place, blobs, segments, before } = await segmentsIn()
       const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
       await assert.rejects(composing, BlobExists)
@@ -145,7 +145,7 @@ function failures(): void {
     })
   }
 
-  test('more parts than even runs have room for', async () => {
+  test('more parts than two levels of composing allow', async () => {
     const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
     const parts: BlobPart[] = [
       { key: 'a', length: 6 * MEGABYTE },
@@ -156,7 +156,7 @@ function failures(): void {
   })
 }
 
-/** Does something whenever the server is asked to copy. */
+/** Calls `act` whenever the server copies. */
 function onCopy(t: TestContext, act: () => void): void {
   const copy = S3.prototype.uploadPartCopy as (...args: unknown[]) => unknown
   t.mock.method(S3.prototype, 'uploadPartCopy', function (this: S3, ...args: unknown[]) {
@@ -166,7 +166,7 @@ function onCopy(t: TestContext, act: () => void): void {
 }
 
 function presigned(): void {
-  test('are good for reading that blob, and nothing else', async () => {
+  test('give read access to that blob only', async () => {
     const { blobs } = await emptyStore()
     await blobs.put('archive', [Buffer.from('bytes')])
     await blobs.put('another', [Buffer.from('other')])
@@ -185,7 +185,7 @@ function presigned(): void {
     }
   })
 
-  test('lead to the public endpoint', async () => {
+  test('use the public endpoint', async () => {
     const { endpoint, bucket } = await emptyBucket()
     const publicEndpoint = endpoint.replace('127.0.0.1', 'localhost')
     const blobs = createS3BlobStore({ bucket, endpoint, publicEndpoint, prefix: 'blobs/' })
@@ -195,7 +195,7 @@ function presigned(): void {
     assert.equal(await (await fetch(url)).text(), 'bytes')
   })
 
-  test('a file name that would need quoting is refused', async () => {
+  test('reject a file name that would need quoting', async () => {
     const { blobs } = await emptyStore()
     for (const filename of ['', 'a b', 'a"', 'a;b', 'a\r\nb', '../a/b']) {
       await assert.rejects(blobs.presign('archive', { ...PRESENTED, filename }), TypeError)

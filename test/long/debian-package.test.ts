@@ -94,7 +94,7 @@ function contentsDigest(deb: string): string {
 }
 
 const PROJECT = new URL('../..', import.meta.url).pathname
-/** Packing and unpacking hundreds of megabytes takes as long as the disk needs. */
+/** Packing and unpacking hundreds of megabytes depends on the disk. */
 const PATIENT = { timeout: 1_800_000 }
 
 function makePackage(shelf: string, ...args: string[]): string {
@@ -103,7 +103,7 @@ function makePackage(shelf: string, ...args: string[]): string {
   return execFileSync('npm', command, { cwd: PROJECT, env, encoding: 'utf8' }).trim()
 }
 
-test('the Debian package: the same bytes each time; installed, started, upgraded, removed, purged', {
+test('the Debian package is reproducible and can be installed, started, upgraded, removed and purged', {
   ...needsDebianRoot,
   ...PATIENT,
 }, async (t) => {
@@ -181,7 +181,7 @@ function assertInstalled(debian: DebianRoot): void {
   debian.run('dpkg', '--verify', 'godwit')
 }
 
-/** Repositories and a port, as an operator writes them down. */
+/** Configures repositories and a port like an operator. */
 async function configure(t: TestContext, debian: DebianRoot): Promise<string> {
   const host = await gitHost()
   t.after(host.remove)

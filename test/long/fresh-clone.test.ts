@@ -100,7 +100,7 @@ async function startSample(
   throw new Error(`${command} ended before it printed its commands:\n${said}`)
 }
 
-/** npm writes hundreds of megabytes; how long that takes is the disk's affair. */
+/** npm writes hundreds of megabytes, which depends on the disk. */
 const PATIENT = { timeout: 900_000 }
 
 describe('in a fresh clone', () => {
@@ -111,66 +111,58 @@ describe('in a fresh clone', () => {
   }
   before(() => run('git', ['clone', '--quiet', ROOT, clone.folder]))
 
-  test(
-    'the first five minutes: the README’s command brings a screen whose every command works',
-    PATIENT,
-    async (t) => {
-      const [command = ''] = await readmeCommands('Two commands')
-      assert.match(command, /^npm ci && npm start$/)
-      const first = await startSample(t, clone, command)
-      await pasteAll(clone, first)
-      await paste(clone, 'bin/godwit verify migration.tar.gz')
-      await first.stop()
+  test('every command of the README’s quick start works', PATIENT, async (t) => {
+    const [command = ''] = await readmeCommands('Two commands')
+    assert.match(command, /^npm ci && npm start$/)
+    const first = await startSample(t, clone, command)
+    await pasteAll(clone, first)
+    await paste(clone, 'bin/godwit verify migration.tar.gz')
+    await first.stop()
 
-      const again = command.replace('npm ci && ', '')
-      const second = await startSample(t, clone, again, new URL(first.url).host)
-      const token = ([status = '']: string[]) => status.split("'")[1]
-      assert.equal(token(second.commands), token(first.commands))
-      const { state } = JSON.parse(await paste(clone, first.commands[0]!))
-      assert.equal(state, 'exported', 'yesterday’s commands still work')
-      await second.stop()
-      // Nothing of the sample is seen outside of it.
-      await assert.rejects(paste(clone, 'bin/godwit account list'), /there is no database at/)
-    },
-  )
+    const again = command.replace('npm ci && ', '')
+    const second = await startSample(t, clone, again, new URL(first.url).host)
+    const token = ([status = '']: string[]) => status.split("'")[1]
+    assert.equal(token(second.commands), token(first.commands))
+    const { state } = JSON.parse(await paste(clone, first.commands[0]!))
+    assert.equal(state, 'exported', 'yesterday’s commands still work')
+    await second.stop()
+    // The sample is invisible outside its own directory.
+    await assert.rejects(paste(clone, 'bin/godwit account list'), /there is no database at/)
+  })
 
-  test(
-    'the package: compiled, small, and by itself enough for a whole migration',
-    PATIENT,
-    async (t) => {
-      const shelf = temporaryDirectory(t)
-      const [packed] = JSON.parse(
-        await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
-      ) as { filename: string; files: { path: string }[] }[]
-      const paths = packed!.files.map(({ path }) => path)
-      for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
-        assert.ok(paths.includes(wanted), `${wanted} is missing`)
-      const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
-      assert.deepEqual(foreign, [])
-      const tarball = join(shelf, packed!.filename)
-      assert.ok((await stat(tarball)).size < 4_000_000, 'the package is small')
+  test('the package is compiled, small, and sufficient for a migration', PATIENT, async (t) => {
+    const shelf = temporaryDirectory(t)
+    const [packed] = JSON.parse(
+      await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
+    ) as { filename: string; files: { path: string }[] }[]
+    const paths = packed!.files.map(({ path }) => path)
+    for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
+      assert.ok(paths.includes(wanted), `${wanted} is missing`)
+    const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
+    assert.deepEqual(foreign, [])
+    const tarball = join(shelf, packed!.filename)
+    assert.ok((await stat(tarball)).size < 4_000_000, 'the package is small')
 
-      const prefix = join(shelf, 'prefix')
-      const desk = { folder: temporaryDirectory(t), env }
-      try {
-        await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
-      } catch (error) {
-        if (process.env.CI === 'true' || !isUnreachable(error)) throw error
-        return t.skip('the registry of packages cannot be reached')
-      }
-      for (const node of await nodesAtHand()) {
-        await t.test(`on ${node.version}`, async (t) => {
-          await wholeMigration(t, prefix, node.folder)
-        })
-      }
-    },
-  )
+    const prefix = join(shelf, 'prefix')
+    const desk = { folder: temporaryDirectory(t), env }
+    try {
+      await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
+    } catch (error) {
+      if (process.env.CI === 'true' || !isUnreachable(error)) throw error
+      return t.skip('the registry of packages cannot be reached')
+    }
+    for (const node of await nodesAtHand()) {
+      await t.test(`on ${node.version}`, async (t) => {
+        await wholeMigration(t, prefix, node.folder)
+      })
+    }
+  })
 })
 
 const isUnreachable = (error: unknown): boolean =>
   /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED/.test((error as { stderr: string }).stderr)
 
-/** Ours, and what else there is on the path that the package says it runs on. */
+/** Returns the pinned Node, and other versions on the PATH that the package supports. */
 async function nodesAtHand(): Promise<{ folder: string; version: string }[]> {
   const found = new Map<string, string>()
   for (const folder of [OUR_PROGRAMS, ...(process.env.PATH ?? '').split(delimiter)]) {
@@ -189,7 +181,7 @@ async function wholeMigration(
 ): Promise<void> {
   const env = freshEnvironment()
   env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
-  // With this a TypeScript file, should there be any, could not be loaded. Early 24s know it by this name alone.
+  // With this flag no TypeScript file could be loaded. Early versions of Node 24 only know this name.
   env.NODE_OPTIONS = '--no-experimental-strip-types'
   const desk = { folder: temporaryDirectory(t), env }
   const sample = await startSample(t, desk, 'exec godwit serve --log-level warn')
@@ -211,7 +203,7 @@ async function wholeMigration(
   await sample.stop()
 }
 
-/** Pastes what the screen prints, checks the answers, and tells of the migration that was started. */
+/** Runs the printed commands, checks the output, and returns the started migration. */
 async function pasteAll(at: Terminal, { commands }: Sample): Promise<{ id: number }> {
   const [status = '', repositories = '', start = '', download = ''] = commands
   assert.equal(JSON.parse(await paste(at, status)).state, 'exported')

@@ -10,7 +10,7 @@ const events = ({ received }: Receiver): unknown[] =>
   received.map(({ headers }) => headers['x-github-event'])
 
 onEachEngine('webhooks', (engine) => {
-  test('are told of an end though the service is killed while it tells them, under the same id', async (t) => {
+  test('are delivered with the same id after the service was killed during a delivery', async (t) => {
     const host = await makeHost(t)
     const service = await startService(t, { repositories: host.root, engine, flags: NEAR })
     const token = await service.token('alice')
@@ -18,7 +18,7 @@ onEachEngine('webhooks', (engine) => {
     await add(service, token, receiver.url)
     await until('the ping has come', () => receiver.received.length === 1)
 
-    // It hangs: the end is written down, and being told, when the service is killed.
+    // The receiver hangs, so the delivery is in progress when the service is killed.
     receiver.answer = () => {}
     await service.call(token, '/user/migrations', post({ repositories: ['atlas'] }))
     await until('the end is being told', () => receiver.received.length === 2)

@@ -6,7 +6,7 @@ import { slowGit } from '../support/slow-git.ts'
 
 const WATCHERS = 1000
 
-test('a thousand watchers of one migration are all told of its end', async (t) => {
+test('a thousand event streams of one migration all receive its end', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const names = ['alice/a', 'alice/b', 'alice/c']

@@ -16,7 +16,7 @@ import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
-/** Three Sundays from now. */
+/** A clock three Sundays ahead. */
 let later: FakeClock
 
 before(() => {
@@ -25,7 +25,7 @@ before(() => {
 })
 
 onEachEngine('a schedule that missed its time', (engine) => {
-  test('is made up for once, when the service is back', needsFaketime, async (t) => {
+  test('is run once when the service is back', needsFaketime, async (t) => {
     const host = await makeHost(t)
     const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
     const first = await startInRow(t, place)

@@ -107,10 +107,10 @@ function replaced(text: string, by: Readonly<Record<string, string>>): string {
   }, text)
 }
 
-/** More than nginx would hold in memory, and than it would write to its disk without saying so. */
+/** More than nginx keeps in memory or buffers on disk by default. */
 const LARGE = 24 * 1024 * 1024
 
-describe('behind nginx, by the example', needsNginx, () => {
+describe('the example configuration of nginx', needsNginx, () => {
   let service: SharedService
   let nginx: Nginx
   let git: SlowGit
@@ -146,7 +146,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     return ((await answer.json()) as { id: number }).id
   }
 
-  test('events arrive as they are sent', async () => {
+  test('forwards events as they are sent', async () => {
     await git.slowDown()
     const id = await start('alice/other')
     await git.pid()
@@ -165,7 +165,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     }
   })
 
-  test('a large archive passes whole, in parts, and leaves nothing on the disk of nginx', async () => {
+  test('forwards a large archive, complete and in ranges, without buffering it on disk', async () => {
     const id = await start('alice/site')
     await untilEnded(service, token, id, 'exported')
     const archive = await nginx.get(`/user/migrations/${id}/archive`, asAlice())
@@ -187,7 +187,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     assert.deepEqual(nginx.spooled(), [])
   })
 
-  test('the log has the address of the client, whatever the client says it is', async () => {
+  test('passes on the real address of the client', async () => {
     const spoofed = { 'x-forwarded-for': '203.0.113.9' }
     const answer = await nginx.get('/user', asAlice(spoofed), '127.0.0.77')
     answer.resume()
@@ -200,7 +200,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     assert.ok(!service.log().includes('untrusted address'))
   })
 
-  test('figures of the service stay inside', async () => {
+  test('does not expose metrics', async () => {
     const answer = await nginx.get('/metrics')
     answer.resume()
     assert.equal(answer.statusCode, 404)

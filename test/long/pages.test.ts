@@ -24,7 +24,7 @@ const needsParts = skipUnless(
   'curl, jq or sqlite3 is not installed',
 )
 
-/** A machine for the commands of a page: its directories are in one of the test's, everything else is real. */
+/** A machine for the commands of a page: its directories are temporary, everything else is real. */
 async function machine(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
@@ -33,7 +33,7 @@ async function machine(t: TestContext) {
   await host.repository('alice/notes', { files: { a: 'a' } })
   await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
   let pid = ''
-  // Before its directory goes.
+  // Stops it before its directory is removed.
   t.after(() => spawnSync('bash', ['-c', `kill -9 "$(cat ${pid})" 2>/dev/null`]))
   const root = temporaryDirectory(t)
   const place = `127.0.0.1:${await freePort()}`
@@ -46,7 +46,7 @@ async function machine(t: TestContext) {
     chmodSync(join(root, 'bin', name), 0o755)
   }
   pid = join(root, 'pid')
-  // What the unit does, without systemd.
+  // Does the work of the unit, without systemd.
   program(
     'systemctl',
     `case $* in
@@ -55,7 +55,7 @@ async function machine(t: TestContext) {
       *) echo "systemctl $*: not here" >&2; exit 1 ;;
     esac`,
   )
-  // There is no user of that name here.
+  // The user does not exist here.
   program('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
   const here = (text: string): string =>
     text
@@ -74,7 +74,7 @@ async function machine(t: TestContext) {
   return { root, pid, place, here, env: env as Record<string, string> }
 }
 
-/** Typed one after the other into one shell, until one fails. */
+/** Runs the commands in one shell until one fails. */
 async function typed(
   { root }: { root: string },
   env: Record<string, string>,
@@ -99,7 +99,7 @@ async function typed(
     })
   const ended = once(shell, 'exit')
   let end: unknown[] | undefined
-  // A silence has a bound; all of the commands together take what they take.
+  // Only silence has a timeout; the commands together take as long as they need.
   while (!end)
     end = await inTime(
       () => `the commands of the page go on:\n${shown}`,
@@ -116,10 +116,10 @@ const runnable = async (page: string): Promise<string[]> =>
     .filter(({ notRun }) => notRun === undefined)
     .flatMap(({ commands }) => commands)
 
-test("the README's tour works as it is written", needsParts, async (t) => {
+test('the README’s tour works as written', needsParts, async (t) => {
   const all = await machine(t)
   const tour = (await runnable('README.md'))
-    // These have tests of their own: a fresh clone, and the tour of the client.
+    // Other tests cover these: the fresh clone, and the tour of the client.
     .filter((line) => !line.startsWith('npm ') && !line.startsWith('godwit migration'))
     .map(all.here)
   assert.ok(tour.length >= 12 && tour.some((line) => line.includes('curl -sf')), tour.join('\n'))
@@ -131,7 +131,7 @@ test("the README's tour works as it is written", needsParts, async (t) => {
   assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
 })
 
-/** What a reader puts in for the words in capitals. */
+/** The values for the placeholders in capitals. */
 const FILLED: [RegExp, string][] = [
   [/\[(OWNER)?[^\]]*\]?\]?\.*\]?/g, ''],
   [/owner\|member/g, 'owner'],
@@ -141,40 +141,36 @@ const FILLED: [RegExp, string][] = [
   [/~\/\S+\//g, './'],
 ]
 
-test(
-  'the first day, from the file of settings to a restored service, and the commands of operations',
-  needsParts,
-  async (t) => {
-    const all = await machine(t)
-    const file = join(all.root, 'etc/godwit/config')
-    writeFileSync(file, all.here(await configFileOf('docs/FIRST-DAY.md')))
-    const env = { ...all.env, GODWIT_CONFIG: file }
-    const day = (await runnable('docs/FIRST-DAY.md')).map(all.here)
-    assert.ok(day.length >= 25, day.join('\n'))
-    const shown = await typed(all, env, day)
-    assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
-    assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
+test('the first-day guide and the operations guide work as written', needsParts, async (t) => {
+  const all = await machine(t)
+  const file = join(all.root, 'etc/godwit/config')
+  writeFileSync(file, all.here(await configFileOf('docs/FIRST-DAY.md')))
+  const env = { ...all.env, GODWIT_CONFIG: file }
+  const day = (await runnable('docs/FIRST-DAY.md')).map(all.here)
+  assert.ok(day.length >= 25, day.join('\n'))
+  const shown = await typed(all, env, day)
+  assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
+  assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
 
-    const client = { GODWIT_URL: `http://${all.place}`, GODWIT_TOKEN_FILE: 'alice.token' }
-    const operations: string[] = ['godwit account set octo --type Organization']
-    for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
-      const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
-      const [words = []] = godwitCalls(line)
-      // What is only mentioned lacks its arguments; what runs until it is stopped has run above.
-      const isWhole = !/…/.test(line) && (await usageErrorOf(words)) === undefined
-      if (isWhole && !['serve', 'work'].includes(words[0]!))
-        operations.push(line.replace('| man -l -', '> man'))
-    }
-    for (const wanted of [
-      'godwit member add octo alice --role owner',
-      'godwit locks',
-      'godwit check',
-      'godwit sync',
-    ])
-      assert.ok(
-        operations.some((line) => line.trim() === wanted),
-        `${wanted} is not among\n${operations.join('\n')}`,
-      )
-    await typed(all, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
-  },
-)
+  const client = { GODWIT_URL: `http://${all.place}`, GODWIT_TOKEN_FILE: 'alice.token' }
+  const operations: string[] = ['godwit account set octo --type Organization']
+  for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
+    const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
+    const [words = []] = godwitCalls(line)
+    // Mentioned commands lack their arguments; services have run above.
+    const isWhole = !/…/.test(line) && (await usageErrorOf(words)) === undefined
+    if (isWhole && !['serve', 'work'].includes(words[0]!))
+      operations.push(line.replace('| man -l -', '> man'))
+  }
+  for (const wanted of [
+    'godwit member add octo alice --role owner',
+    'godwit locks',
+    'godwit check',
+    'godwit sync',
+  ])
+    assert.ok(
+      operations.some((line) => line.trim() === wanted),
+      `${wanted} is not among\n${operations.join('\n')}`,
+    )
+  await typed(all, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
+})

@@ -18,7 +18,7 @@ async function startWorker(t: TestContext, databaseUrl: string, name: string, lo
     log.push(`${what} ${payload}`)
     told.emit('news')
   })
-  /** Until the process has said all of this. */
+  /** Waits until the process has printed all of these. */
   async function says(...what: string[]): Promise<void> {
     while (!what.every((line) => log.some((said) => said.startsWith(line)))) {
       const waited = () => `${name} says ${what.join(', ')}; it said ${log.join(', ')}`
@@ -38,7 +38,7 @@ const untilDone = (db: Db, count: number) =>
     return rows.length >= count && rows
   })
 
-test('two processes share 200 jobs, and each job is done once', bounded, async (t) => {
+test('two processes share 200 jobs, and each job runs once', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
   const workers = await Promise.all([
     startWorker(t, databaseUrl, 'one'),
@@ -55,7 +55,7 @@ test('two processes share 200 jobs, and each job is done once', bounded, async (
   assert.equal(said('took').length, 200)
 })
 
-test('kill -9: another process takes the job over', bounded, async (t) => {
+test('another process takes over the job of a killed process', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
   const killed = await startWorker(t, databaseUrl, 'killed')
   await enqueue(['job'])
@@ -69,7 +69,7 @@ test('kill -9: another process takes the job over', bounded, async (t) => {
 })
 
 test(
-  'a process that was frozen for too long learns that it lost the job, and cannot write',
+  'a process that was suspended for too long loses its job and cannot write',
   bounded,
   async (t) => {
     const { db, databaseUrl, enqueue } = await openQueue(t)
@@ -89,9 +89,9 @@ test(
   },
 )
 
-test('all connections to PostgreSQL are cut, and the work goes on', bounded, async (t) => {
+test('work continues after all connections to PostgreSQL are cut', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
-  // It looks for work only when it hears of some.
+  // It looks for work only when it is notified.
   const worker = await startWorker(t, databaseUrl, 'worker', NEVER)
   await enqueue(['a', 'b', 'c'])
   await worker.says('took a', 'took b')
@@ -102,7 +102,7 @@ test('all connections to PostgreSQL are cut, and the work goes on', bounded, asy
   await admin.query(`select pg_terminate_backend(pid) ${others}`)
   worker.letFinish()
   await worker.says('done a', 'done b', 'done c')
-  // The first may be found by who was cut off and looks again, the second only by who is listening again.
+  // The first job may be found by polling after the cut, the second only by listening again.
   for (const job of ['d', 'e']) {
     await enqueue([job])
     await worker.says(`done ${job}`)

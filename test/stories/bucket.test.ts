@@ -21,7 +21,7 @@ async function startOnBucket(t: TestContext, repositories: string) {
 }
 
 test(
-  'archives are composed in the bucket and fetched from there, or through the API',
+  'archives are composed in the bucket and downloaded from there, or through the API',
   needsObjectStore,
   async (t) => {
     const host = await gitHost()
@@ -58,7 +58,7 @@ test(
   },
 )
 
-test('downloads by proxy come from the API itself', needsObjectStore, async (t) => {
+test('proxied downloads come from the API', needsObjectStore, async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const names = await manyRepositories(host, 2)

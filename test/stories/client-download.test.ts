@@ -114,7 +114,7 @@ async function deskHere(t: TestContext) {
   return { ...scene, ...at, sent, file: join(at.folder, scene.name) }
 }
 
-test('a download that is cut off in the middle goes on to identical bytes', async (t) => {
+test('an interrupted download continues to identical bytes', async (t) => {
   const { migration, proxy, sent, whole, file, folder } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { err } = await migration(0, 'download', '1')
@@ -125,7 +125,7 @@ test('a download that is cut off in the middle goes on to identical bytes', asyn
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('one that is killed in the middle is taken up by the next', async (t) => {
+test('the next download continues where a killed one stopped', async (t) => {
   const { migration, start, proxy, sent, whole, file, folder } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'stall')
   const first = start(['migration', 'download', '1'])
@@ -143,7 +143,7 @@ test('one that is killed in the middle is taken up by the next', async (t) => {
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('what an earlier download left is never taken on trust', async (t) => {
+test('leftovers of an earlier download are verified before they are used', async (t) => {
   const { migration, whole, etag, file, folder } = await deskHere(t)
   await writeFile(`${file}.part`, randomBytes(MIB))
   await writeFile(`${file}.part.etag`, '"of another archive"')
@@ -159,7 +159,7 @@ test('what an earlier download left is never taken on trust', async (t) => {
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('a part that somebody else left is not touched', async (t) => {
+test('a partial file of another user is not touched', async (t) => {
   const { migration, file, folder } = await deskHere(t)
   await writeFile(`${file}.part`, 'of a browser')
   const { err } = await migration(1, 'download', '1')
@@ -168,7 +168,7 @@ test('a part that somebody else left is not touched', async (t) => {
   assert.equal(await readFile(`${file}.part`, 'utf8'), 'of a browser')
 })
 
-test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {
+test('an archive on standard output contains nothing else, and continues after an interruption', async (t) => {
   const { godwit, proxy, whole, leftovers } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { code, stdout, stderr } = await godwit(['migration', 'download', '1', '--output', '-'])

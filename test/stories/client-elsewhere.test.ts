@@ -35,7 +35,7 @@ function anotherMakersArchive(t: TestContext): Buffer {
   return execFileSync('tar', ['czf', '-', '-C', folder, '.'])
 }
 
-test('on a server that has nothing of our own, everything is done by what the API says', async (t) => {
+test('the client works with a server that has only GitHub’s API', async (t) => {
   const archive = anotherMakersArchive(t)
   const bucket = await otherServer(t, (_request, response) => {
     response.writeHead(200, {
@@ -98,7 +98,7 @@ test('on a server that has nothing of our own, everything is done by what the AP
   )
 })
 
-test('lists come page by page, and a link to elsewhere does not get the token', async (t) => {
+test('lists are paginated, and a link to another host does not get the token', async (t) => {
   const elsewhere = await otherServer(t, (_request, response) =>
     json(response, 200, [{ full_name: 'octo/five', private: false }]),
   )
@@ -119,7 +119,7 @@ test('lists come page by page, and a link to elsewhere does not get the token', 
   assert.equal(elsewhere.heard[0]!.headers.authorization, undefined)
 })
 
-test('asked to come back later, it does', async (t) => {
+test('the client retries after Retry-After', async (t) => {
   const refusals: [status: number, headers: Record<string, string>][] = [
     [429, { 'retry-after': '0' }],
     [503, { 'retry-after': new Date(0).toUTCString() }],
@@ -164,7 +164,7 @@ test('a server that counts repositories is not asked for all of them', async (t)
   assert.equal(JSON.parse((await migration(0, 'list', '--json')).out)[0].guid.length, 36)
 })
 
-test('an archive is kept, but is no success, where the server cannot say whether it lacks something', async (t) => {
+test('an archive is kept but not a success if the server cannot say whether it is complete', async (t) => {
   const archive = anotherMakersArchive(t)
   const server = await otherServer(t, ({ path }, response) => {
     if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
@@ -182,7 +182,7 @@ test('an archive is kept, but is no success, where the server cannot say whether
   assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
 })
 
-test('what was counted while it was watched counts, also where the server answers no more', async (t) => {
+test('counts from watching are used if the server no longer answers', async (t) => {
   const totals = { repositories: 3, exported: 3, skipped: 0, remaining: 0, bytes_done: 1 }
   const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
   const server = await otherServer(t, ({ path }, response) => {
@@ -206,7 +206,7 @@ test('what was counted while it was watched counts, also where the server answer
   )
 })
 
-test('a damaged archive is no archive', async (t) => {
+test('a damaged archive is rejected', async (t) => {
   const archive = anotherMakersArchive(t)
   archive[archive.length - 6]! ^= 1
   const server = await otherServer(t, ({ path }, response) => {
@@ -218,7 +218,7 @@ test('a damaged archive is no archive', async (t) => {
   assert.deepEqual(await readdir(folder), [])
 })
 
-test('every failure says what failed and what to do next', async (t) => {
+test('every error says what failed and what to do next', async (t) => {
   const answers: Record<string, Answer> = {
     '/user/migrations/401': (_, response) => json(response, 401, { message: 'Bad credentials' }),
     '/user/migrations/404': (_, response) => json(response, 404, NOT_FOUND),
@@ -277,7 +277,7 @@ test('every failure says what failed and what to do next', async (t) => {
   }
 })
 
-test('a start whose answer gets lost says that it may have happened', async (t) => {
+test('a start whose response is lost says that it may have happened', async (t) => {
   const server = await otherServer(t, (_request, response) => response.destroy())
   const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const { err } = await migration(4, 'start', 'a/b')
@@ -300,7 +300,7 @@ test('a start whose answer gets lost says that it may have happened', async (t) 
     )
 })
 
-test('who reads only the first lines of a list is no failure', async (t) => {
+test('a list whose reader closes the pipe is not an error', async (t) => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
   const server = await otherServer(t, (_request, response) => json(response, 200, many))
   const { folder, env } = await clientCommandLine(t, { url: server.url, token: TOKEN })
@@ -310,7 +310,7 @@ test('who reads only the first lines of a list is no failure', async (t) => {
   assert.equal(stderr, '')
 })
 
-test('a token among the arguments is taken, with a warning', async (t) => {
+test('a token among the arguments is accepted with a warning', async (t) => {
   const server = await otherServer(t, (_request, response) => json(response, 200, []))
   const { migration } = await clientCommandLine(t, { url: server.url, token: 'in the file' })
   const { err } = await migration(0, 'list', '--token', TOKEN)

@@ -6,7 +6,7 @@ import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 
-test('the whole life of an organization’s migration, by the client alone', async (t) => {
+test('the client runs a migration of an organization from start to deletion', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   for (const name of ['octo/site', 'octo/tools', 'alice/own'])

@@ -38,7 +38,7 @@ async function stoppedAt(t: TestContext, place: RegExp, ...args: string[]): Prom
   return stderr.trimEnd().split('\n').at(-1)!
 }
 
-test('a start that is stopped before its answer says that it may have happened', async (t) => {
+test('a start that is interrupted before its response says that it may have happened', async (t) => {
   const words = 'godwit: stopped; the migration may have started: check with'
   const own = `${words} \`godwit migration list\``
   assert.equal(await stoppedAt(t, /^POST/, 'migration', 'start', 'a/b'), own)
@@ -50,14 +50,14 @@ test('a start that is stopped before its answer says that it may have happened',
   )
 })
 
-test('a watch that is stopped after the end does not say that the migration continues', async (t) => {
+test('a watch that is interrupted after the end does not say that the migration continues', async (t) => {
   assert.equal(
     await stoppedAt(t, /summary$/, 'migration', 'watch', '79'),
     'godwit: stopped; migration 79 is exported',
   )
 })
 
-test('a download says what is there when it is stopped', async (t) => {
+test('an interrupted download says what it has saved', async (t) => {
   const download = ['migration', 'download', '79', '--output']
   assert.equal(
     await stoppedAt(t, /bytes$/, ...download, 'a.tar.gz'),

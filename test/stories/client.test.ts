@@ -37,7 +37,7 @@ before(async () => {
   desk = await clientCommandLine(wholeFile, { url: service.url, token })
 })
 
-test('the whole life of a migration, by the client alone', async () => {
+test('the client runs a migration from start to deletion', async () => {
   const { migration, folder } = desk
 
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
@@ -105,7 +105,7 @@ test('the whole life of a migration, by the client alone', async () => {
   await migration(0, 'watch', '2')
 })
 
-test('a failed migration is an exit code, and retry, report and cancel do the rest', async () => {
+test('a failed migration sets the exit code, and retry, report and cancel work', async () => {
   const { migration } = desk
   await host.loseObjects('alice/site')
 
@@ -137,7 +137,7 @@ async function startSlowly(...names: string[]): Promise<string> {
   return out
 }
 
-test('a server that is killed and started again is watched to the end', async () => {
+test('a migration is watched to its end although the server is killed and started again', async () => {
   const { start } = desk
   const id = await startSlowly('site', 'tools')
   const watching = start(['migration', 'watch', id])
@@ -175,7 +175,7 @@ test('Ctrl-C ends the watch and not the migration', async () => {
   await git.speedUp()
 })
 
-test('the same of one that was started with it', async () => {
+test('Ctrl-C ends the watch of a migration that was started with --watch, and not the migration', async () => {
   await git.slowDown()
   await host.push('alice/site', { 'another-file': 'new' })
   const started = desk.start(['migration', 'start', 'site', '--watch'])

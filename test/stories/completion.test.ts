@@ -95,7 +95,7 @@ function check(typed: string, offered: string[], wanted: string[], not: string[]
   for (const word of not) assert.ok(!offered.includes(word), told)
 }
 
-test('bash offers what fits', needs('bash'), async () => {
+test('bash completes commands and options', needs('bash'), async () => {
   const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
     _godwit; printf '%s\\n' "\${COMPREPLY[@]}"`
   for (const [typed, wanted, not] of CASES) {
@@ -110,7 +110,7 @@ test('bash offers what fits', needs('bash'), async () => {
   check('serve --role=a', stdout.split('\n'), ['all', 'api'], [])
 })
 
-test('bash at a terminal: the Tab key', { ...needsTerminal }, async (t) => {
+test('bash completes at a terminal with the Tab key', { ...needsTerminal }, async (t) => {
   const bash = shellAtTerminal(t, 'bash --norc --noprofile -i', { cwd: folder })
   await bash.type(
     `bind 'set bell-style none'; source ${scriptFor('bash')}; echo rea''dy\n`,
@@ -124,7 +124,7 @@ test('bash at a terminal: the Tab key', { ...needsTerminal }, async (t) => {
   await bash.type('\x15exit\n', /exit/)
 })
 
-test('zsh at a terminal: the Tab key', needs('zsh'), async (t) => {
+test('zsh completes at a terminal with the Tab key', needs('zsh'), async (t) => {
   const zsh = shellAtTerminal(t, 'zsh -f -i', { cwd: folder })
   const load = 'autoload -U compinit; compinit -u -D'
   await zsh.type(`PS1='> '; ${load}; source ${scriptFor('zsh')}; echo rea''dy\n`, /ready/)
@@ -137,7 +137,7 @@ test('zsh at a terminal: the Tab key', needs('zsh'), async (t) => {
   await zsh.type('\x15exit\n', /exit/)
 })
 
-test('fish offers what fits', needs('fish'), async () => {
+test('fish completes commands and options', needs('fish'), async () => {
   const ask = 'source $argv[1]; complete -C "godwit $argv[2]"'
   for (const [typed, wanted, not] of CASES) {
     const { stdout } = await run('fish', ['--no-config', '-c', ask, scriptFor('fish'), typed], {

@@ -60,7 +60,7 @@ async function flipIn(id: number): Promise<void> {
 const json = async (path: string): Promise<Record<string, unknown>> =>
   (await (await story.call(path)).json()) as Record<string, unknown>
 
-test('a download of a damaged segment breaks off, and the archive is refused from then on', async () => {
+test('a download of a damaged segment breaks off, and the archive is refused afterwards', async () => {
   const { id } = await story.migrate(['one'])
   const link = await story.link(id)
   await flipIn(id)
@@ -102,7 +102,7 @@ test('a download of a damaged segment breaks off, and the archive is refused fro
   assert.equal(sound.code, 0, sound.said)
 })
 
-test('the client says what is damaged, and keeps nothing of it', async () => {
+test('the client names the damage and keeps nothing', async () => {
   const { id } = await story.migrate(['two'])
   await flipIn(id)
   const { err } = await desk.migration(3, 'download', String(id))
@@ -114,7 +114,7 @@ test('the client says what is damaged, and keeps nothing of it', async () => {
   assert.match(listed.out, new RegExp(`^${id} +exported .* damaged$`, 'm'))
 })
 
-test('what was not read for long is compared before it is reused', async () => {
+test('a segment that was not read for long is verified before it is reused', async () => {
   const { id } = await story.migrate(['three'])
   await flipIn(id)
   database.exec('update segments set checked_at = 0 where damaged_at is null')
@@ -124,7 +124,7 @@ test('what was not read for long is compared before it is reused', async () => {
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 410)
 })
 
-test('what was not read for long is read in the background', async () => {
+test('segments that were not read for long are verified in the background', async () => {
   const { service } = story
   const { id } = await story.migrate(['five'])
   await flipIn(id)
@@ -137,7 +137,7 @@ test('what was not read for long is read in the background', async () => {
   assert.match(service.log(), /stored data is damaged; the next migration exports it again/)
 })
 
-test('check --store reads all that is stored, and names the archives that are damaged', async () => {
+test('check --store reads all blobs and names the damaged archives', async () => {
   const { id } = await story.migrate(['one', 'two', 'three'])
   const settings = ['--data', story.service.data]
   const misused = await desk.godwit(['check', 'alice', '--store', ...settings])

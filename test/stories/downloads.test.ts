@@ -27,7 +27,7 @@ before(async () => {
   })
 })
 
-test('a download that does not come to its end is told, and counted by how it ended', async () => {
+test('an incomplete download is logged, and counted by its outcome', async () => {
   const { service } = story
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
@@ -98,7 +98,7 @@ test('a download that does not come to its end is told, and counted by how it en
   }
 })
 
-test('an archive past its time is refused from that second on', async () => {
+test('an expired archive is refused from that second on', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   assert.equal((await fetch(link)).status, 200)
@@ -116,7 +116,7 @@ test('an archive past its time is refused from that second on', async () => {
     assert.equal((await story.call(`/user/migrations/${id}/${path}`)).status, 404)
 })
 
-test('a download that began as the archive was deleted finds nothing; one that lacks a part is an error', async () => {
+test('a download of a deleted archive is 404; one that lacks a segment is an error', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   using database = new DatabaseSync(join(story.service.data, 'godwit.sqlite'), { timeout: 10_000 })
@@ -134,7 +134,7 @@ test('a download that began as the archive was deleted finds nothing; one that l
   assert.equal((await fetch(link)).status, 200)
 })
 
-test('a service that stops ends its exports while a slow client takes the rest of a download', async (t) => {
+test('a stopping service ends its exports while a slow client finishes a download', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await largePack(host.path('alice/large'), 40)

@@ -54,7 +54,7 @@ test('a deleted archive is gone at once, and its record stays', async () => {
   assertNothingLeftOver(service)
 })
 
-test('an archive is downloaded whole or in any range, and says what it is', async () => {
+test('an archive can be downloaded completely or in any range, with its headers', async () => {
   const { call, migrate, link, service } = story
   const { id, archive_url } = await migrate(['site', 'blog'])
   assert.equal(archive_url, `${service.url}/user/migrations/${id}/archive`)
@@ -111,7 +111,7 @@ test('an archive is downloaded whole or in any range, and says what it is', asyn
   }
 })
 
-test('a download that a crash cut off goes on where it stopped', async (t) => {
+test('a download that a crash cut off can be resumed', async (t) => {
   const { service, migrate, link, download } = await exportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })
@@ -134,7 +134,7 @@ test('a download that a crash cut off goes on where it stopped', async (t) => {
   assert.ok(resumed.equals(await readFile(await download(id))))
 })
 
-test('a link is good for its archive and its time alone', async () => {
+test('a link is valid for its archive and its time only', async () => {
   const { service, migrate, link } = story
   const [first, second] = [await migrate(['site']), await migrate(['blog'])]
   const url = new URL(await link(first.id))
@@ -158,7 +158,7 @@ test('a link is good for its archive and its time alone', async () => {
   assert.equal((await fetch(signed.sign(await guidOf(first.id), Date.now()))).status, 200)
 })
 
-test('an archive whose time is over is gone', async (t) => {
+test('an expired archive is gone', async (t) => {
   const { service, call, migrate } = await twoRepositories(t)
   const { id } = await migrate(['site'])
   const path = `/user/migrations/${id}`

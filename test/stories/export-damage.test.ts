@@ -29,7 +29,7 @@ before(async () => {
   })
 })
 
-test('a repository that lacks anything is refused by name, and the good ones are not lost', async () => {
+test('an incomplete repository is rejected by name, and the others are exported', async () => {
   const { host, service, migrate, unpacked } = story
   const sources = Object.fromEntries(GOOD.map((name) => [name, refStateOf(host.path(name))]))
 
@@ -59,7 +59,7 @@ test('a repository that lacks anything is refused by name, and the good ones are
   assertNothingLeftOver(service)
 })
 
-test('a repository that is mended comes along the next time', async () => {
+test('a repaired repository is exported the next time', async () => {
   const { host, migrate, unpacked } = story
   await migrate(['grafted'], {}, 'failed')
   const dir = host.path('alice/grafted')

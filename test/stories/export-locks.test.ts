@@ -49,7 +49,7 @@ before(async () => {
   story = lockStory(await exportStory(wholeFile, { repositories: twoRepositories }))
 })
 
-test('a locked repository takes no pushes and gives what it has, until it is unlocked', async () => {
+test('a locked repository refuses pushes and can be read until it is unlocked', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   await push('alice/site')
   const { id, ended } = await lock('site', 'blog')
@@ -77,7 +77,7 @@ test('a locked repository takes no pushes and gives what it has, until it is unl
   assert.equal(await unlock(id, 'alice%2Fblog'), 404)
 })
 
-test('a repository that two migrations hold opens when the last lets go', async () => {
+test('a repository locked by two migrations opens when the last one releases it', async () => {
   const { lock, unlock, push, assertLocked } = story
   const first = await lock('site')
   const second = await lock('site', 'blog')
@@ -90,7 +90,7 @@ test('a repository that two migrations hold opens when the last lets go', async 
   await push('alice/site')
 })
 
-test('what the host hides from pushes for reasons of its own stays hidden', async () => {
+test('refs that the host hides from pushes stay hidden', async () => {
   const { host, lock, unlock, assertLocked } = story
   const dir = host.path('alice/site')
   await host.git(['config', 'receive.hideRefs', 'refs/heads'], { dir })
@@ -102,7 +102,7 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
   await host.git(['config', '--unset-all', 'receive.hideRefs'], { dir })
 })
 
-test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
+test('an expired lock is released, even if another cannot be released', async (t) => {
   const { host, service, lock, assertLocked, takesPushes, unlock } = lockStory(
     await sharedExportStory(t, { repositories: twoRepositories }),
   )
@@ -117,7 +117,7 @@ test('a lock whose time is over opens by itself, also where another cannot be op
   assert.equal(await unlock(id, 'site'), 404)
 })
 
-test('a lock of a repository that was away goes when it is back; a stray one is found and released', async () => {
+test('a lock of a missing repository is released when it is back; a stray lock is found and released', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
   const locks = async () => (await service.godwit('locks')).split('\n').slice(1)

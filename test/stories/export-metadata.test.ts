@@ -54,7 +54,7 @@ async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], fl
 const TIME = '2020-01-02T03:04:05Z'
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000\+00:00$/
 
-test('the records are those that importers know', async () => {
+test('the records have the shape that importers know', async () => {
   const { url } = story.service
   const { folder, top, read, records } = await archiveOf(story, NAMES)
   assert.deepEqual(top, [
@@ -114,7 +114,7 @@ test('the records are those that importers know', async () => {
   assert.deepEqual([site.type, site.created_at, site.default_branch], ['repository', TIME, 'main'])
 })
 
-test('the members of an organization are those that were added, for archives of people who belong to it', async () => {
+test('the members of an organization are in the archives of its owners', async () => {
   const { url, godwit } = story.service
   await godwit('account', 'set', 'dave', '--create')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
@@ -147,7 +147,7 @@ test('the members of an organization are those that were added, for archives of 
   await assert.rejects(godwit('member', 'add', 'octo', 'nobody'), /account nobody does not exist/)
 })
 
-test('without git data there are records alone, a hundred to a file', async (t) => {
+test('without git data an archive has only records, a hundred per file', async (t) => {
   const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
   const story = await sharedExportStory(t, {
     async repositories(host) {
@@ -177,7 +177,7 @@ test('without git data there are records alone, a hundred to a file', async (t) 
   assert.deepEqual(readManifest(folder).repositories, [])
 })
 
-test('without metadata there are no users', async () => {
+test('without metadata an archive has no users', async () => {
   const { top, folder } = await archiveOf(story, NAMES, { exclude_metadata: true })
   assert.deepEqual(top, [
     'godwit-manifest.json',
@@ -194,7 +194,7 @@ test('without metadata there are no users', async () => {
   ])
 })
 
-test('of organizations alone there are their records, and no repositories', async () => {
+test('a migration of organization metadata only has their records and no repositories', async () => {
   const { top, records } = await archiveOf(story, [], { org_metadata_only: true })
   assert.deepEqual(top, ['godwit-manifest.json', 'organizations_000001.json', 'schema.json'])
   assert.deepEqual(

@@ -14,7 +14,7 @@ const fullNameOf = (kind: string): string => `alice/${kind.replace(/[^\w]+/g, '-
 const BORROWER = fullNameOf('objects borrowed from another')
 const WITH_WIKI = fullNameOf('packed and loose objects')
 
-test('repositories of every odd kind come out of one archive as they went in', async (t) => {
+test('repositories of every unusual kind are unchanged after a round trip', async (t) => {
   const names = Object.keys(ODD_REPOSITORIES).map(fullNameOf)
   const { host, service, migrate, download, unpacked } = await sharedExportStory(t, {
     repositories(host) {
@@ -40,12 +40,12 @@ test('repositories of every odd kind come out of one archive as they went in', a
   await assertNoErrors(service)
   const contents = await contentsOfFolder(folder)
   for (const [reader, { tool, read }] of Object.entries(ARCHIVE_READERS))
-    await t.test(`${reader} reads it whole`, needs(tool), async (t) => {
+    await t.test(`${reader} reads the whole archive`, needs(tool), async (t) => {
       assert.deepEqual(await read(archive, join(temporaryDirectory(t), 'out')), contents)
     })
 })
 
-test('a pack of 30 MB that nothing compresses comes out whole', async (t) => {
+test('an incompressible pack of 30 MB is exported intact', async (t) => {
   const { host, migrate, unpacked } = await sharedExportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })

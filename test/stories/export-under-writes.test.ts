@@ -10,7 +10,7 @@ import { bare, packedHistory } from '../support/odd-repositories.ts'
 const MIGRATIONS = 6
 const NAME = 'alice/busy'
 
-test('a repository that is pushed to and repacked all the time is whole in every archive', async (t) => {
+test('a repository is complete in every archive although it is pushed to and repacked all the time', async (t) => {
   const { host, service, migrate, unpacked } = await sharedExportStory(t, {
     repositories(host) {
       bare(host.path(NAME))

@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { desk } from '../support/without-server.ts'
 
-test('every failure of a command is a line that says what failed and what to do next', async (t) => {
+test('every error of a command is one line that says what failed and what to do next', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env } = await desk(t)

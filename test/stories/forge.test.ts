@@ -175,7 +175,7 @@ async function migrate(repositories: readonly string[], more: object = {}) {
   return { id, token, file }
 }
 
-test('a forge becomes an archive that every check accepts', async () => {
+test('a forge is exported to an archive that passes every check', async () => {
   const { id, token, file } = await migrate(REPOSITORIES)
   const entries = await entriesIn(file)
   const { of } = checkRecords(entries)
@@ -208,7 +208,7 @@ test('a forge becomes an archive that every check accepts', async () => {
 })
 
 test(
-  'the page of a migration tells how many issues and pull requests it holds',
+  'the page of a migration shows the number of issues and pull requests',
   needsChromium,
   async (t) => {
     const { id } = await migrate(REPOSITORIES)
@@ -220,7 +220,7 @@ test(
   },
 )
 
-test('`export` without a service tells the same', async () => {
+test('`export` without a service exports the same', async () => {
   const { file } = await migrate(REPOSITORIES)
   const args = ['export', ...REPOSITORIES, '--repositories', host.root, ...flags]
   const made = await table.godwit([...args, '--base-url', service.url, '--output', 'own.tar.gz'])
@@ -252,7 +252,7 @@ test('a directory that the forge does not know is exported to nobody, and named'
   assert.match(waited.said.trim(), /^godwit: nothing answers at [^\n]*$/)
 })
 
-test('a damaged attachment is noticed, by its digest', async () => {
+test('a damaged attachment is detected by its digest', async () => {
   const { file } = await migrate(['ann/site'])
   const entries = await entriesIn(file)
   const damaged = entries.map((each) =>

@@ -35,7 +35,7 @@ const exportTo = (file: string) => [
 ]
 
 test(
-  'an export to a disk that is too small ends in a line, and leaves nothing',
+  'an export to a full disk ends with one line and leaves nothing behind',
   needsMount,
   async (t) => {
     const { godwit, leftovers } = await desk(t)
@@ -55,7 +55,7 @@ test(
   },
 )
 
-test('a token that cannot be stored is told in a line', needsMount, async (t) => {
+test('a token that cannot be stored is reported in one line', needsMount, async (t) => {
   const disk = smallDisk(t, 4)
   const { godwit } = await desk(t)
   const data = ['--data', join(disk.path, 'data')]
@@ -76,7 +76,7 @@ test('a token that cannot be stored is told in a line', needsMount, async (t) =>
 })
 
 test(
-  'a download to a full disk says what it needs, and goes on when there is room',
+  'a download to a full disk says how much it needs, and continues when there is space',
   needsMount,
   async (t) => {
     const service = await startInRow(t, { repositories: host.root })
@@ -103,7 +103,7 @@ test(
   },
 )
 
-test('output that cannot be written is told in a line', needsMount, (t) => {
+test('output that cannot be written is reported in one line', needsMount, (t) => {
   const disk = smallDisk(t, 1)
   disk.fill()
   for (const args of [['completion', 'bash'], ['config'], ['--help']]) {

@@ -36,7 +36,7 @@ const REVIEW_STATES: Readonly<Record<string, string>> = {
   COMMENTED: 'COMMENT',
 }
 
-describe('a real server takes the dumps', GITEA.needed, () => {
+describe('a real server restores the dumps', GITEA.needed, () => {
   let server: GiteaServer
   let host: GitHost
   let dumps: string
@@ -71,14 +71,14 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     for (const end of ends) await end()
   })
 
-  test('restore.sh says what arrived', () => {
+  test('restore.sh prints what was restored', () => {
     assert.match(
       said,
       /3 of 3 repositories arrived\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
     )
   })
 
-  test('number, title, state, labels, milestone and times of all that was discussed', async () => {
+  test('number, title, state, labels, milestone and times of issues and pull requests', async () => {
     await compareDiscussed(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
@@ -90,7 +90,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     await compareReviews(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
-  test('whoever was mapped to an account is the author, and nobody else', async (t) => {
+  test('exactly the mapped people are authors', async (t) => {
     if (server.version < 117) return t.skip('servers before 1.17 know no accounts by their numbers')
     const issues = await server.all<Said>('/repos/anna/site/issues?state=all&type=issues')
     const authors = issues.map(({ number, user }) => [number, user?.login === 'anna'])
@@ -100,7 +100,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     ])
   })
 
-  test('pull requests: merged stays merged, commits of forks that are gone are there', async () => {
+  test('merged pull requests stay merged, and commits of deleted forks are present', async () => {
     const dir = join(server.repositories, 'anna/site.git')
     for (const { number, merged, merged_time, head } of readDump(join(dumps, 'alice/site')).pulls) {
       if (head.sha === '') continue
@@ -135,7 +135,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     assert.match(git(wiki, ['ls-tree', '--name-only', 'master']), /^Home\.md$/m)
   })
 
-  test('what was private is private', async () => {
+  test('private repositories stay private', async () => {
     const isPrivate = async (name: string) =>
       (await server.api<Said>(`/repos/${name}`)).private as boolean
     assert.deepEqual(
@@ -144,7 +144,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     )
   })
 
-  test('what it says itself comes back from an archive under another owner', async (t) => {
+  test('an export of the restored server matches, under another owner', async (t) => {
     const token = await readFile(server.tokenFile, 'utf8')
     const target = { url: server.url.replace(/\/$/, ''), token }
     const { repository, remove } = await seedForge(target)
@@ -166,7 +166,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
   })
 
   test(
-    'an archive that github.com made, held to the server’s own schemas',
+    'an archive made by github.com passes the server’s own schemas',
     REAL_ARCHIVE.needed,
     async (t) => {
       const { godwit, folder } = await desk(t)

@@ -206,7 +206,7 @@ interface Report {
   repositories: { full_name: string; state: string; reason: string | null }[]
 }
 
-test('hostile repositories are exported safely or skipped by name, and no program of theirs runs', async (t) => {
+test('hostile repositories are exported safely or skipped by name, and none of their programs run', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   let secret = ''
   const story = await sharedExportStory(t, {

@@ -45,7 +45,7 @@ function assertShown({ stdout, stderr }: Said, command: string): void {
   assert.doesNotMatch(stdout + stderr, /^godwit: all is well/m, command)
 }
 
-test('no name on the disk can steer a terminal', async (t) => {
+test('names on disk cannot send control sequences to a terminal', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
@@ -61,7 +61,7 @@ test('no name on the disk can steer a terminal', async (t) => {
     assertShown(await godwit([...command, ...settings]), command.join(' '))
 })
 
-test('JSON of what people named is the names that they gave', async (t) => {
+test('JSON output has the names as they are', async (t) => {
   const data = ['--data', join(temporaryDirectory(t), 'data')]
   await godwit(['account', 'set', 'alice', '--create', ...data])
   assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
@@ -162,7 +162,7 @@ const CALLS_OF_GODWIT = [
   ['admin', 'tokens'],
 ]
 
-test('nothing that a server says can steer a terminal', async (t) => {
+test('text of a server cannot send control sequences to a terminal', async (t) => {
   const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
   for (const call of [...CALLS.map((call) => ['migration', ...call]), ...CALLS_OF_GODWIT]) {
@@ -174,7 +174,7 @@ test('nothing that a server says can steer a terminal', async (t) => {
   }
 })
 
-test('an answer of the wrong shape is one line', async (t) => {
+test('a response of the wrong shape is reported in one line', async (t) => {
   for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
     const url = await serverOf(t, () => answer)
     for (const call of CALLS) {
@@ -209,7 +209,7 @@ async function assertUnwritten(
   assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, told)
 }
 
-test('what a client cannot write is one line', async (t) => {
+test('a file that the client cannot write is reported in one line', async (t) => {
   const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
   const archive = gzipSync(randomBytes(1_000_000))
   const env = at(await serverOf(t, answersWith('alice/site', archive)))
@@ -236,7 +236,7 @@ test('what a client cannot write is one line', async (t) => {
     await assertUnwritten(['migration', ...call], env)
 })
 
-test('what cannot be written is one line, and leaves nothing behind', async (t) => {
+test('a failed write is reported in one line, and leaves nothing behind', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })

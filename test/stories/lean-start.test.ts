@@ -25,7 +25,7 @@ const TELLING = `
 const FOR_OTHERS =
   /undici|node_modules\/(?:@aws-sdk|pg|pg-boss|ajv|@fastify\/fast-json-stringify-compiler|prom-client|@opentelemetry)\//
 
-test('a service on a disk loads nothing that only buckets, PostgreSQL, bodies or metrics need; it keeps its compiled code at once', async (t) => {
+test('a service on a disk does not load code for buckets, PostgreSQL, bodies or metrics, and caches compiled code at once', async (t) => {
   const place = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
   t.after(() => rm(place, { recursive: true, force: true }))
   const listen = `127.0.0.1:${await freePort()}`

@@ -15,7 +15,7 @@ const OID = createHash('sha256').update(CONTENT).digest('hex')
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${OID}\nsize ${CONTENT.length}\n`
 const WARNING = `1 LFS object is missing: ${OID}`
 
-test('missing LFS objects and what importers refuse are told in preflight, progress and report, again when reused', async (t) => {
+test('missing LFS objects and files that importers reject are in preflight, progress and report, also when reused', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
   const plain = await host.repository('alice/plain', { files: { 'a.txt': 'a' } })
@@ -48,7 +48,7 @@ test('missing LFS objects and what importers refuse are told in preflight, progr
   assert.match(await report.text(), new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
 })
 
-test('export warns of them, and carries those of --lfs-directory', async (t) => {
+test('export warns of missing LFS objects, and includes those of --lfs-directory', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
   const { godwit, folder } = await desk(t)

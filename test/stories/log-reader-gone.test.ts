@@ -11,7 +11,7 @@ import { inTime } from '../support/wait-until.ts'
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const REQUESTS = 200
 
-test('a service whose log nobody reads any more goes on serving, and stops when it is told to', async (t) => {
+test('a service whose log pipe is closed continues, and stops on request', async (t) => {
   await using host = await gitHost()
   const url = `http://127.0.0.1:${await freePort()}`
   const where = ['--repositories', host.root, '--data', temporaryDirectory(t)]

@@ -11,7 +11,7 @@ const LONGEST_WITH_WIKI = 'w'.repeat(246)
 const LONGEST_OWNER = 'o'.repeat(251)
 const NAMES = [`alice/${LONGEST}`, `${LONGEST_OWNER}/${LONGEST_WITH_WIKI}`]
 
-test('what is listed under the longest names is started, unlocked, exported and restored by them', async (t) => {
+test('repositories with the longest names are listed, exported, unlocked and restored', async (t) => {
   const story = await sharedExportStory(t, {
     async repositories(host) {
       const config = { 'godwit.collaborator': 'alice:admin' }

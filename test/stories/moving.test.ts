@@ -19,7 +19,7 @@ const SERVER_PROGRAM = `#!/bin/sh
 `
 
 test(
-  'from GitHub to Forgejo, by every command of docs/MOVING.md',
+  'every command of docs/MOVING.md works, from GitHub to Forgejo',
   REAL_ARCHIVE.needed,
   async (t) => {
     const archive = await readFile(REAL_ARCHIVE.file)

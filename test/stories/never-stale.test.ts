@@ -15,7 +15,7 @@ import { startInRow } from '../support/service-row.ts'
 const CHANGES = 10
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
-test('one process on SQLite shows every change, whoever made it', async (t) => {
+test('one process on SQLite shows every change, also of other processes', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)
@@ -34,7 +34,7 @@ test('one process on SQLite shows every change, whoever made it', async (t) => {
   assert.equal((await ask(`/user/migrations/${id}`)).status, 401, 'a revoked token is refused')
 })
 
-test('two processes on one PostgreSQL show every change, whoever made it', async (t) => {
+test('two processes on one PostgreSQL show every change of each other', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)

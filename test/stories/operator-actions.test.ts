@@ -49,7 +49,7 @@ const audited = (action: string, what: RegExp) =>
       ),
   )
 
-test('an operator cancels, retries and deletes what is of others, by name in the log', async () => {
+test('an operator cancels, retries and deletes migrations of others, and is named in the log', async () => {
   await slow.slowDown()
   const running = await story.start(['alice/atlas'], { lock_repositories: true })
   await slow.pid()
@@ -94,7 +94,7 @@ test('an operator releases any lock and revokes any token', async () => {
   await admin(3, 'revoke', id)
 })
 
-test('to everyone else there is nothing to act on', async () => {
+test('other users get 404 for the operator’s actions', async () => {
   const { id } = await story.migrate(['alice/birds'])
   for (const [method, path] of [
     ['POST', `/admin/migrations/${id}/cancel`],
@@ -109,7 +109,7 @@ test('to everyone else there is nothing to act on', async () => {
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
 })
 
-test('check proves repositories at the source, and the operator sees what it found', async () => {
+test('check verifies repositories at the source, and the operator sees the result', async () => {
   const damage = DAMAGED_REPOSITORIES['lost-blob']!
   damage.make(story.host.path('bob/lost'))
   const settings = ['--data', story.service.data, '--repositories', story.host.root]

@@ -50,7 +50,7 @@ async function migrate(service: SharedService, token: string, body: Json): Promi
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  test(`the operator sees the whole service, and nobody else does: ${engine}`, async (t) => {
+  test(`only the operator sees the whole service: ${engine}`, async (t) => {
     const { service, keeper, alice, bob } = await scene(engine, t)
     await migrate(service, alice, { repositories: ['good', 'other'], lock_repositories: true })
     await migrate(service, alice, { repositories: ['good'] })

@@ -57,7 +57,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 }
 
 onEachEngine('an organization’s migrations', (engine) => {
-  test('are there for every owner and every site admin, and for nobody else', async (t) => {
+  test('exist for every owner and every site admin, and for nobody else', async (t) => {
     const story = await scene(t, engine)
     const { service, call, ask, migration, number } = story
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description

@@ -27,7 +27,7 @@ before(async () => {
   desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
 })
 
-test('watching a partial export ends with what it lacks, and code 5', async () => {
+test('watching a partial export ends with the missing repositories, and exit code 5', async () => {
   const { err } = await desk.migration(5, 'watch', '2')
   assert.match(err, /^migration 2 is partial: 2 of 3 repositories, 1 skipped$/m)
   assert.match(err, PARTIAL)
@@ -35,7 +35,7 @@ test('watching a partial export ends with what it lacks, and code 5', async () =
   assert.match(whole.err, /^migration 1 is exported: 2 of 2 repositories$/m)
 })
 
-test('downloading one does too, and leaves the archive', async () => {
+test('downloading a partial export does too, and keeps the archive', async () => {
   const to = await desk.migration(5, 'download', '2', '--output', 'partial.tar.gz')
   assert.match(to.out, /^partial\.tar\.gz: .*every repository matches its digest$/)
   assert.match(to.err, PARTIAL)
@@ -46,7 +46,7 @@ test('downloading one does too, and leaves the archive', async () => {
   assert.doesNotMatch(whole.err, /skipped|part/)
 })
 
-test('list, show and report say how much of it there is', async () => {
+test('list, show and report say how much of it was exported', async () => {
   const { out: list } = await desk.migration(0, 'list')
   assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
   assert.match(list, /^1 +exported +2 /m)
@@ -62,7 +62,7 @@ test('list, show and report say how much of it there is', async () => {
   assert.equal(wire.state, 'exported')
 })
 
-test('the operator finds it among the failures', async () => {
+test('the operator sees it among the failures', async () => {
   await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
   const olga = await story.service.token('olga')
   const answer = await story.service.call(olga, '/admin/service')

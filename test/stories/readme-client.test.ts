@@ -18,7 +18,7 @@ const steady = (text: string): string[] =>
     .filter((line) => line !== '' && !/is (pending|exporting)$/.test(line))
     .sort()
 
-test("the README's tour of the client is what happens", async (t) => {
+test('the README’s tour of the client shows the real output', async (t) => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
   const steps = TOUR.exec(readme)![1]!
     .split(/^\$ godwit migration /m)

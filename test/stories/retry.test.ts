@@ -32,7 +32,7 @@ interface Forecast {
 const forecast = async (id: number) =>
   (await (await story.call(`/user/migrations/${id}/retry`)).json()) as Forecast
 
-test('a retry of the same says so before it starts, and offers to skip what is broken', async () => {
+test('a retry of an unchanged failure says so before it starts, and offers to skip the broken repository', async () => {
   const names = ['alice/whole', 'alice/broken', 'alice/grafted']
   const { id } = await story.migrate(names, {}, 'failed')
   const told = await forecast(id)
@@ -58,7 +58,7 @@ test('a retry of the same says so before it starts, and offers to skip what is b
   assert.equal((await forecast(Number(partial.out))).broken.length, 2)
 })
 
-test('what was mended is seen, and a retry starts without a word on it', async () => {
+test('a retry after the repair starts without a warning', async () => {
   const { id } = await story.migrate(['alice/whole', 'alice/broken'], {}, 'failed')
   await story.host.remake('alice/broken', { a: '1' })
   const told = await forecast(id)

@@ -6,7 +6,7 @@ import { jsonClient, makeHost, OWN, type Schedule, WEEKLY } from '../support/sch
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
-test('schedules by the API: whose they are, what they refuse, and that they stop', async (t) => {
+test('schedules in the API belong to their account, validate their input, and stop', async (t) => {
   const { root } = await makeHost(t)
   const flags = ['--max-schedules', '2']
   const service = await startInRow(t, { repositories: root, flags })
@@ -76,7 +76,7 @@ test('schedules by the API: whose they are, what they refuse, and that they stop
     await until(`${act} is logged`, () => service.log().includes(`"audit":"${act}"`))
 })
 
-test('schedules by the client', async (t) => {
+test('schedules in the client', async (t) => {
   const { root: repositories } = await makeHost(t)
   const service = await startInRow(t, { repositories })
   const token = await service.token('alice')
@@ -116,7 +116,7 @@ test('schedules by the client', async (t) => {
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)
 })
 
-test('an archive that is the last to hold a repository is kept until it is released', async (t) => {
+test('the last archive that holds a repository is kept until it is released', async (t) => {
   const { root: repositories, path } = await makeHost(t)
   const service = await startInRow(t, { repositories })
   const [token, bob] = [await service.token('alice'), await service.token('bob')]

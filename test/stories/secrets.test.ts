@@ -46,7 +46,7 @@ const ENVIRONMENT = {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const)
-  test(`no secret is logged, told, stored, handed on or carried away, on ${engine}`, async (t) => {
+  test(`no secret is logged, printed, stored, passed on or exported, on ${engine}`, async (t) => {
     const host = await gitHost()
     t.after(host.remove)
     const git = await recordingGit()

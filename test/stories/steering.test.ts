@@ -73,7 +73,7 @@ async function start(repositories: string[], more = {}): Promise<number> {
   return body.id as number
 }
 
-test('progress, report and retry: only what was broken is exported again', async () => {
+test('a retry after progress and report exports only what was broken', async () => {
   await host.loseObjects('alice/bad')
   const id = await start(['good', 'bad'])
   await untilEnded(service, alice, id, 'failed')
@@ -109,7 +109,7 @@ test('progress, report and retry: only what was broken is exported again', async
   ])
 })
 
-test('cancel in the middle leaves no process, no lock, no temporary file', async () => {
+test('cancelling leaves no process, no lock and no temporary file', async () => {
   await git.slowDown()
   const bob = await service.token(await account(service, 'bob'))
   const blobs = join(service.data, 'blobs')
@@ -157,7 +157,7 @@ async function isCancelledNotFailed(service: Service, token: string, id: number)
   assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'that of the test before')
 }
 
-test('cancel in the middle of a pack stops the writing of it', async (t) => {
+test('cancelling stops the writing of a pack', async (t) => {
   await git.slowDown()
   const blobs = join(service.data, 'blobs')
   const [before, size] = [await filesIn(blobs), await sizeOf(blobs)]
@@ -183,7 +183,7 @@ interface Update {
   under_way: Json[]
 }
 
-test('a watcher sees every repository end exactly once, across a crash of the server', async () => {
+test('an event stream shows the end of every repository exactly once, across a crash of the server', async () => {
   await git.slowDown(4)
   const id = await start(WATCHED)
   const path = `/user/migrations/${id}/progress`
@@ -240,7 +240,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   assert.equal(after.status, 204)
 })
 
-test('many watchers are all told, over a restart too', async () => {
+test('many event streams all receive the end, across a restart', async () => {
   await git.slowDown()
   const names = ['alice/a', 'alice/b', 'alice/c']
   const id = await start(names)
@@ -266,7 +266,7 @@ test('many watchers are all told, over a restart too', async () => {
   }
 })
 
-test('preflight tells what a start would do, and does nothing', async () => {
+test('preflight reports what a start would do, and does nothing', async () => {
   await untilEnded(service, alice, await start(['known']), 'exported')
   const listed = async () => {
     const list = await get(service, alice, '/user/migrations?per_page=100')

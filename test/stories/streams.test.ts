@@ -6,7 +6,7 @@ import { startInRow } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 
-test('a stream ends with its token, and one account has its share of streams', async (t) => {
+test('an event stream ends with its token, and the streams of one account are limited', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })

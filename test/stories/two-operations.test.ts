@@ -72,7 +72,7 @@ const NINE = [
 ]
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  describe(`the two operations on ${engine}`, () => {
+  describe(`start and status on ${engine}`, () => {
     const t = forTheWholeFile()
     let host: GitHost
     let service: SharedService
@@ -90,7 +90,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       alice = await service.token('alice')
     })
 
-    test('answer whole, and nothing that happens later changes an answer', async () => {
+    test('respond completely, and later changes do not change a response', async () => {
       const started = await service.call(alice, '/user/migrations', {
         method: 'POST',
         body: JSON.stringify({
@@ -149,7 +149,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await readJson(service, alice, '/user/migrations/1/repositories'), list)
     })
 
-    test('leave the repositories out when asked to, in every spelling', async () => {
+    test('leave out the repositories on request, in every spelling', async () => {
       const started = await service.call(alice, '/user/migrations', {
         method: 'POST',
         body: JSON.stringify({ repositories: ['site'] }),

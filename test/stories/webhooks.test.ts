@@ -12,7 +12,7 @@ import { webhookReceiver } from '../support/webhook-receiver.ts'
 import { add, makeHost, NEAR, post, stateOf } from '../support/webhook-story.ts'
 
 onEachEngine('webhooks', (engine) => {
-  test('that hang are not in the way of exports, nor of anybody else’s', async (t) => {
+  test('that hang delay neither exports nor other webhooks', async (t) => {
     const host = await makeHost(t)
     const flags = [...NEAR, '--concurrency', '1']
     const service = await startInRow(t, { repositories: host.root, engine, flags })
@@ -35,7 +35,7 @@ onEachEngine('webhooks', (engine) => {
   })
 })
 
-test('webhooks of an organization, by the client alone', async (t) => {
+test('webhooks of an organization in the client', async (t) => {
   const host = await makeHost(t)
   const service = await startInRow(t, { repositories: host.root, flags: NEAR })
   const token = await service.token('alice')
@@ -103,7 +103,7 @@ test('webhooks of an organization, by the client alone', async (t) => {
   for (const hidden of [SECRET, 'in-the-address']) assert.ok(!service.log().includes(hidden))
 })
 
-test('a secret is changed only by whoever asks for it, also where the server would forget it', async (t) => {
+test('a secret changes only on request, even if the server would forget it', async (t) => {
   const config = { url: 'https://ci.example', content_type: 'json', insecure_ssl: '0' }
   const hidden = { ...config, secret: '********' }
   const github = await otherServer(t, (_request, response) =>

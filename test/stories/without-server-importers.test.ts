@@ -10,7 +10,7 @@ import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
 
 type Json = Record<string, unknown>
 
-test('each repository gets an archive of its own, which an importer of one at a time takes', async (t) => {
+test('each repository gets its own archive, for importers of one at a time', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
   await host.repository('alice/notes', { files: { a: '1' } })
@@ -92,7 +92,7 @@ test('archives of two hosts do not collide: their records are named after the ho
   }
 })
 
-test('what a repository refuses of pushes, and its attributes, come back, and are no loss to --strict', async (t) => {
+test('push rules and attributes are restored, and --strict accepts them', async (t) => {
   await using host = await gitHost()
   const dir = await host.repository('alice/site', {
     files: { a: '1' },

@@ -80,7 +80,7 @@ const FAULTS: Fault[] = [
   ],
 ]
 
-test('faults are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
+test('errors are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
   const table = await desk(t)
   const cases = FAULTS.map(([name, make, says], number) =>
     t.test(name, async () => {
@@ -96,7 +96,7 @@ test('faults are named and counted, and nothing is left behind', { concurrency: 
   assert.deepEqual(await table.leftovers(), [])
 })
 
-test('an archive that others packed again, or made, is verified as far as it goes', async (t) => {
+test('an archive that was repacked or made by others is verified as far as possible', async (t) => {
   const { godwit, folder, leftovers }: CommandLine = await desk(t)
   const again = join(folder, 'again.tar.gz')
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))

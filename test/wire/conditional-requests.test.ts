@@ -8,7 +8,7 @@ const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
 const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
 
 describe('conditional requests', () => {
-  test('an answer that the client has is not sent again', async () => {
+  test('a response that the client has is not sent again', async () => {
     const server = await serverUnderTest()
     const id = await exported(server)
     for (const path of [
@@ -36,7 +36,7 @@ describe('conditional requests', () => {
     }
   })
 
-  test('a client that waits for a change is told of it', async () => {
+  test('a client that polls with an ETag sees a change', async () => {
     const server = await serverUnderTest()
     const id = await exported(server)
     const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
@@ -50,7 +50,7 @@ describe('conditional requests', () => {
     }
   })
 
-  test('what is asked in another way has another validator', async () => {
+  test('another query or media type has another ETag', async () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`
     const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
@@ -59,20 +59,26 @@ describe('conditional requests', () => {
     assert.equal(new Set(etags).size, asked.length)
   })
 
-  test('not modified costs nothing, and HEAD as much as GET', ownServer, async () => {
-    const server = await serverUnderTest()
-    const { headers } = await server.ask('GET', '/user/migrations')
-    const left = Number(headers['x-ratelimit-remaining'])
-    const known = { headers: { 'if-none-match': headers.etag! } }
-    const remaining = async (method: string, more?: typeof known) =>
-      Number((await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'])
-    assert.equal(await remaining('GET', known), left)
-    assert.equal(await remaining('HEAD', known), left)
-    assert.equal(await remaining('HEAD'), left - 1)
-    assert.equal(await remaining('GET'), left - 2)
-  })
+  test(
+    'a 304 does not count against the rate limit, and HEAD counts like GET',
+    ownServer,
+    async () => {
+      const server = await serverUnderTest()
+      const { headers } = await server.ask('GET', '/user/migrations')
+      const left = Number(headers['x-ratelimit-remaining'])
+      const known = { headers: { 'if-none-match': headers.etag! } }
+      const remaining = async (method: string, more?: typeof known) =>
+        Number(
+          (await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'],
+        )
+      assert.equal(await remaining('GET', known), left)
+      assert.equal(await remaining('HEAD', known), left)
+      assert.equal(await remaining('HEAD'), left - 1)
+      assert.equal(await remaining('GET'), left - 2)
+    },
+  )
 
-  test('HEAD is GET also where nothing has changed', async () => {
+  test('HEAD returns 304 like GET', async () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`
     for (const at of [path, `${path}/repositories?per_page=1`]) {
@@ -84,7 +90,7 @@ describe('conditional requests', () => {
     }
   })
 
-  test('HEAD is GET without the body', async () => {
+  test('HEAD returns the headers of GET without the body', async () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`
     for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {

@@ -11,12 +11,12 @@ export const needsCurl = () => needs('curl', spawnSync('curl', ['--version']).st
 
 interface Printed {
   body: string
-  /** What `--write-out` can tell: status, where to go on, where to go instead. */
+  /** From `--write-out`: the status, the next page, and the redirect. */
   next: string | undefined
   redirect: string
 }
 
-/** One run of curl, as a person types it. */
+/** Runs curl once. */
 export async function curl(...args: string[]): Promise<Printed> {
   const format = '\n%header{link}\n%{redirect_url}\n%{http_code}'
   const { stdout } = await run('curl', ['--silent', '--show-error', '-w', format, ...args])

@@ -9,13 +9,13 @@ import { needsOrganization, organizationUnderTest, serverUnderTest } from './ser
 import { wholeLife } from './whole-life.ts'
 
 describe('curl', needsCurl(), () => {
-  test('lives the whole life', async (t) => {
+  test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
     await wholeLife(t, server, curlClient(server))
   })
 
   test(
-    'lives the whole life of an organization, without asking for the preview',
+    'runs a migration of an organization, without the preview media type',
     needsOrganization,
     async (t) => {
       const server = await organizationUnderTest()
@@ -23,7 +23,7 @@ describe('curl', needsCurl(), () => {
     },
   )
 
-  test('goes on with a download that broke off', async (t) => {
+  test('resumes an interrupted download', async (t) => {
     const server = await serverUnderTest()
     const { headers } = await server.ask(
       'GET',

@@ -5,8 +5,8 @@ import { exported } from './exported.ts'
 import { send } from './http-request.ts'
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'
 
-describe('every answer', () => {
-  test('carries the headers that clients look at', async () => {
+describe('every response', () => {
+  test('has the headers that clients read', async () => {
     const server = await serverUnderTest()
     const id = await exported(server)
     const requestIds = new Set<unknown>()
@@ -25,7 +25,7 @@ describe('every answer', () => {
     assert.equal(requestIds.size, 3)
   })
 
-  test('is of the version that was asked for', async () => {
+  test('has the requested API version', async () => {
     const { ask } = await serverUnderTest()
     const versioned = (version?: string) =>
       ask('GET', '/user/migrations', { headers: { 'x-github-api-version': version } })
@@ -40,7 +40,7 @@ describe('every answer', () => {
     for (const unknown of ['2022-11-29', 'v3']) assert.equal((await versioned(unknown)).status, 400)
   })
 
-  test('is a refusal to those who do not say what they are', async () => {
+  test('is an error without a user agent', async () => {
     const { ask } = await serverUnderTest()
     for (const path of ['/user', '/user/migrations', '/user/migrations/0', '/rate_limit']) {
       for (const agent of [undefined, '']) {
@@ -54,11 +54,11 @@ describe('every answer', () => {
     }
   })
 
-  test('may be read by a page in a browser', async () => {
+  test('can be read by a page in a browser', async () => {
     const server = await serverUnderTest()
     const origin = 'https://pages.example.com'
     for (const path of ['/user', '/user/migrations', '/user/migrations/1/archive', '/nothing']) {
-      // A browser asks before it sends a token: with no credentials at all.
+      // The preflight request of a browser has no credentials.
       const preflight = await send('OPTIONS', `${server.url}${path}`, {
         headers: {
           origin,
@@ -87,8 +87,8 @@ describe('every answer', () => {
   })
 })
 
-describe('other ways to the same', () => {
-  test('everything is under /api/v3 too', async () => {
+describe('alternative paths', () => {
+  test('everything is available under /api/v3 too', async () => {
     const server = await serverUnderTest()
     const id = await exported(server)
     for (const path of [
@@ -106,7 +106,7 @@ describe('other ways to the same', () => {
     assert.equal((await server.ask('GET', '/api/v3/nothing')).status, 404)
   })
 
-  test('a migration’s repositories are where clients of some years ago look for them', async () => {
+  test('the repositories of a migration are also at the path of older clients', async () => {
     const server = await serverUnderTest()
     const id = await exported(server)
     for (const query of ['', '?per_page=1', '?per_page=1&page=2']) {
@@ -122,7 +122,7 @@ describe('other ways to the same', () => {
     assert.equal((await server.ask('GET', '/user/0/repositories')).status, 404)
   })
 
-  test('the API describes itself', async () => {
+  test('the API serves its own description', async () => {
     const server = await serverUnderTest()
     const anyone = { headers: { 'user-agent': 'godwit-wire-tests' } }
     const { status, headers, body } = await send('GET', `${server.url}/openapi.json`, anyone)
@@ -140,7 +140,7 @@ describe('other ways to the same', () => {
 
 const list = (header: string | undefined) => (header ?? '').toLowerCase().split(/\s*,\s*/)
 
-/** The same path under both roots; records differ in their addresses only. */
+/** Requests the same path under both prefixes; records differ only in their URLs. */
 async function both(server: ServerUnderTest, path: string) {
   const answers = [await server.ask('GET', path), await server.ask('GET', `/api/v3${path}`)]
   const [here, there] = answers.map(({ status, headers, body }) => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { exported } from './exported.ts'
 import { needsOrganization, organizationUnderTest } from './server-under-test.ts'
 
-/** As current tools ask: without the preview. */
+/** Current clients do not send the preview media type. */
 const headers = { accept: 'application/vnd.github.v3+json' }
 const FLAGS = {
   lock_repositories: false,
@@ -15,8 +15,8 @@ const FLAGS = {
   org_metadata_only: false,
 }
 
-describe('the migrations of an organization', needsOrganization, () => {
-  test('are records as recordings have them, in any letter case of its name', async () => {
+describe('migrations of an organization', needsOrganization, () => {
+  test('have the recorded shape, in any letter case of its name', async () => {
     const { org, url, ask, repositories } = await organizationUnderTest()
     const names = repositories.map((fullName) => fullName.split('/')[1])
     const started = await ask('POST', `/orgs/${org.toUpperCase()}/migrations`, {
@@ -38,7 +38,7 @@ describe('the migrations of an organization', needsOrganization, () => {
     assert.equal(JSON.parse(body).url, `${url}/api/v3/orgs/${org}/migrations/${record.id}`)
   })
 
-  test('are told with the scopes that they need, and brief where that is asked', async () => {
+  test('name the scopes that they need, and leave fields out on request', async () => {
     const server = await organizationUnderTest()
     const { org, ask, repositories } = server
     const path = `/orgs/${org}/migrations`
@@ -63,7 +63,7 @@ describe('the migrations of an organization', needsOrganization, () => {
     assert.notEqual(brief.headers.etag, whole.headers.etag)
   })
 
-  test('are of its own repositories: another owner’s is refused like one that is not there', async () => {
+  test('reject repositories of other owners like missing ones', async () => {
     const { org, ask, repositories } = await organizationUnderTest()
     const refused = async (name: string) => {
       const body = { repositories: [repositories[0], name] }

@@ -8,7 +8,7 @@ export function needs(part: string, isThere: boolean): { skip: string | false } 
 
 const { resolve } = createRequire(import.meta.url)
 
-/** Whether `npm ci --prefix test/wire` has brought the package. */
+/** Returns whether `npm ci --prefix test/wire` has installed the package. */
 export function isInstalled(name: string): boolean {
   try {
     resolve(name)

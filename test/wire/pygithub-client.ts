@@ -11,7 +11,7 @@ const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
 
 let found: { python: string | undefined } | undefined
 
-/** Debian's packages are known to Debian's own Python, which need not be the first on the path. */
+/** Debian's packages belong to Debian's own Python, which may not be the first on the PATH. */
 function findPython(): string | undefined {
   found ??= {
     python: ['python3', '/usr/bin/python3'].find(

@@ -11,7 +11,7 @@ import {
 import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
-  test('lives the whole life', async (t) => {
+  test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient(server)
     const { body } = await server.ask('GET', '/user')
@@ -19,13 +19,13 @@ describe('PyGithub', needsPyGithub(), () => {
     await wholeLife(t, server, client)
   })
 
-  test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
+  test('runs a migration under /api/v3, as on another vendor’s host', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient({ ...server, url: `${server.url}/api/v3` })
     await wholeLife(t, server, client)
   })
 
-  test('lives the whole life of an organization', needsOrganization, async (t) => {
+  test('runs a migration of an organization', needsOrganization, async (t) => {
     const server = await organizationUnderTest()
     const client = pyGithubClient(server)
     const found = await client.userRepositories({ sort: 'full_name', type: 'all' })
@@ -35,7 +35,7 @@ describe('PyGithub', needsPyGithub(), () => {
     await wholeLife(t, server, client)
   })
 
-  test('reads a time with an offset as it is meant', ownServer, async () => {
+  test('parses a time with an offset correctly', ownServer, async () => {
     const server = await serverWith('unusual')
     const client = pyGithubClient(server)
     const { id, created_at } = await client.start(server.repositories, { lock: false })
@@ -45,7 +45,7 @@ describe('PyGithub', needsPyGithub(), () => {
     assert.equal(`${created_at}.000Z`, new Date(sent).toISOString(), 'PyGithub’s times are UTC')
   })
 
-  test('understands when too much was asked', ownServer, async () => {
+  test('recognizes the rate limit', ownServer, async () => {
     const client = pyGithubClient(await serverWith('strict', 'bob'))
     assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 2 })
     await client.login()

@@ -6,7 +6,7 @@ import { webhookReceiver } from '../support/webhook-receiver.ts'
 import { isInstalled, needs } from './parts.ts'
 import { ownServer, serverWith } from './server-under-test.ts'
 
-/** Not by their names: where they are absent the types are, too. */
+/** Imported by variable: without the packages their types are missing too. */
 const [REST, METHODS]: string[] = ['@octokit/rest', '@octokit/webhooks-methods']
 const methodsThere = existsSync(new URL(`node_modules/${METHODS}`, import.meta.url))
 const installed = needs(`${REST} or ${METHODS}`, isInstalled(REST!) && methodsThere)
@@ -18,9 +18,9 @@ interface Delivery {
 
 const SECRET = "It's a Secret to Everybody é"
 
-describe('webhooks, by GitHub’s own client and its check of signatures', installed, () => {
+describe('webhooks with GitHub’s own client and signature check', installed, () => {
   test(
-    'of an organization: added, told, listed, sent again, changed and removed',
+    'of an organization can be added, listed, redelivered, changed and removed, and receive events',
     ownServer,
     async (t) => {
       const { Octokit } = await import(REST!)

@@ -12,20 +12,20 @@ export interface Migration {
   state: string
 }
 
-/** What a client library can do with user migrations, by its own methods. A refusal rejects with its `status`. */
+/** The methods of a client library for migrations. An error rejects with its `status`. */
 export interface Client {
   start(repositories: string[], options: { lock: boolean }): Promise<Migration>
-  /** Ids of the caller's migrations, page after page as the client itself turns them. */
+  /** Ids of the caller's migrations, with the client's own pagination. */
   list(perPage: number): AsyncIterable<number[]>
   status(id: number): Promise<Migration>
-  /** Full names, page after page. */
+  /** Full names, page by page. */
   repositories(id: number, perPage: number): AsyncIterable<string[]>
   download(id: number, file: string): Promise<void>
   unlock(id: number, name: string): Promise<void>
   deleteArchive(id: number): Promise<void>
 }
 
-/** A migration from its start to the end of its archive, told by one client. */
+/** Runs a migration from its start to the deletion of its archive with one client. */
 export async function wholeLife(
   t: TestContext,
   { repositories }: ServerUnderTest,
@@ -56,7 +56,7 @@ export async function wholeLife(
   assert.equal((await client.status(id)).state, 'exported', 'the record stays')
 }
 
-/** The order in which the list shows these; on a server with other callers there may be more between them. */
+/** Returns the order in which the list has these ids; other callers may have migrations between them. */
 async function ours(client: Client, ids: number[]): Promise<number[]> {
   const seen = new Set<number>()
   for await (const page of client.list(1)) {

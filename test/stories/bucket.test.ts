@@ -45,7 +45,7 @@ test(
     const before = (await contentsOf(bucket)).objects.length
     const path = `/user/migrations/${id}/archive`
     assert.equal((await cluster.call(api!, token, path, { method: 'DELETE' })).status, 204)
-    // The whole, the metadata and the manifest go; the repositories stay for the next export.
+    // The archive, the metadata and the manifest are deleted; the repositories stay for the next export.
     await until('three objects are gone', async () => {
       const { objects } = await contentsOf(bucket)
       return objects.length <= before - 3

@@ -77,13 +77,13 @@ interface Scene {
   proxy: HaltingProxy
   whole: Buffer
   etag: string
-  /** As browsers name it too. */
+  /** The file name, as browsers choose it too. */
   name: string
 }
 
 let scene: Scene
 
-/** A service with an archive of some megabytes, whose links lead over a network that can fail. */
+/** A service with an archive of some megabytes, whose links go through a proxy that can fail. */
 const wholeFile = forTheWholeFile()
 
 before(async () => {
@@ -150,7 +150,7 @@ test('leftovers of an earlier download are verified before they are used', async
   await migration(0, 'download', '1')
   assert.deepEqual(await readFile(file), whole)
 
-  // The right validator and wrong bytes, as a power cut may leave them.
+  // The right ETag and wrong bytes, as after a power cut.
   await writeFile(`${file}.part`, Buffer.alloc(MIB))
   await writeFile(`${file}.part.etag`, etag)
   const { err } = await migration(1, 'download', '1', '--force')

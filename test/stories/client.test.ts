@@ -17,7 +17,7 @@ async function downloaded(service: Service, token: string, id: number): Promise<
 
 const wholeFile = forTheWholeFile()
 let host: GitHost
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let git: SlowGit
 let service: Service
 let token: string
@@ -128,7 +128,7 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
   await git.speedUp()
 })
 
-/** Starts a migration of what was changed just now, and waits until it is being exported. */
+/** Starts a migration of repositories that have just changed, and waits until it is exporting. */
 async function startSlowly(...names: string[]): Promise<string> {
   await git.slowDown()
   for (const name of names) await host.push(`alice/${name}`, { [`file-${Date.now()}`]: 'new' })

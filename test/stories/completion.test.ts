@@ -71,7 +71,7 @@ before(async () => {
   writeFileSync(join(folder, 'an-archive.tar.gz'), '')
 })
 
-/** What is typed, and what must be among, or missing from, what is offered. */
+/** The typed text, and the completions that must be offered or not offered. */
 const CASES: [typed: string, offered: string[], not: string[]][] = [
   ['tok', ['token'], ['serve']],
   ['', ['serve', 'token', 'completion', 'version', 'help'], ['add']],

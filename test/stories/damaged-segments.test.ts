@@ -206,7 +206,7 @@ for (const downloads of ['proxy', 'redirect'] as const) {
       const largest = (await Array.fromAsync(blobs.list())).sort((a, b) => b.size - a.size)
       const [whole, segment] = downloads === 'redirect' ? largest : [undefined, ...largest]
       if (whole) {
-        // The bucket's own copy of the archive.
+        // The archive as composed in the bucket.
         await damageBlob(blobs, whole.key, flipBit)
         const { godwit } = await commandsAt(t, envFor(bucket))
         const settings = ['--database-url', service.databaseUrl!, ...flagsFor(bucket)]

@@ -38,7 +38,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
     const found = text.matchAll(/^godwit_downloads_total{outcome="(\w+)"} (\d+)$/gm)
     return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]))
   }
-  /** The line with that message that comes after so many. */
+  /** Returns the log line with that message, after the first `after` ones. */
   const told = async (message: string, after = 0) => {
     const lines = () =>
       service
@@ -73,7 +73,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   assert.equal((await outcomes()).failed_at_source, 1)
 
   await rename(`${blobs}-away`, blobs)
-  // Only of the segment that comes first is it known in time that it is missing.
+  // Only a missing first segment is detected before the response starts.
   const sent: number[] = []
   for (const segment of segments) {
     await rename(segment, `${segment}-away`)
@@ -123,11 +123,11 @@ test('a download of a deleted archive is 404; one that lacks a segment is an err
   const { metadata_key } = database
     .prepare('select metadata_key from migrations where id = ?')
     .get(id) as { metadata_key: string }
-  // As the row is between the question whether there is an archive and the next.
+  // The state of the row between two queries of a download.
   const setKey = database.prepare('update migrations set metadata_key = ? where id = ?')
   setKey.run(null, id)
   assert.equal((await fetch(link)).status, 404)
-  // As no deletion leaves it.
+  // A state that no deletion leaves behind.
   setKey.run('lost', id)
   assert.equal((await fetch(link)).status, 500)
   setKey.run(metadata_key, id)
@@ -176,7 +176,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The largest first. */
+/** Lists the files, largest first. */
 async function filesBySize(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile() && !isOwnerMark(entry.name))

@@ -44,7 +44,7 @@ function lockStory<Story extends SharedStory>(story: Story) {
 const wholeFile = forTheWholeFile()
 let story: ReturnType<typeof lockStory<ExportStory>>
 
-/** For all tests that leave no lock behind. */
+/** A story for all tests that leave no lock behind. */
 before(async () => {
   story = lockStory(await exportStory(wholeFile, { repositories: twoRepositories }))
 })
@@ -130,7 +130,7 @@ test('a lock of a missing repository is released when it is back; a stray lock i
     (await locks()).join(),
     new RegExp(`^alice/site +${id} .* released .*, not yet removed$`),
   )
-  // While it is away: once it is back, housekeeping may open it at any moment.
+  // While it is missing: once it is back, housekeeping may release the lock at any moment.
   assert.match(await readFile(join(away, 'site.git/config'), 'utf8'), /hideRefs = refs\//)
   await rename(away, here)
   await service.godwit('sync')
@@ -139,7 +139,7 @@ test('a lock of a missing repository is released when it is back; a stray lock i
 
   const second = await lock('site', 'blog')
   await second.ended('exported')
-  // Renamed by hand, with the lock in it: no lock is known by its new name.
+  // Renamed by hand with the lock in its config: no lock is known by the new name.
   for (const part of ['.git', '.wiki.git']) {
     await rename(join(here, `site${part}`), join(here, `web${part}`))
   }

@@ -38,7 +38,7 @@ before(async () => {
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
-/** The archive of one migration: its files at the top, and what the JSON in them says. */
+/** Returns the archive of one migration: its top-level files, and their JSON. */
 async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], flags?: StartFlags) {
   const { id } = await migrate(names, flags)
   const folder = await unpacked(id)

@@ -39,7 +39,7 @@ test('a repository is complete in every archive although it is pushed to and rep
   await assertNoErrors(service)
 })
 
-/** Pushes to main and to a branch that comes and goes, and tidies up in between as hosts do, until it is stopped. */
+/** Pushes to main and to a temporary branch, and repacks in between like a host, until it is stopped. */
 function startWriter(host: GitHost) {
   const dir = host.path(NAME)
   const clone = join(host.root, '../clone')

@@ -39,7 +39,7 @@ test(
   needsMount,
   async (t) => {
     const { godwit, leftovers } = await desk(t)
-    // Too small for the snapshot, for the segment beside it, and for the archive beside both.
+    // Too small for the snapshot, for the snapshot and the segment, and for all of them and the archive.
     for (const megabytes of [1, 7, 10]) {
       const { path } = smallDisk(t, megabytes)
       const file = join(path, 'a.tar.gz')
@@ -62,7 +62,7 @@ test('a token that cannot be stored is reported in one line', needsMount, async 
   const { code } = await godwit(['sync', ...data, '--repositories', host.root])
   assert.equal(code, 0)
   disk.fill()
-  // What the database already holds on disk takes a few more rows.
+  // The database has some free pages on disk.
   for (let n = 1; ; n++) {
     const { code, stderr } = await godwit(['token', 'add', `user${n}`, ...data])
     if (code === 0 && n < 50) continue

@@ -24,12 +24,12 @@ import { desk } from '../support/without-server.ts'
 // biome-ignore lint/suspicious/noExplicitAny: other people's JSON of many versions.
 type Said = Record<string, any>
 
-/** Servers keep seconds. */
+/** Servers store times in seconds. */
 const moment = (time: string | null | undefined) =>
   time ? Math.floor(Date.parse(time) / 1000) : null
 const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
-/** How the API names what a dump says. */
+/** The API's names for the review states of a dump. */
 const REVIEW_STATES: Readonly<Record<string, string>> = {
   APPROVED: 'APPROVED',
   CHANGES_REQUESTED: 'REQUEST_CHANGES',
@@ -42,7 +42,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
   let dumps: string
   let said: string
 
-  // A suite has no end of its own to hang these on.
+  // The context of a suite has no `after`.
   const ends: (() => void)[] = []
   const t = { after: (end: () => void) => void ends.push(end) }
 
@@ -222,7 +222,7 @@ async function compareDiscussed(server: GiteaServer, place: string, fullName: st
     ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
     ...{ milestone: one.milestone?.title ?? '', createdAt: moment(one.created_at) },
     closedAt: moment(one.closed_at),
-    // Of a pull request the server looks at whether it can be merged, and that is a change to it.
+    // The server checks whether a pull request can be merged, which changes its time of update.
     updatedAt: one.pull_request ? null : moment(one.updated_at),
   }))
   const dumped = [...issues, ...pulls].map((one) => ({

@@ -110,7 +110,7 @@ describe('gitolite', needsGitolite, () => {
       gitolites[path] = USERS.flatMap((user) => {
         const pair = `${path} ${user}`
         if (!readers!.has(pair)) return []
-        // Who may rewind only branches of their own does not administer the repository.
+        // A user who may rewind only their own branches does not administer the repository.
         const isAdmin = rewinders!.has(pair) && path !== 'own'
         return `${user} ${isAdmin ? 'admin' : writers!.has(pair) ? 'write' : 'read'}`
       }).sort()

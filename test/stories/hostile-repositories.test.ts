@@ -236,7 +236,7 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   const body = JSON.stringify({ repositories: names })
   const forecast = await story.call('/user/migrations/preflight', { method: 'POST', body })
   assert.equal(forecast.status, 200)
-  // A lock that cannot be had fails the whole, so first without.
+  // A lock that cannot be set fails the migration, so the first one has none.
   const { id } = await story.migrate(names, { allow_partial: true })
   const report = (await (await story.call(`/user/migrations/${id}/report`)).json()) as Report
   for (const { full_name, state, reason } of report.repositories) {
@@ -274,7 +274,7 @@ test('hostile repositories are exported safely or skipped by name, and none of t
     assert.ok(!git(join(into, 'alice', name), all).includes(secret), name)
   }
   assert.ok(!service.log().includes(SECRET))
-  // Plain git springs them, so that none ran above means something.
+  // Plain git runs the programs, so the check above is meaningful.
   assert.throws(() => git(host.path('alice/trapped-promisor'), ['cat-file', '-p', 'main:file.txt']))
   git(host.path('alice/trapped'), ['update-ref', 'refs/heads/more', 'refs/heads/main'])
   assert.ok(traps.sprung().some((name) => name.startsWith('remote.origin')))

@@ -28,7 +28,7 @@ interface Said {
 
 const godwit = commandRow()
 
-/** A process of its own, whose output goes where the shell is told. */
+/** Runs a command in its own process, with its output redirected by a shell. */
 function redirected(args: string[], env: Record<string, string>, to: string): Promise<Said> {
   const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
   return new Promise((resolve) => {
@@ -70,7 +70,7 @@ test('JSON output has the names as they are', async (t) => {
   assert.equal(JSON.parse(listed.stdout)[0].name, EVIL)
 })
 
-/** What a server answers: JSON, the text of an event stream, the bytes of an archive, or an address to go to. */
+/** The response of a server: JSON, the text of an event stream, the bytes of an archive, or a redirect. */
 type Answer = (path: string) => unknown
 
 async function serverOf(t: TestContext, answer: Answer): Promise<string> {
@@ -87,7 +87,7 @@ async function serverOf(t: TestContext, answer: Answer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Of a server with one migration of one repository, whose every text is the same. */
+/** The responses of a server with one migration of one repository, in which every text is the same. */
 function answersWith(text: string, archive?: Buffer): Answer {
   const repository = { full_name: text, private: true, size: 1, default_branch: text }
   const times = { created_at: text, updated_at: text, pushed_at: text }
@@ -180,7 +180,7 @@ test('a response of the wrong shape is reported in one line', async (t) => {
     for (const call of CALLS) {
       const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
       const told = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
-      // A report for people is text, whatever it says.
+      // A report for people is text, whatever its content.
       if (call[0] === 'report') assertShown(ended, told)
       else {
         assert.equal(ended.code, 3, told)
@@ -190,10 +190,13 @@ test('a response of the wrong shape is reported in one line', async (t) => {
   }
 })
 
-/** These are to run until they are stopped, so it counts that the process ends. */
+/** These commands run until they are stopped, so the test waits for the end of the process. */
 const ENDS_WITH_ITS_PROCESS = new Set(['serve', 'work'])
 
-/** With standard output on a disk that is full: one line, and before it what is for people where the command says such. */
+/**
+ * Asserts that with a full disk as standard output the command prints one line of error, after its messages for
+ * people.
+ */
 async function assertUnwritten(
   args: string[],
   env: Record<string, string>,
@@ -213,7 +216,7 @@ test('a file that the client cannot write is reported in one line', async (t) =>
   const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
   const archive = gzipSync(randomBytes(1_000_000))
   const env = at(await serverOf(t, answersWith('alice/site', archive)))
-  // Its migration has ended well, so that nothing fails but the writing.
+  // Its migration is exported, so that only the writing fails.
   const ended = at(await serverOf(t, answersWith('exported')))
   const file = join(temporaryDirectory(t), 'archive.tar.gz')
   const alsoForPeople = [

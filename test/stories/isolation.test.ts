@@ -11,7 +11,7 @@ import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 const NOBODYS_ID = 987_654
 const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'
 
-/** What differs between any two answers, whatever they are about. */
+/** Headers that differ between any two responses. */
 const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
 
 interface Told {
@@ -68,7 +68,7 @@ describe('resources of other accounts do not exist for a caller', () => {
     }
   }
 
-  /** An operator acts on anyone's under paths of their own, and only there. */
+  /** Operators act on migrations of others only under the operator's paths. */
   const OTHERS = ['bob', 'carol'] as const
 
   test('every operation on another account’s migration responds as for a missing one', async () => {

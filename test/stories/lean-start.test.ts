@@ -11,7 +11,7 @@ import { inTime, until } from '../support/wait-until.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
-/** Loaded before the program: prints at its end what it has loaded. */
+/** Loaded before the program; prints the loaded modules at exit. */
 const TELLING = `
   import { writeSync } from 'node:fs'
   import { createRequire } from 'node:module'
@@ -21,7 +21,7 @@ const TELLING = `
     writeSync(1, names.map((name) => 'loaded ' + name + '\\n').join(''))
   })`
 
-/** What an ordinary start has no use for, and what each of them would cost all starts. */
+/** Modules that an ordinary start does not need, with their cost. */
 const FOR_OTHERS =
   /undici|node_modules\/(?:@aws-sdk|pg|pg-boss|ajv|@fastify\/fast-json-stringify-compiler|prom-client|@opentelemetry)\//
 
@@ -47,7 +47,7 @@ test('a service on a disk does not load code for buckets, PostgreSQL, bodies or 
   const reading = (async () => {
     for await (const line of createInterface(child.stdout)) {
       if (line.includes('listening at')) {
-        // One that is killed has it for its next start.
+        // A killed process has cached its code for the next start.
         await until('it has kept its compiled code', () => hasFiles(kept))
         child.kill('SIGTERM')
       }

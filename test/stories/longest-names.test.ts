@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { sharedExportStory } from '../support/export-story.ts'
 import { desk } from '../support/without-server.ts'
 
-/** What `NAME.git` and `NAME.wiki.git` leave of a file name's 255 bytes. */
+/** The 255 bytes of a file name, less `.git` or `.wiki.git`. */
 const LONGEST = 'n'.repeat(251)
 const LONGEST_WITH_WIKI = 'w'.repeat(246)
 const LONGEST_OWNER = 'o'.repeat(251)
@@ -28,7 +28,7 @@ test('repositories with the longest names are listed, exported, unlocked and res
   assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
   await story.host.push(locked, { b: 'unlocked' })
 
-  // Owner and name together can be longer than the path of a file that can be locked.
+  // Owner and name together can exceed the longest path of a lock file.
   const body = JSON.stringify({ repositories: [tooLong], lock_repositories: true })
   const refused = await story.call('/user/migrations', { method: 'POST', body })
   assert.equal(refused.status, 422)

@@ -129,7 +129,7 @@ test('check verifies repositories at the source, and the operator sees the resul
     'bob/lost',
   ])
 
-  // One that was mended passes, and what was found of the others stays.
+  // A repaired repository passes, and the findings of the others stay.
   await story.host.remake('bob/lost', { a: '1' })
   const one = await desk.godwit(['check', 'bob/lost', '--json', ...settings])
   assert.equal(one.code, 0, one.said)

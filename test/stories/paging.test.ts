@@ -66,7 +66,7 @@ test('migrations are listed newest first, page by page', async (t) => {
   assert.deepEqual(pages, [[5, 4], [3, 2], [1]])
 })
 
-/** Follows `next` to the end and `first` back again. */
+/** Follows `next` to the end and `first` back to the start. */
 async function walk(service: SharedService, token: string, path: string) {
   const names: string[] = []
   let pages = 0

@@ -7,7 +7,7 @@ import { startInRow } from '../support/service-row.ts'
 
 const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 
-/** What differs from run to run, or from one zlib to the next: times, sizes, and which states a migration was seen in on its way. */
+/** Removes what differs between runs or zlib versions: times, sizes, and intermediate states. */
 const steady = (text: string): string[] =>
   text
     .replaceAll(/-\d{4}-\d\d-\d\d\./g, '-DATE.')

@@ -85,7 +85,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
         invalid({ field, code: 'already_exists', index: 2 }),
       )
-      // Someone else's, where one may only write, and what does not exist: no telling them apart.
+      // Another owner's repository, one without admin rights and a missing one cannot be told apart.
       assert.deepEqual(
         await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
         invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),
@@ -121,7 +121,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       ]) {
         assert.deepEqual(await ask(service, alice, path), none, path)
       }
-      // A page in a browser sees only what says that it may.
+      // A page in a browser sees only headers that CORS exposes.
       const { headers } = await fetch(`${service.url}/user/migrations/%zz`)
       assert.equal(headers.get('access-control-allow-origin'), '*')
       assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)

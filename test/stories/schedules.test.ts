@@ -17,7 +17,7 @@ test('schedules in the API belong to their account, validate their input, and st
     [made.url, made.created_by, made.repositories, made.paused, made.last_run],
     [`${service.url}${OWN}/1`, 'alice', ['alice/atlas', 'bob/notes'], false, null],
   )
-  // Neither is taken for the other.
+  // Schedules of a user and of an organization do not mix.
   await ask(404, 'GET', '/user/migrations/1')
   assert.deepEqual(await ask(200, 'GET', OWN), [made])
 

@@ -37,7 +37,7 @@ async function recordingGit(): Promise<RecordingGit> {
 }
 
 const CANARY = 'c4n4ry0fTheMine'
-/** What an operator has in the environment; the service has a use for it at most, and nobody else. */
+/** Secrets in the environment of an operator, which only the service itself may use. */
 const ENVIRONMENT = {
   AWS_ACCESS_KEY_ID: 'AKIAc4n4ry0fTheEnvironment',
   AWS_SECRET_ACCESS_KEY: 'c4n4ry0fTheEnvironment/secret',
@@ -114,7 +114,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       assert.equal(cloning.status, status)
     }
 
-    // Where secrets should not be sent, people send them.
+    // People also send secrets in the wrong places.
     const astray: [path: string, init?: RequestInit][] = [
       [`/user/migrations?access_token=${token}&x=${CANARY}`],
       [`/user/migrations/${token}`],
@@ -154,7 +154,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       ...(await tablesOf(service)),
     }
     for (const [place, content] of Object.entries(places)) assertWithout(secrets, content, place)
-    // A signed link is given to its owner, and that alone.
+    // A signed link is sent to its owner only.
     for (const answer of told)
       assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
   })
@@ -171,7 +171,7 @@ function assertWithout(secrets: readonly string[], content: string | Buffer, pla
   }
 }
 
-/** Whatever is left of it: database, segments, scratch files. */
+/** Reads all files of the service: database, segments, scratch files. */
 async function filesBelow(folder: string): Promise<Record<string, Buffer>> {
   const files: Record<string, Buffer> = {}
   for (const file of await readdir(folder, { recursive: true, withFileTypes: true }))

@@ -78,7 +78,7 @@ test('a cookie without the header of our pages is ignored', async () => {
     const headers = { ...OURS, cookie, 'sec-fetch-site': from }
     assert.equal((await send('/user/migrations', { ...start, headers })).status, 401, from)
   }
-  // Nobody else may send the header: browsers ask first, and are not allowed to.
+  // Other origins cannot send the header: the preflight request of the browser is rejected.
   const preflight = await send('/user/migrations', {
     method: 'OPTIONS',
     headers: {
@@ -89,7 +89,7 @@ test('a cookie without the header of our pages is ignored', async () => {
   })
   assert.doesNotMatch(preflight.headers.get('access-control-allow-headers')!, /godwit-session/i)
   assert.equal(preflight.headers.get('access-control-allow-credentials'), null)
-  // Nor can anyone sign a victim in as themselves, or out.
+  // Other origins cannot sign a user in or out.
   const body = JSON.stringify({ token: alice })
   assert.equal((await send('/session', { method: 'POST', body })).status, 403)
   assert.equal((await send('/session', { method: 'DELETE', headers: { cookie } })).status, 403)

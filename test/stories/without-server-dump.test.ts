@@ -120,7 +120,8 @@ test('a killed dump leaves complete dumps, and no script that names others', asy
   const into = join(folder, 'dumps')
   const running = start(asDump('--into', into))
   const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
-  // A place is taken with an empty directory, and the dump moved there: whoever dies between the two leaves that behind.
+  // A target is reserved by an empty directory before the dump is moved there: a process killed in between leaves it
+  // behind.
   const isThere = (place: string) => existsSync(place) && readdirSync(place).length > 0
   await until('the first dump is there', () => isThere(places[0]!))
   running.kill('SIGKILL')

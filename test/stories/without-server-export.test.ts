@@ -85,7 +85,7 @@ test('an exported, restored and exported archive is the same', async (t) => {
   assert.deepEqual(await leftovers(), [])
 })
 
-/** An empty repository is as old as its directory, which is another one now. */
+/** The creation time of an empty repository is that of its directory, which differs after a restore. */
 async function lasting(archive: string): Promise<Records> {
   return (await recordsByName(archive)).map(({ created_at, repository_topics, ...record }) => ({
     ...record,
@@ -152,7 +152,7 @@ test('the data directory and the bucket of a service are left alone', async (t) 
   const { godwit, folder } = await desk(t, {
     GODWIT_DATA: 'service',
     GODWIT_BLOBS: 's3://archives',
-    // Nobody answers there: who asks for the bucket fails.
+    // Nothing listens there, so every use of the bucket fails.
     AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
   })
   const archive = join(folder, 'service/blobs/ab/abcdef')
@@ -227,7 +227,7 @@ test('a signal during an export leaves nothing behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, start, leftovers } = await desk(t)
-  // A git that says when it proves the repository, and then takes for ever.
+  // A git that reports when it verifies the repository, and then never ends.
   const git = join(folder, 'git')
   const slow = `#!/bin/sh\ncase "$*" in *--quiet*) echo > ${folder}/proving; exec sleep 600;; esac\n`
   await writeFile(git, `${slow}exec git "$@"\n`, { mode: 0o755 })

@@ -119,7 +119,7 @@ test('push rules and attributes are restored, and --strict accepts them', async 
   assert.equal(git(copy, ['config', 'receive.denyDeletes']), 'true')
   assert.equal(git(copy, ['config', 'receive.denyNonFastForwards']), 'true')
   assert.equal(readFileSync(join(copy, 'info/attributes'), 'utf8'), '*.png binary\n')
-  // It would be taken for a mirror of the host that it was taken away from, and fetch over itself.
+  // It would be a mirror of the original host, and a fetch would overwrite it.
   assert.throws(() => git(copy, ['config', 'remote.origin.url']))
 
   const again = await to('back', 'second.tar.gz')

@@ -42,7 +42,7 @@ before(async () => {
   assert.equal(code, 0, said)
 })
 
-/** A change to an archive, and what must be said of it. All that can be said stands beside the code that says it. */
+/** A change of an archive, with its error message. Unit tests beside the code cover all messages. */
 type Fault = [name: string, make: (to: string) => Promise<void>, says: RegExp]
 
 const bytes = (edit: (whole: Buffer) => Buffer) => async (to: string) =>

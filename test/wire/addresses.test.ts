@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { needsOctokit, octokitWalk } from './octokit-client.ts'
 import { needsDescription, readDescription } from './openapi-description.ts'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
@@ -43,7 +43,7 @@ const expanded = (template: string) =>
 describe('the URLs in a repository record', () => {
   test('respond exactly where the table says so', ownServer, async () => {
     const server = await serverUnderTest()
-    const { body } = await server.ask('GET', `/user/migrations/${await exported(server)}`)
+    const { body } = await server.ask('GET', `/user/migrations/${await exportMigration(server)}`)
     const records = JSON.parse(body).repositories as Json[]
     const record = records.find(({ license }) => license !== null)!
     const addresses = addressesIn(record)
@@ -86,7 +86,7 @@ describe('the URLs in a repository record', () => {
 
   test('work with Octokit, with the same results', needsOctokit(22), async () => {
     const server = await serverUnderTest()
-    const walked = await octokitWalk(server, await exported(server))
+    const walked = await octokitWalk(server, await exportMigration(server))
     assertWhole(walked, server)
     if (needsPyGithub().skip) return
     const client = pyGithubClient(server)

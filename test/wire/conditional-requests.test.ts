@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { withoutCloneTokens } from '../support/service.ts'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { ownServer, serverUnderTest } from './server-under-test.ts'
 
 const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
@@ -10,7 +10,7 @@ const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
 describe('conditional requests', () => {
   test('a response that the client has is not sent again', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     for (const path of [
       '/user',
       `/user/migrations/${id}`,
@@ -38,7 +38,7 @@ describe('conditional requests', () => {
 
   test('a client that polls with an ETag sees a change', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
     const before = await Promise.all(paths.map((path) => server.ask('GET', path)))
     assert.equal((await server.ask('DELETE', `/user/migrations/${id}/archive`)).status, 204)
@@ -52,7 +52,7 @@ describe('conditional requests', () => {
 
   test('another query or media type has another ETag', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
     const answers = asked.map((how) => server.ask('GET', `${path}${how}`))
     const etags = (await Promise.all(answers)).map(({ headers }) => headers.etag)
@@ -80,7 +80,7 @@ describe('conditional requests', () => {
 
   test('HEAD returns 304 like GET', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of [path, `${path}/repositories?per_page=1`]) {
       const { headers } = await server.ask('GET', at)
       const known = { headers: { 'if-none-match': headers.etag! } }
@@ -92,7 +92,7 @@ describe('conditional requests', () => {
 
   test('HEAD returns the headers of GET without the body', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {
       const [head, get] = [await server.ask('HEAD', at), await server.ask('GET', at)]
       assert.deepEqual([head.status, head.body], [get.status, ''], at)

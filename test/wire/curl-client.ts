@@ -1,9 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { PREVIEW } from '../support/service.ts'
-import { needs } from './parts.ts'
+import type { Client } from './migration-lifecycle.ts'
+import { needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
-import type { Client } from './whole-life.ts'
 
 const run = promisify(execFile)
 

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { curl, curlClient, needsCurl } from './curl-client.ts'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsOrganization, organizationUnderTest, serverUnderTest } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
 describe('curl', needsCurl(), () => {
   test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
-    await wholeLife(t, server, curlClient(server))
+    await runLifecycle(t, server, curlClient(server))
   })
 
   test(
@@ -19,7 +19,7 @@ describe('curl', needsCurl(), () => {
     needsOrganization,
     async (t) => {
       const server = await organizationUnderTest()
-      await wholeLife(t, server, curlClient(server))
+      await runLifecycle(t, server, curlClient(server))
     },
   )
 
@@ -27,7 +27,7 @@ describe('curl', needsCurl(), () => {
     const server = await serverUnderTest()
     const { headers } = await server.ask(
       'GET',
-      `/user/migrations/${await exported(server)}/archive`,
+      `/user/migrations/${await exportMigration(server)}/archive`,
     )
     const dir = await mkdtemp(join(tmpdir(), 'godwit-wire-resume-'))
     t.after(() => rm(dir, { recursive: true, force: true }))

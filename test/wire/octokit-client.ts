@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { PREVIEW } from '../support/service.ts'
-import { isInstalled, needs } from './parts.ts'
+import type { Client, Migration } from './migration-lifecycle.ts'
+import { isInstalled, needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 import type { WalkedRepository } from './walked-repository.ts'
-import type { Client, Migration } from './whole-life.ts'
 
 /** The tested versions, by their package names here. */
 const PACKAGES = { 22: '@octokit/rest', 17: 'octokit-rest-17', 16: 'octokit-rest-16' } as const

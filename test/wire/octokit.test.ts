@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PREVIEW } from '../support/service.ts'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsOctokit, type OctokitVersion, octokitClient } from './octokit-client.ts'
 import {
   needsOrganization,
@@ -9,7 +10,6 @@ import {
   serverUnderTest,
   serverWith,
 } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
 /** `mediaType.previews` has no effect any more, so the header is set. */
 const WITH_PREVIEW = { headers: { accept: PREVIEW } }
@@ -20,13 +20,13 @@ describe('@octokit/rest', () => {
     needsOctokit(22),
     async (t) => {
       const server = await serverUnderTest()
-      await wholeLife(t, server, await octokitClient(22, server, WITH_PREVIEW))
+      await runLifecycle(t, server, await octokitClient(22, server, WITH_PREVIEW))
     },
   )
 
   test('22 without configuration needs an optional preview', either(22), async (t) => {
     const server = await serverWith('unusual')
-    await wholeLife(t, server, await octokitClient(22, server))
+    await runLifecycle(t, server, await octokitClient(22, server))
   })
 
   test('22 gets an error that names the required preview', either(22), async () => {
@@ -42,7 +42,7 @@ describe('@octokit/rest', () => {
       needsOctokit(version),
       async (t) => {
         const server = await serverUnderTest()
-        await wholeLife(t, server, await octokitClient(version, server))
+        await runLifecycle(t, server, await octokitClient(version, server))
       },
     )
   }
@@ -53,7 +53,7 @@ describe('@octokit/rest', () => {
       ofOrganization(version),
       async (t) => {
         const server = await organizationUnderTest()
-        await wholeLife(t, server, await octokitClient(version, server))
+        await runLifecycle(t, server, await octokitClient(version, server))
       },
     )
   }
@@ -61,13 +61,13 @@ describe('@octokit/rest', () => {
   test('22 runs a migration of an organization under /api/v3', ofOrganization(22), async (t) => {
     const server = await organizationUnderTest()
     const enterprise = { ...server, url: `${server.url}/api/v3` }
-    await wholeLife(t, server, await octokitClient(22, enterprise))
+    await runLifecycle(t, server, await octokitClient(22, enterprise))
   })
 
   test('22 runs a migration under /api/v3', needsOctokit(22), async (t) => {
     const server = await serverUnderTest()
     const enterprise = { ...server, url: `${server.url}/api/v3` }
-    await wholeLife(t, server, await octokitClient(22, enterprise, WITH_PREVIEW))
+    await runLifecycle(t, server, await octokitClient(22, enterprise, WITH_PREVIEW))
   })
 })
 

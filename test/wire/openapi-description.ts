@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { isInstalled, needs } from './needs.ts'
 import packageJson from './package.json' with { type: 'json' }
-import { isInstalled, needs } from './parts.ts'
 
 const FILE = new URL(
   `../../node_modules/.cache/openapi/${packageJson.config.openapi}/api.github.com.json`,

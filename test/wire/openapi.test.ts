@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import type { Answer, Headers } from './http-request.ts'
 import { needsDescription, readDescription } from './openapi-description.ts'
 import {
@@ -155,7 +155,7 @@ async function compared({ path, server }: Place, all: Asked[]) {
 /** Returns requests for every operation in every way it can end, in an order in which they can be sent. */
 async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
   const { repositories } = server
-  const id = await exported(server, { lock_repositories: true }, migrations)
+  const id = await exportMigration(server, { lock_repositories: true }, migrations)
   const base = `${migrations}/${id}`
   const name = repositories[0]!.split('/')[1]
   const etagOf = async (path: string) => ({

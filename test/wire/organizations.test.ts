@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { needsOrganization, organizationUnderTest } from './server-under-test.ts'
 
 /** Current clients do not send the preview media type. */
@@ -42,7 +42,7 @@ describe('migrations of an organization', needsOrganization, () => {
     const server = await organizationUnderTest()
     const { org, ask, repositories } = server
     const path = `/orgs/${org}/migrations`
-    const id = await exported(server, {}, path)
+    const id = await exportMigration(server, {}, path)
     for (const below of ['', `/${id}`, `/${id}/repositories`, `/${id}/archive`]) {
       const { status, headers: told } = await ask('GET', `${path}${below}`, { headers })
       assert.ok(status === 200 || status === 302, `${below}: ${status}`)

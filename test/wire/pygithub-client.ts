@@ -2,10 +2,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { atProcessEnd } from '../support/process-end.ts'
-import { needs } from './parts.ts'
+import type { Client, Migration } from './migration-lifecycle.ts'
+import { needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 import type { WalkedRepository } from './walked-repository.ts'
-import type { Client, Migration } from './whole-life.ts'
 
 const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
 import {
   needsOrganization,
@@ -8,7 +9,6 @@ import {
   serverUnderTest,
   serverWith,
 } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
   test('runs a migration from start to deletion', async (t) => {
@@ -16,13 +16,13 @@ describe('PyGithub', needsPyGithub(), () => {
     const client = pyGithubClient(server)
     const { body } = await server.ask('GET', '/user')
     assert.equal(await client.login(), JSON.parse(body).login)
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
   test('runs a migration under /api/v3, as on another vendor’s host', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient({ ...server, url: `${server.url}/api/v3` })
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
   test('runs a migration of an organization', needsOrganization, async (t) => {
@@ -32,7 +32,7 @@ describe('PyGithub', needsPyGithub(), () => {
     for (const name of server.repositories) assert.ok(found.includes(name), name)
     for (const type of ['forks', 'sources', 'private', 'public'])
       assert.ok((await client.userRepositories({ type })).length <= found.length, type)
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
   test('parses a time with an offset correctly', ownServer, async () => {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
-import { isInstalled, needs } from './parts.ts'
+import { isInstalled, needs } from './needs.ts'
 import { ownServer, serverWith } from './server-under-test.ts'
 
 /** Imported by variable: without the packages their types are missing too. */

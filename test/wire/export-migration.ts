@@ -2,7 +2,7 @@ import { until } from '../support/wait-until.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 
 /** Starts a migration of all repositories, waits until it is exported, and returns its id. */
-export async function exported(
+export async function exportMigration(
   { ask, repositories }: ServerUnderTest,
   more: { lock_repositories?: boolean } = {},
   path = '/user/migrations',

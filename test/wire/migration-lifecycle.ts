@@ -26,7 +26,7 @@ export interface Client {
 }
 
 /** Runs a migration from its start to the deletion of its archive with one client. */
-export async function wholeLife(
+export async function runLifecycle(
   t: TestContext,
   { repositories }: ServerUnderTest,
   client: Client,

@@ -154,7 +154,7 @@ test('a link is valid for its archive and its time only', async () => {
     assert.equal(answer.status, 403, what)
     assert.doesNotMatch(await answer.text(), /[0-9a-f]{64}/)
   }
-  // The same hand signs a good one, so the last of these is refused for its age.
+  // The same key signs a valid link, so the last one is rejected for its age.
   assert.equal((await fetch(signed.sign(await guidOf(first.id), Date.now()))).status, 200)
 })
 

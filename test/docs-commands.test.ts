@@ -8,7 +8,7 @@ import {
   usageErrorOf,
 } from './support/docs-commands.ts'
 
-/** test/long/pages.test.ts runs their commands. */
+/** test/long/docs-commands.test.ts runs their commands. */
 const PAGES = ['README.md', 'docs/FIRST-DAY.md', 'docs/OPERATIONS.md']
 
 test('every godwit command in a code block of the documentation is valid', async () => {

@@ -180,7 +180,7 @@ async function readJson(service: SharedService, token: string, path: string): Pr
   return JSON.parse(withoutCloneTokens(await answer.text())) as Json
 }
 
-/** Sizes, ids and modification times are the machine's; they are checked by themselves and then taken as they are. */
+/** Sizes, ids and modification times depend on the machine; they are checked separately and then copied. */
 function expectedRepositories(service: SharedService, actual: Json[]) {
   const ids = actual.map(({ id }) => id)
   assert.equal(new Set(ids).size, NINE.length)

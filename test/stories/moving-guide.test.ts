@@ -13,7 +13,7 @@ const MIGRATION = {
   ...{ repositories: [], created_at: '2015-07-06T15:33:38Z', updated_at: '2015-07-06T15:33:38Z' },
 }
 
-/** Remembers what it is to restore: whether a real one does is for the test with a real one. */
+/** Records what it is asked to restore; gitea-restore.test.ts uses a real server. */
 const SERVER_PROGRAM = `#!/bin/sh
 [ "$1" = --version ] && echo 'forgejo version 11.0.1+gitea-1.22.0' || echo "$@" >> "$RESTORED"
 `

@@ -61,7 +61,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   })
 }
 
-/** As a page does it: the link by `fetch`, and then the browser alone. */
+/** Downloads like a page: requests the link by `fetch`, then opens it. */
 async function downloadByLink(service: SharedService, token: string, summary: Json): Promise<void> {
   const archive = summary.archive as { bytes: number; expires_at: string }
   const answer = await service.call(token, '/user/migrations/2/archive/link')

@@ -33,7 +33,7 @@ const statesOf = (progress: Json): unknown[] =>
 
 const wholeFile = forTheWholeFile()
 let host: GitHost
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let git: SlowGit
 let service: Service
 let alice: string
@@ -51,7 +51,7 @@ before(async () => {
   const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
   const oid = await host.git(['rev-parse', 'main'], { dir: shallow })
   await host.write(shallow, 'shallow', `${oid}\n`)
-  // Large enough to be found in the middle of it.
+  // Large enough to be interrupted in the middle.
   await largePack(host.path('alice/large'), 80)
   git = await slowGit()
   wholeFile.after(git.remove)
@@ -138,7 +138,7 @@ test('cancelling leaves no process, no lock and no temporary file', async () => 
   await untilEnded(service, alice, await start(['site']), 'exported')
 })
 
-/** To others' clients it failed; on everything that is ours it did not. */
+/** Cancelled migrations are `failed` on GitHub's paths and `cancelled` on our own. */
 async function isCancelledNotFailed(service: Service, token: string, id: number): Promise<void> {
   const at = `/user/migrations/${id}`
   assert.equal((await get(service, token, at)).state, 'failed')
@@ -164,7 +164,7 @@ test('cancelling stops the writing of a pack', async (t) => {
   const id = await start(['large'])
   const written = async () => (await sizeOf(blobs)) - size
   await until('some of the pack is written', async () => (await written()) > 1_000_000)
-  // The request lies there before the process goes on, so it is heard while most of the pack is still to be written.
+  // The request is queued before the process continues, so it is handled while most of the pack is still to be written.
   process.kill(service.pid(), 'SIGSTOP')
   const cancelling = post(service, alice, `/user/migrations/${id}/cancel`)
   await sleep(100)
@@ -193,7 +193,7 @@ test('an event stream shows the end of every repository exactly once, across a c
   const updates: Update[] = []
   let lastId = ''
   let ended: Json | undefined
-  /** As an EventSource does it: reads until the connection ends, remembers the last id. */
+  /** Reads like an EventSource: until the connection ends, and remembers the last id. */
   async function watch(): Promise<void> {
     const answer = await service.call(alice, path, {
       headers: { accept: 'text/event-stream', 'last-event-id': lastId },
@@ -214,7 +214,7 @@ test('an event stream shows the end of every repository exactly once, across a c
   }
 
   const first = watch().catch(() => {})
-  // Two at a time may both find the quick ones used up, so one of the four can be slow already.
+  // Two jobs may both use up the fast runs, so one of the four can be slow already.
   await until('the watcher was told of three repositories', () => seen.length >= 3)
   await service.kill('SIGKILL')
   await git.speedUp()

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { withoutCloneTokens } from '../support/service.ts'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { send } from './http-request.ts'
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'
 
 describe('every response', () => {
   test('has the headers that clients read', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     const requestIds = new Set<unknown>()
     for (const path of ['', `/${id}`, `/${id}/repositories`]) {
       const { headers } = await server.ask('GET', `/user/migrations${path}`)
@@ -90,7 +90,7 @@ describe('every response', () => {
 describe('alternative paths', () => {
   test('everything is available under /api/v3 too', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     for (const path of [
       '/user',
       `/user/migrations/${id}`,
@@ -108,7 +108,7 @@ describe('alternative paths', () => {
 
   test('the repositories of a migration are also at the path of older clients', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     for (const query of ['', '?per_page=1', '?per_page=1&page=2']) {
       const [now, then] = [
         await server.ask('GET', `/user/migrations/${id}/repositories${query}`),

@@ -8,10 +8,10 @@ import { until } from '../support/wait-until.ts'
 
 const migrationJson = { id: 79, guid: 'g', state: 'exported', repositories: [] }
 const NOT_FOUND = { message: 'Not Found' }
-/** Nothing in it but the end of a tar. */
+/** An empty tar. */
 const ARCHIVE = gzipSync(Buffer.alloc(1024))
 
-/** Answers nothing at one place, where Ctrl-C is to find the command. */
+/** Does not respond to one path, where the command is interrupted by Ctrl-C. */
 const hangingAt =
   (place: RegExp): Answer =>
   ({ method, path }, response) => {
@@ -22,7 +22,7 @@ const hangingAt =
     json(response, 200, migrationJson)
   }
 
-/** What the command says last when it is stopped there. */
+/** Returns the last line of the command when it is interrupted there. */
 async function stoppedAt(t: TestContext, place: RegExp, ...args: string[]): Promise<string> {
   const token = `ghp_${randomBytes(16).toString('hex')}`
   const server = await otherServer(t, hangingAt(place))

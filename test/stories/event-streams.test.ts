@@ -11,7 +11,7 @@ test('an event stream ends with its token, and the streams of one account are li
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
   await host.repository('bob/site', { files: { a: '1' } })
-  // With a git that never ends no migration does.
+  // A git that never ends keeps the migration running.
   const git = await slowGit()
   t.after(git.remove)
   const flags = ['--git', git.program, '--max-streams-per-account', '3']

@@ -26,7 +26,7 @@ const migrationJson = (state: string) => ({
 
 const NOT_FOUND = { message: 'Not Found', documentation_url: 'https://docs.example', status: '404' }
 
-/** A tar as others make it: with links and times of its own. */
+/** A tar of another program, with its own links and times. */
 function anotherMakersArchive(t: TestContext): Buffer {
   const folder = temporaryDirectory(t)
   mkdirSync(join(folder, 'repositories'))

@@ -57,7 +57,7 @@ test('list, show and report say how much of it was exported', async () => {
   const { out: report } = await desk.migration(0, 'report', '2')
   assert.match(report, /^Migration 2 .* is exported in part on /)
   assert.match(report, /^skipped +alice\/grafted: /m)
-  // On the wire of others it is what it is there.
+  // GitHub's paths report it as GitHub does.
   const wire = (await (await story.call('/user/migrations/2')).json()) as { state: string }
   assert.equal(wire.state, 'exported')
 })

@@ -153,13 +153,6 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
     },
   ],
   [
-    /^\/issues\/comments\/(\d+)\/assets$/,
-    ({ render, dialect, world }, repository, id) => {
-      const found = dialect.hasAssets ? world.findComment(repository, Number(id)) : undefined
-      return found && { body: found.comment.assets.map(render.asset) }
-    },
-  ],
-  [
     /^\/issues\/(\d+)$/,
     ({ render }, repository, number) => {
       const issue = repository.issues.get(Number(number))

@@ -300,16 +300,6 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   ],
   [
     'POST',
-    at('/issues/comments/(\\d+)/assets'),
-    inRepository((sent, repository, id) => {
-      const found = sent.dialect.hasAssets
-        ? sent.world.findComment(repository, Number(id))
-        : undefined
-      return found && uploaded(sent, found.comment.assets)
-    }),
-  ],
-  [
-    'POST',
     at('/pulls'),
     inRepository(({ world, render, body, viewer }, repository) => {
       const branch = text(body.head)

@@ -125,12 +125,7 @@ async function givenFor(
     const asset = forge.world.findAsset(uuid)
     return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
   }
-  if (!path.startsWith('/api/v1/'))
-    return {
-      status: 200,
-      headers: { 'content-type': 'text/html' },
-      bytes: Buffer.from('<!DOCTYPE html>'),
-    }
+  if (!path.startsWith('/api/v1/')) return NOT_FOUND
   const render = new Renderer(forge.url, forge.dialect)
   const { world, dialect, maxPage } = forge
   const asked = { url, world, render, dialect, maxPage, viewer }

@@ -16,7 +16,7 @@ import { until } from './support/wait-until.ts'
 import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
 /** Headers that the description must name. */
-const TELLING =
+const IMPORTANT_HEADERS =
   /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
 
 const PAGES = ['/', '/meta', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
@@ -64,9 +64,9 @@ async function describedService(t: Pick<TestContext, 'after'>) {
 
   async function check(answer: Response, described: DescribedAnswer, what: string): Promise<void> {
     const { content = {}, headers = {} } = described
-    const told = [...answer.headers.keys()].filter((name) => TELLING.test(name))
+    const important = [...answer.headers.keys()].filter((name) => IMPORTANT_HEADERS.test(name))
     assert.deepEqual(
-      told.filter((name) => !(name in headers)),
+      important.filter((name) => !(name in headers)),
       [],
       `headers of ${what}`,
     )

@@ -61,8 +61,8 @@ test('sizes and times are formatted for people', () => {
     '2 d 7 h',
   ])
   const now = Date.UTC(2026, 4, 4)
-  const told = (seconds: number) => fromNow(new Date(now + seconds * 1000), now)
-  assert.deepEqual([-3, -45, -3599, -7300, -90_000, 6.99 * 86_400, 5].map(told), [
+  const relative = (seconds: number) => fromNow(new Date(now + seconds * 1000), now)
+  assert.deepEqual([-3, -45, -3599, -7300, -90_000, 6.99 * 86_400, 5].map(relative), [
     'just now',
     '45 seconds ago',
     '59 minutes ago',

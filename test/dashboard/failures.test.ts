@@ -54,9 +54,9 @@ test(
 
     // While nothing has changed, a retry says so, and offers to skip the repository.
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    const told = page.getByRole('alertdialog', { name: 'Nothing has changed' })
-    await told.getByText('alice/broken').waitFor()
-    await told.getByRole('button', { name: 'Do not retry' }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Nothing has changed' })
+    await dialog.getByText('alice/broken').waitFor()
+    await dialog.getByRole('button', { name: 'Do not retry' }).click()
     await page.getByRole('button', { name: 'Retry without 1 repository' }).click()
     const offered = page.getByRole('alertdialog', { name: 'Retry without these' })
     await offered.getByText('alice/broken').waitFor()

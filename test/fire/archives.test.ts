@@ -115,11 +115,13 @@ const sameEntries = async (bytes: Buffer): Promise<boolean> => {
   const file = join(mkdtempSync(join(folder, 'read-')), 'a.tar.gz')
   writeFileSync(file, bytes)
   try {
-    const told = (entries: PlainEntry[]) =>
+    const listing = (entries: PlainEntry[]) =>
       entries
         .filter(({ kind }) => kind === 'file')
         .map(({ path, content }) => `${path} ${content.toString('base64')}`)
-    return told(await entriesIn(file)).join('\n') === told(await entriesIn(archive)).join('\n')
+    return (
+      listing(await entriesIn(file)).join('\n') === listing(await entriesIn(archive)).join('\n')
+    )
   } catch {
     return false
   } finally {
@@ -148,16 +150,16 @@ const changes = fc.record<Change>({
 
 function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer {
   const bytes = Buffer.from(layer === 'gzip' ? whole : tar)
-  const place = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
-  const end = Math.min(place + length, bytes.length)
+  const offset = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
+  const end = Math.min(offset + length, bytes.length)
   const [head, some, rest] = [
-    bytes.subarray(0, place),
-    bytes.subarray(place, end),
+    bytes.subarray(0, offset),
+    bytes.subarray(offset, end),
     bytes.subarray(end),
   ]
   const edited = {
     flip: () => {
-      bytes[place]! ^= 1 << bit
+      bytes[offset]! ^= 1 << bit
       return bytes
     },
     cut: () => head,
@@ -181,8 +183,8 @@ test('every change of an archive is detected, even with a correct checksum', asy
       const bytes = changedBytes(change)
       const verdict = await verdictOf([bytes])
       verdicts[verdict]++
-      const told = JSON.stringify(change)
-      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `unnoticed: ${told}`)
+      const changeText = JSON.stringify(change)
+      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `undetected: ${changeText}`)
       if (number % 10 === 0) await restoredWell(bytes)
     }
   }

@@ -40,9 +40,9 @@ test('killing the service or its git processes at any moment loses nothing and l
   await asking
 
   const { started, deleted, tokens } = acknowledged
-  const told = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
+  const summary = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
   t.diagnostic(
-    `${told}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
+    `${summary}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
   )
   assert.ok(kills.intoExports > 0, 'no kill fell into an export')
   await assertInvariants(story, acknowledged)

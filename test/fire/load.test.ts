@@ -98,9 +98,9 @@ test('two hundred readers during a large export see no error, and memory does no
   const exports = await exporting
   const [first, last] = quarters(await memory)
 
-  const told = `p99 of status ${ms(busy)} ms, without the export ${ms(idle)} ms`
+  const summary = `p99 of status ${ms(busy)} ms, without the export ${ms(idle)} ms`
   const grown = `${first} MB resident in the first quarter, ${last} MB in the last`
-  t.diagnostic(`${told}; ${grown}; ${exports} exports`)
+  t.diagnostic(`${summary}; ${grown}; ${exports} exports`)
   const requests = busy.answers.get('200') ?? 0
   assert.deepEqual([...idle.answers.keys(), ...busy.answers.keys()], ['200', '200'])
   assert.ok(requests >= CONNECTIONS)
@@ -110,7 +110,7 @@ test('two hundred readers during a large export see no error, and memory does no
     t,
     `${CONNECTIONS} connections of mixed reads while ${MEGABYTES} MB are exported`,
     requests,
-    `no error; ${told}; ${grown}`,
+    `no error; ${summary}; ${grown}`,
   )
 })
 

@@ -186,8 +186,8 @@ function mangled(): Arbitrary<Buffer> {
     .tuple(request, fc.array(edit, { minLength: 1, maxLength: 5 }), fc.boolean())
     .map(([text, edits, twice]) => {
       const edited = edits.reduce((now, { at, remove, put }) => {
-        const place = at % now.length
-        return now.slice(0, place) + put + now.slice(place + remove)
+        const offset = at % now.length
+        return now.slice(0, offset) + put + now.slice(offset + remove)
       }, text)
       return Buffer.from(twice ? edited + text : edited, 'latin1')
     })

@@ -41,7 +41,7 @@ test('fifty concurrent clones during an export are complete, and reads are answe
     const name = names[at % REPOSITORIES]!
     const into = join(work, String(at))
     try {
-      await until('there is a place for it', () =>
+      await until('a slot is free', () =>
         host.git(['clone', '--quiet', '--bare', `${from}/alice/${name}.git`, into]).then(
           () => true,
           // A client that waits too long for a slot gets 503, as on a busy machine.

@@ -18,8 +18,8 @@ const PRESENTED = {
 }
 
 async function emptyStore(limits = S3_LIMITS) {
-  const place = await emptyBucket()
-  return { place, blobs: createS3BlobStore({ ...place, limits }) }
+  const bucket = await emptyBucket()
+  return { bucket, blobs: createS3BlobStore({ ...bucket, limits }) }
 }
 
 const packed = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
@@ -28,7 +28,7 @@ const many = Array.from({ length: 80 }, (_, n) => small(`small-${n}`, 2000 * n))
 
 describe('composing on a real server', needsObjectStore, () => {
   test('an archive of many small and some large segments has the same bytes as the segments', async () => {
-    const { place, blobs } = await emptyStore()
+    const { bucket, blobs } = await emptyStore()
     const segments = await storeSegments(blobs, [
       small('schema.json', 20),
       ...many.slice(0, 40),
@@ -43,7 +43,7 @@ describe('composing on a real server', needsObjectStore, () => {
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
     const kept = [...segments.map(({ key }) => key), 'archive'].sort()
-    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
 
     const url = await blobs.presign('archive', PRESENTED)
     const answer = await fetch(url)
@@ -61,16 +61,16 @@ describe('composing on a real server', needsObjectStore, () => {
   })
 
   test('a small archive is composed', async () => {
-    const { place, blobs } = await emptyStore()
+    const { bucket, blobs } = await emptyStore()
     const plan = planArchive(await storeSegments(blobs, [small('a', 10), small('b', 100_000)]))
     await composeArchive(plan, blobs, 'archive')
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
-    assert.deepEqual((await contentsOf(place)).uploads, [])
+    assert.deepEqual((await contentsOf(bucket)).uploads, [])
   })
 
   test('an archive of more parts than one upload allows is composed', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
+    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
     const packs = Array.from({ length: 5 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
     const segments = await storeSegments(blobs, packs)
     const plan = planArchive(segments)
@@ -78,7 +78,7 @@ describe('composing on a real server', needsObjectStore, () => {
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
     const kept = [...segments.map(({ key }) => key), 'archive'].sort()
-    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
   })
 
   describe('failures leave nothing behind', () => failures())
@@ -87,12 +87,12 @@ describe('composing on a real server', needsObjectStore, () => {
 
 /** One segment with a part that is uploaded, three that are copied, and two substitutes for the third. */
 async function segmentsToCompose() {
-  const { place, blobs } = await emptyStore()
+  const { bucket, blobs } = await emptyStore()
   const packs = [11, 5.5, 5.5, 5.5].map((size, n) => packed(`${n}.pack`, size * MEGABYTE + n))
   const segments = await storeSegments(blobs, packs)
   await blobs.put('shorter', [noise(5_400_000)])
   await blobs.put('longer', [noise(5_600_000)])
-  return { place, segments }
+  return { bucket, segments }
 }
 
 function failures(): void {
@@ -106,53 +106,53 @@ function failures(): void {
     /** Stores four segments and lists the bucket. */
     async function segmentsIn() {
       made ??= segmentsToCompose()
-      const { place, segments } = await made
-      const blobs = createS3BlobStore({ ...place, limits })
+      const { bucket, segments } = await made
+      const blobs = createS3BlobStore({ ...bucket, limits })
       /** Replaces the blob of the third segment. */
       const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
-      return { place, blobs, segments, withThird, before: await contentsOf(place) }
+      return { bucket, blobs, segments, withThird, before: await contentsOf(bucket) }
     }
 
     test(`a missing segment, ${how}`, async () => {
-      const { place, blobs, withThird, before } = await segmentsIn()
+      const { bucket, blobs, withThird, before } = await segmentsIn()
       const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
       await assert.rejects(composing, BlobNotFound)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
 
     for (const what of ['shorter', 'longer'])
       test(`a segment that is ${what} than its description, ${how}`, async () => {
-        const { place, blobs, withThird, before } = await segmentsIn()
+        const { bucket, blobs, withThird, before } = await segmentsIn()
         await assert.rejects(composeArchive(planArchive(withThird(what)), blobs, 'archive'))
-        assert.deepEqual(await contentsOf(place), before)
+        assert.deepEqual(await contentsOf(bucket), before)
       })
 
     test(`an abort, ${how}`, async (t) => {
-      const { place, blobs, segments, before } = await segmentsIn()
+      const { bucket, blobs, segments, before } = await segmentsIn()
       const stop = new AbortController()
       const cancelled = new Error('cancelled')
       onCopy(t, () => stop.abort(cancelled))
       const composing = composeArchive(planArchive(segments), blobs, 'archive', stop)
       await assert.rejects(composing, cancelled)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
 
     test(`an existing key, ${how}`, async () => {
-      const { place, blobs, segments, before } = await segmentsIn()
+      const { bucket, blobs, segments, before } = await segmentsIn()
       const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
       await assert.rejects(composing, BlobExists)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
   }
 
   test('more parts than two levels of composing allow', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
+    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
     const parts: BlobPart[] = [
       { key: 'a', length: 6 * MEGABYTE },
       { key: 'b', length: 6 * MEGABYTE },
     ]
     await assert.rejects(blobs.compose('archive', parts), RangeError)
-    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: [], uploads: [] })
   })
 }
 

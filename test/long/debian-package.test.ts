@@ -72,12 +72,12 @@ function debianRoot(t: TestContext): DebianRoot {
       const all = (key: string) =>
         [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value!)
       const user = all('User')[0]!
-      for (const [kind, place] of [
+      for (const [kind, parent] of [
         ['StateDirectory', 'var/lib'],
         ['CacheDirectory', 'var/cache'],
       ] as const)
         for (const each of all(kind))
-          run('install', '--directory', `--owner=${user}`, `--group=${user}`, `/${place}/${each}`)
+          run('install', '--directory', `--owner=${user}`, `--group=${user}`, `/${parent}/${each}`)
       const groups = all('SupplementaryGroups').join(',')
       const identity = [`--userspec=${user}:${user}`, `--groups=${groups}`]
       const environment = ['env', '-i', SEARCH_PATH, ...all('Environment')]

@@ -36,7 +36,7 @@ async function machine(t: TestContext) {
   // Stops it before its directory is removed.
   t.after(() => spawnSync('bash', ['-c', `kill -9 "$(cat ${pid})" 2>/dev/null`]))
   const root = temporaryDirectory(t)
-  const place = `127.0.0.1:${await freePort()}`
+  const listen = `127.0.0.1:${await freePort()}`
   for (const folder of ['bin', 'etc/godwit', 'var/backups', 'home'])
     mkdirSync(join(root, folder), { recursive: true })
   symlinkSync(GODWIT, join(root, 'bin/godwit'))
@@ -59,8 +59,8 @@ async function machine(t: TestContext) {
   program('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
   const here = (text: string): string =>
     text
-      .replaceAll('https://migrations.example.com', `http://${place}`)
-      .replaceAll('127.0.0.1:3000', place)
+      .replaceAll('https://migrations.example.com', `http://${listen}`)
+      .replaceAll('127.0.0.1:3000', listen)
       .replaceAll(
         /\/(srv\/git|srv\/restored|etc\/godwit|var\/(?:lib|backups)\/godwit)\b/g,
         (path) => (path === '/srv/git' ? host.root : join(root, path)),
@@ -69,9 +69,9 @@ async function machine(t: TestContext) {
     ...process.env,
     PATH: `${join(root, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
     HOME: join(root, 'home'),
-    GODWIT_LISTEN: place,
+    GODWIT_LISTEN: listen,
   }
-  return { root, pid, place, here, env: env as Record<string, string> }
+  return { root, pid, listen, here, env: env as Record<string, string> }
 }
 
 /** Runs the commands in one shell until one fails. */
@@ -125,7 +125,7 @@ test('the README’s tour works as written', needsParts, async (t) => {
   assert.ok(tour.length >= 12 && tour.some((line) => line.includes('curl -sf')), tour.join('\n'))
   const serve = tour.findIndex((line) => line.startsWith('bin/godwit serve'))
   tour[serve] =
-    `${tour[serve]} > ../log 2>&1 & echo $! > ${all.pid}; until curl -sf http://${all.place}/readyz; do sleep 0.1; done`
+    `${tour[serve]} > ../log 2>&1 & echo $! > ${all.pid}; until curl -sf http://${all.listen}/readyz; do sleep 0.1; done`
   const shown = await typed(all, all.env, [...tour, `kill $(cat ${all.pid})`])
   assert.match(shown, /^alice\/site\nocto\/tools$/m)
   assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
@@ -152,7 +152,7 @@ test('the first-day guide and the operations guide work as written', needsParts,
   assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
   assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
 
-  const client = { GODWIT_URL: `http://${all.place}`, GODWIT_TOKEN_FILE: 'alice.token' }
+  const client = { GODWIT_URL: `http://${all.listen}`, GODWIT_TOKEN_FILE: 'alice.token' }
   const operations: string[] = ['godwit account set octo --type Organization']
   for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
     const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)

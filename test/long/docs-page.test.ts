@@ -23,8 +23,8 @@ test(
     await host.repository('alice/atlas', { files: { a: '1' } })
     const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
     const token = await service.token('alice')
-    const told = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
-    const operations = [told.paths, told.webhooks]
+    const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const operations = [description.paths, description.webhooks]
       .flatMap((each) => Object.values(each))
       .flatMap((methods) => Object.values(methods))
 

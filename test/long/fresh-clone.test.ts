@@ -69,10 +69,10 @@ async function startSample(
   command: string,
   listen?: string,
 ): Promise<Sample> {
-  const place = listen ?? `127.0.0.1:${await freePort()}`
+  const address = listen ?? `127.0.0.1:${await freePort()}`
   const child = spawn('bash', ['-c', command], {
     cwd: folder,
-    env: { ...env, GODWIT_LISTEN: place },
+    env: { ...env, GODWIT_LISTEN: address },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -89,7 +89,7 @@ async function startSample(
     if (line.startsWith('curl ')) commands.push(line)
     if (commands.length < 4) continue
     return {
-      url: `http://${place}`,
+      url: `http://${address}`,
       commands,
       async stop() {
         signal('SIGINT')

@@ -21,19 +21,19 @@ onEachEngine('webhooks', (engine) => {
     // The receiver hangs, so the delivery is in progress when the service is killed.
     receiver.answer = () => {}
     await service.call(token, '/user/migrations', post({ repositories: ['atlas'] }))
-    await until('the end is being told', () => receiver.received.length === 2)
+    await until('the delivery has started', () => receiver.received.length === 2)
     assert.equal(await stateOf(service, token, 1), 'exported')
     await service.kill('SIGKILL')
     receiver.answer = (response) => void response.end()
     await service.restartInRow()
-    await until('it is told, and that is written down', async () => {
+    await until('the delivery is recorded', async () => {
       const answer = await service.call(token, '/user/hooks/1/deliveries')
       const all = (await answer.json()) as { event: string; status: string }[]
       return all.some(({ event, status }) => event === 'migration' && status === 'OK')
     })
     assert.deepEqual(events(receiver), ['ping', 'migration', 'migration'])
-    const [, ...told] = receiver.received
-    assert.equal(new Set(told.map(({ headers }) => headers['x-github-delivery'])).size, 1)
-    assert.equal(new Set(told.map(({ body }) => body)).size, 1)
+    const [, ...deliveries] = receiver.received
+    assert.equal(new Set(deliveries.map(({ headers }) => headers['x-github-delivery'])).size, 1)
+    assert.equal(new Set(deliveries.map(({ body }) => body)).size, 1)
   })
 })

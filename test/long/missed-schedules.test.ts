@@ -27,8 +27,8 @@ before(() => {
 onEachEngine('a schedule that missed its time', (engine) => {
   test('is run once when the service is back', needsFaketime, async (t) => {
     const host = await makeHost(t)
-    const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
-    const first = await startInRow(t, place)
+    const options = { repositories: host.root, engine, data: temporaryDirectory(t) }
+    const first = await startInRow(t, options)
     const token = await first.token('alice', '--expires', '900d')
     const made = await jsonClient(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
     assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
@@ -36,7 +36,7 @@ onEachEngine('a schedule that missed its time', (engine) => {
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
 
     const { databaseUrl } = first
-    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: later.env }
+    const again = { ...options, ...(databaseUrl && { databaseUrl }), env: later.env }
     const service = await startInRow(t, again)
     const ask = jsonClient(service, token)
     const ended = await until(

@@ -156,8 +156,8 @@ describe('the example configuration of nginx', needsNginx, () => {
       const stream = await inTime('a stream begins', nginx.get(path, asAlice({ accept })))
       assert.equal(stream.headers['content-type'], 'text/event-stream')
       const ended = once(stream, 'end')
-      const told = await inTime('an event arrives while the export goes on', firstWords(stream))
-      assert.match(told, /^event: progress$/m)
+      const events = await inTime('an event arrives while the export goes on', firstWords(stream))
+      assert.match(events, /^event: progress$/m)
       await git.speedUp()
       await inTime('the stream ends with the export', ended)
     } finally {

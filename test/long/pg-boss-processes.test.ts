@@ -12,17 +12,17 @@ const WORKER = new URL('../../src/queue/pg-boss-test-process.ts', import.meta.ur
 async function startWorker(t: TestContext, databaseUrl: string, name: string, lookEveryMs = 1000) {
   const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(lookEveryMs)])
   t.after(() => child.kill('SIGKILL'))
-  const told = new EventEmitter()
+  const output = new EventEmitter()
   const log: string[] = []
   child.on('message', ({ what, payload }: { what: string; payload: unknown }) => {
     log.push(`${what} ${payload}`)
-    told.emit('news')
+    output.emit('news')
   })
   /** Waits until the process has printed all of these. */
   async function says(...what: string[]): Promise<void> {
     while (!what.every((line) => log.some((said) => said.startsWith(line)))) {
       const waited = () => `${name} says ${what.join(', ')}; it said ${log.join(', ')}`
-      await inTime(waited, once(told, 'news'))
+      await inTime(waited, once(output, 'news'))
     }
   }
   await says('ready')
@@ -51,7 +51,7 @@ test('two processes share 200 jobs, and each job runs once', bounded, async (t) 
   assert.equal(new Set(rows.map(({ login }) => login)).size, 200)
   assert.deepEqual(new Set(rows.map(({ by }) => by)), new Set(['one', 'two']))
   const said = (what: string) => workers.flatMap(({ log }) => log).filter((l) => l.startsWith(what))
-  await until('200 jobs are told to be done', () => said('done').length === 200)
+  await until('200 jobs are done', () => said('done').length === 200)
   assert.equal(said('took').length, 200)
 })
 

@@ -215,12 +215,12 @@ test('an event stream shows the end of every repository exactly once, across a c
 
   const first = watch().catch(() => {})
   // Two jobs may both use up the fast runs, so one of the four can be slow already.
-  await until('the watcher was told of three repositories', () => seen.length >= 3)
+  await until('the watcher has seen three repositories', () => seen.length >= 3)
   await service.kill('SIGKILL')
   await git.speedUp()
   await first
   await service.restartInRow()
-  await until('the watcher was told of the end', async () => {
+  await until('the watcher has seen the end', async () => {
     await watch()
     return ended
   })
@@ -253,8 +253,8 @@ test('many event streams all receive the end, across a restart', async () => {
   await git.speedUp()
   await service.stop()
   await service.restartInRow()
-  const told = await Promise.all(streams.map((stream) => stream.text()))
-  assert.ok(told.every((text) => text.includes('event: progress')))
+  const texts = await Promise.all(streams.map((stream) => stream.text()))
+  assert.ok(texts.every((text) => text.includes('event: progress')))
   const again = await Promise.all(Array.from({ length: WATCHERS }, watch))
   for (const text of await Promise.all(again.map((stream) => stream.text()))) {
     const events = text.split('\n\n').filter(Boolean).map(parseEvent)

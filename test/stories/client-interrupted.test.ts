@@ -13,9 +13,9 @@ const ARCHIVE = gzipSync(Buffer.alloc(1024))
 
 /** Does not respond to one path, where the command is interrupted by Ctrl-C. */
 const hangingAt =
-  (place: RegExp): Answer =>
+  (pattern: RegExp): Answer =>
   ({ method, path }, response) => {
-    if (place.test(`${method} ${path}`)) return
+    if (pattern.test(`${method} ${path}`)) return
     if (path.endsWith('/archive')) return void response.writeHead(302, { location: '/bytes' }).end()
     if (path === '/bytes') return void response.end(ARCHIVE)
     if (/\/(progress|summary|retry)$/.test(path)) return json(response, 404, NOT_FOUND)
@@ -23,14 +23,14 @@ const hangingAt =
   }
 
 /** Returns the last line of the command when it is interrupted there. */
-async function stoppedAt(t: TestContext, place: RegExp, ...args: string[]): Promise<string> {
+async function stoppedAt(t: TestContext, pattern: RegExp, ...args: string[]): Promise<string> {
   const token = `ghp_${randomBytes(16).toString('hex')}`
-  const server = await otherServer(t, hangingAt(place))
+  const server = await otherServer(t, hangingAt(pattern))
   const { start } = await clientCommandLine(t, { url: server.url, token })
   const command = start(args)
   await until(
-    () => `${place} is asked for`,
-    () => server.heard.some(({ method, path }) => place.test(`${method} ${path}`)),
+    () => `${pattern} is asked for`,
+    () => server.heard.some(({ method, path }) => pattern.test(`${method} ${path}`)),
   )
   command.kill('SIGINT')
   const { code, said, stderr } = await command.ended

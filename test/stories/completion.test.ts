@@ -90,9 +90,9 @@ const CASES: [typed: string, offered: string[], not: string[]][] = [
 ]
 
 function check(typed: string, offered: string[], wanted: string[], not: string[]): void {
-  const told = `godwit ${typed}: ${offered.join(' ')}`
-  for (const word of wanted) assert.ok(offered.includes(word), told)
-  for (const word of not) assert.ok(!offered.includes(word), told)
+  const message = `godwit ${typed}: ${offered.join(' ')}`
+  for (const word of wanted) assert.ok(offered.includes(word), message)
+  for (const word of not) assert.ok(!offered.includes(word), message)
 }
 
 test('bash completes commands and options', needs('bash'), async () => {

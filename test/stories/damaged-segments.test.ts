@@ -153,9 +153,9 @@ test('check --store reads all blobs and names the damaged archives', async () =>
   assert.match(ended.stdout.toString(), /^\d+ intact, \d+ damaged; .* read$/m)
   assert.match(ended.stderr, /stored segments and archives are damaged; the next migration/)
 
-  const told = await desk.godwit(['check', '--store', '--json', ...settings])
-  const { archives, intact, damaged } = JSON.parse(told.stdout.toString())
-  assert.ok(intact > 0 && damaged > 0 && told.code === 1)
+  const checked = await desk.godwit(['check', '--store', '--json', ...settings])
+  const { archives, intact, damaged } = JSON.parse(checked.stdout.toString())
+  assert.ok(intact > 0 && damaged > 0 && checked.code === 1)
   assert.ok(
     archives.some(
       (each: { migration_id: number; login: string; damaged: string[] }) =>
@@ -163,7 +163,7 @@ test('check --store reads all blobs and names the damaged archives', async () =>
         each.login === 'alice' &&
         each.damaged[0] === 'alice/four',
     ),
-    told.said,
+    checked.said,
   )
   const doctor = await desk.godwit(['doctor', '--json', ...settings])
   const { checks } = JSON.parse(doctor.stdout.toString()) as {

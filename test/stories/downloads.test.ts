@@ -39,7 +39,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
     return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]))
   }
   /** Returns the log line with that message, after the first `after` ones. */
-  const told = async (message: string, after = 0) => {
+  const untilLogged = async (message: string, after = 0) => {
     const lines = () =>
       service
         .log()
@@ -57,7 +57,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   const [answer] = await inTime('an answer comes', once(leaving, 'response'))
   await inTime('its first bytes come', once(answer, 'data'))
   leaving.on('error', () => {}).destroy()
-  const left = await told('the client ended a download')
+  const left = await untilLogged('the client ended a download')
   assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
   assert.equal((await outcomes()).ended_by_client, 1)
 
@@ -68,7 +68,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   assert.equal(gone.headers.get('etag'), null)
   const body = (await gone.json()) as object
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
-  const lost = await told('an archive cannot be read')
+  const lost = await untilLogged('an archive cannot be read')
   assert.deepEqual([lost.level, lost.sent], [50, 0])
   assert.equal((await outcomes()).failed_at_source, 1)
 
@@ -92,7 +92,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
     if (answer.status === 200) await assert.rejects(answer.arrayBuffer())
     else assert.equal(answer.status, 503)
     await until('it is counted', async () => (await outcomes()).failed_at_source === failed + 1)
-    const { sent } = await told('an archive cannot be read', failed)
+    const { sent } = await untilLogged('an archive cannot be read', failed)
     assert.equal(sent === 0, answer.status === 503)
     return sent!
   }

@@ -53,7 +53,7 @@ test('an event stream ends with its token, and the streams of one account are li
   assert.deepEqual(
     [described.status, described.headers.get('content-type')],
     [200, 'text/event-stream'],
-    'only the headers take no place',
+    'only the headers',
   )
 
   const database = new pg.Client(service.databaseUrl)

@@ -95,11 +95,11 @@ test('every error of a command is one line that says what failed and what to do 
   ]
   for (const [code, args, says] of expected) {
     const ended = await godwit(args)
-    const told = `${args.join(' ')}: ${ended.stderr}`
-    assert.equal(ended.code, code, told)
+    const message = `${args.join(' ')}: ${ended.stderr}`
+    assert.equal(ended.code, code, message)
     assert.match(ended.stderr, says)
     assert.match(ended.stderr, /^godwit: /)
-    assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, told)
-    assert.equal(ended.stdout, '', told)
+    assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, message)
+    assert.equal(ended.stdout, '', message)
   }
 })

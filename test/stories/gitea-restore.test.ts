@@ -159,10 +159,10 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
     assert.equal(made.code, 0, made.said)
     await restoreAll(into, server, { OWNER: 'bob' })
-    const place = join(into, repository.owner, repository.name)
-    await compareDiscussed(server, place, `bob/${repository.name}`)
-    await compareComments(server, place, `bob/${repository.name}`)
-    await compareReviews(server, place, `bob/${repository.name}`)
+    const dump = join(into, repository.owner, repository.name)
+    await compareDiscussed(server, dump, `bob/${repository.name}`)
+    await compareComments(server, dump, `bob/${repository.name}`)
+    await compareReviews(server, dump, `bob/${repository.name}`)
   })
 
   test(
@@ -181,15 +181,15 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       ])
       assert.equal(made.code, 0, made.said)
       await restoreAll(into, server)
-      const [place, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
-      await compareDiscussed(server, place, name)
-      await compareComments(server, place, name)
-      await compareReviews(server, place, name)
+      const [dump, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
+      await compareDiscussed(server, dump, name)
+      await compareComments(server, dump, name)
+      await compareReviews(server, dump, name)
       const help = await server.run(['restore-repo', '--help'])
       if (!help.includes('--validation')) return
       const to = ['--owner_name', 'go-gitea', '--repo_name', 'validated']
-      await server.run(['restore-repo', '--repo_dir', place, ...to, '--validation'])
-      await compareDiscussed(server, place, 'go-gitea/validated')
+      await server.run(['restore-repo', '--repo_dir', dump, ...to, '--validation'])
+      await compareDiscussed(server, dump, 'go-gitea/validated')
     },
   )
 })
@@ -213,8 +213,8 @@ async function restoreAll(
   return said
 }
 
-async function compareDiscussed(server: GiteaServer, place: string, fullName: string) {
-  const { issues, pulls } = readDump(place)
+async function compareDiscussed(server: GiteaServer, dump: string, fullName: string) {
+  const { issues, pulls } = readDump(dump)
   const found = await server.all<Said>(`/repos/${fullName}/issues?state=all&type=issues`)
   found.push(...(await server.all<Said>(`/repos/${fullName}/issues?state=all&type=pulls`)))
   const there = found.map((one) => ({
@@ -234,8 +234,8 @@ async function compareDiscussed(server: GiteaServer, place: string, fullName: st
   assert.deepEqual(there.sort(byText), dumped.sort(byText))
 }
 
-async function compareComments(server: GiteaServer, place: string, fullName: string) {
-  const { issues, pulls, comments } = readDump(place)
+async function compareComments(server: GiteaServer, dump: string, fullName: string) {
+  const { issues, pulls, comments } = readDump(dump)
   const contents = (those: Said[] | null) => (those ?? []).map(({ content }) => content).sort()
   for (const { number, reactions } of [...issues, ...pulls]) {
     const base = `/repos/${fullName}/issues/${number}`
@@ -249,8 +249,8 @@ async function compareComments(server: GiteaServer, place: string, fullName: str
   }
 }
 
-async function compareReviews(server: GiteaServer, place: string, fullName: string) {
-  const { pulls, reviews } = readDump(place)
+async function compareReviews(server: GiteaServer, dump: string, fullName: string) {
+  const { pulls, reviews } = readDump(dump)
   for (const { number } of pulls) {
     const base = `/repos/${fullName}/pulls/${number}/reviews`
     const found = await server.all<Said>(base)

@@ -179,12 +179,12 @@ test('a response of the wrong shape is reported in one line', async (t) => {
     const url = await serverOf(t, () => answer)
     for (const call of CALLS) {
       const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
-      const told = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
+      const message = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
       // A report for people is text, whatever its content.
-      if (call[0] === 'report') assertShown(ended, told)
+      if (call[0] === 'report') assertShown(ended, message)
       else {
-        assert.equal(ended.code, 3, told)
-        assert.match(ended.stderr, /^godwit: [^\n]+\n$/, told)
+        assert.equal(ended.code, 3, message)
+        assert.match(ended.stderr, /^godwit: [^\n]+\n$/, message)
       }
     }
   }
@@ -206,10 +206,10 @@ async function assertUnwritten(
   const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
     ? await redirected(args, env, '> /dev/full')
     : await runInSharedProcess(command, 'full')
-  const told = `${args.join(' ')}: ${stderr}`
-  assert.equal(code, 1, told)
-  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, told)
-  assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, told)
+  const message = `${args.join(' ')}: ${stderr}`
+  assert.equal(code, 1, message)
+  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, message)
+  assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, message)
 }
 
 test('a file that the client cannot write is reported in one line', async (t) => {

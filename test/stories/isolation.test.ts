@@ -123,10 +123,10 @@ describe('resources of other accounts do not exist for a caller', () => {
 
   test('what a caller sees does not change with the actions of others', async () => {
     const shown = async () => {
-      const told: Record<string, Told> = {}
+      const responses: Record<string, Told> = {}
       for (const path of ['/user', '/user/repos', '/user/repos?per_page=1', '/user/migrations'])
-        told[path] = await ask('carol', path)
-      return told
+        responses[path] = await ask('carol', path)
+      return responses
     }
     const first = await shown()
     assert.ok(Object.values(first).every(({ status }) => status === 200))

@@ -26,13 +26,20 @@ const FOR_OTHERS =
   /undici|node_modules\/(?:@aws-sdk|pg|pg-boss|ajv|@fastify\/fast-json-stringify-compiler|prom-client|@opentelemetry)\//
 
 test('a service on a disk does not load code for buckets, PostgreSQL, bodies or metrics, and caches compiled code at once', async (t) => {
-  const place = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
-  t.after(() => rm(place, { recursive: true, force: true }))
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
+  t.after(() => rm(directory, { recursive: true, force: true }))
   const listen = `127.0.0.1:${await freePort()}`
-  const settings = ['--config', '/dev/null', '--data', join(place, 'data'), '--repositories', place]
+  const settings = [
+    '--config',
+    '/dev/null',
+    '--data',
+    join(directory, 'data'),
+    '--repositories',
+    directory,
+  ]
   const telling = `--import=data:text/javascript,${encodeURIComponent(TELLING)}`
   const args = [telling, MAIN, 'serve', ...settings, '--listen', listen]
-  const kept = join(place, 'code')
+  const kept = join(directory, 'code')
   const child = spawn(process.execPath, args, {
     env: { ...process.env, NODE_COMPILE_CACHE: kept },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -49,8 +49,8 @@ test(
     await writeFile(join(folder, 'people.csv'), people.replace('mrsdizzie,,', 'mrsdizzie,dizzie,'))
     const asked = ['--as', 'gitea-dump', '--into', 'dumps', '--people', 'people.csv']
     await run('restore', 'move.tar.gz', ...asked)
-    const place = join(folder, 'dumps/go-gitea/test_repo')
-    const { issues, pulls } = readDump(place)
+    const dump = join(folder, 'dumps/go-gitea/test_repo')
+    const { issues, pulls } = readDump(dump)
     assert.deepEqual(
       [...issues, ...pulls].map(({ number, poster_name }) => [number, poster_name]),
       [
@@ -68,7 +68,7 @@ test(
     assert.match(said, /1 of 1 repositories arrived\n {2}go-gitea\/test_repo\n$/)
     assert.equal(
       await readFile(join(folder, 'restored'), 'utf8'),
-      `restore-repo --repo_dir ${place} --owner_name go-gitea --repo_name test_repo\n`,
+      `restore-repo --repo_dir ${dump} --owner_name go-gitea --repo_name test_repo\n`,
     )
   },
 )

@@ -78,10 +78,10 @@ for (const engine of ['sqlite', 'postgres'] as const)
       flags: ['--log-level', 'trace', '--git', git.program],
     })
     const token = await service.token('alice')
-    const told: string[] = []
+    const responses: string[] = []
     const ask = async (as: string, path: string, init?: RequestInit) => {
       const answer = await service.call(as, path, init)
-      told.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
+      responses.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
       return answer
     }
     const start = async (body: object) => {
@@ -153,9 +153,9 @@ for (const engine of ['sqlite', 'postgres'] as const)
       ...(await filesBelow(service.data)),
       ...(await tablesOf(service)),
     }
-    for (const [place, content] of Object.entries(places)) assertWithout(secrets, content, place)
+    for (const [where, content] of Object.entries(places)) assertWithout(secrets, content, where)
     // A signed link is sent to its owner only.
-    for (const answer of told)
+    for (const answer of responses)
       assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
   })
 
@@ -163,11 +163,11 @@ interface Shown {
   repositories: { temp_clone_token: string }[]
 }
 
-function assertWithout(secrets: readonly string[], content: string | Buffer, place: string): void {
+function assertWithout(secrets: readonly string[], content: string | Buffer, where: string): void {
   for (const secret of secrets) {
-    assert.ok(!content.includes(secret), `${place} contains ${secret}`)
+    assert.ok(!content.includes(secret), `${where} contains ${secret}`)
     const hidden = Buffer.from(secret).toString('base64').slice(0, -4)
-    assert.ok(!content.includes(hidden), `${place} contains ${secret} in base64`)
+    assert.ok(!content.includes(hidden), `${where} contains ${secret} in base64`)
   }
 }
 

@@ -25,13 +25,13 @@ onEachEngine('webhooks', (engine) => {
     await until('bob’s ping has come', () => good.received.length === 1)
     await service.call(alice, '/user/migrations', post({ repositories: ['atlas', 'birds'] }))
     await service.call(bob, '/user/migrations', post({ repositories: ['own'] }))
-    await until('bob is told of his', () => good.received.length === 2)
+    await until('bob gets his events', () => good.received.length === 2)
     await until(
       'alice’s is exported',
       async () => (await stateOf(service, alice, 1)) === 'exported',
     )
-    const told = JSON.parse(new URLSearchParams(good.received[1]!.body).get('payload')!)
-    assert.deepEqual([told.action, told.migration.owner.login], ['exported', 'bob'])
+    const payload = JSON.parse(new URLSearchParams(good.received[1]!.body).get('payload')!)
+    assert.deepEqual([payload.action, payload.migration.owner.login], ['exported', 'bob'])
   })
 })
 

@@ -122,12 +122,12 @@ test('a killed dump leaves complete dumps, and no script that names others', asy
   const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
   // A target is reserved by an empty directory before the dump is moved there: a process killed in between leaves it
   // behind.
-  const isThere = (place: string) => existsSync(place) && readdirSync(place).length > 0
+  const isThere = (target: string) => existsSync(target) && readdirSync(target).length > 0
   await until('the first dump is there', () => isThere(places[0]!))
   running.kill('SIGKILL')
   await running.ended
   const whole = places.filter(isThere)
-  for (const place of whole) readDump(place)
+  for (const target of whole) readDump(target)
   assert.ok(whole.length === places.length || !existsSync(join(into, 'restore.sh')))
 })
 

@@ -45,8 +45,11 @@ test('each repository gets its own archive, for importers of one at a time', asy
     assert.equal(records.length, 1)
   }
   const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
-  const told = (report.repositories as Json[]).map(({ full_name, archive }) => [full_name, archive])
-  assert.deepEqual(told.sort(), [
+  const reported = (report.repositories as Json[]).map(({ full_name, archive }) => [
+    full_name,
+    archive,
+  ])
+  assert.deepEqual(reported.sort(), [
     ['alice/notes', 'alice/notes.tar.gz'],
     ['alice/site', 'alice/site.tar.gz'],
     ['octo/lost', undefined],
@@ -84,9 +87,9 @@ test('archives of two hosts do not collide: their records are named after the ho
 
   const named = await exported('--host-name', 'git.example.test')
   assert.equal(named.url, 'https://git.example.test/alice/site')
-  const told = await exported('--base-url', 'https://api.example.test')
-  assert.equal(told.url, 'https://api.example.test/alice/site')
-  for (const { said, warnings } of [named, told]) {
+  const reported = await exported('--base-url', 'https://api.example.test')
+  assert.equal(reported.url, 'https://api.example.test/alice/site')
+  for (const { said, warnings } of [named, reported]) {
     assert.doesNotMatch(said, /warning/)
     assert.deepEqual(warnings, [])
   }

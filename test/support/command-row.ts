@@ -44,13 +44,13 @@ class CommandProcess {
 
   /** Runs one command at a time. A process that is spent cannot run another. */
   async run(command: Command): Promise<Ended & { isSpent: boolean }> {
-    const told = once(this.#child, 'message')
+    const reply = once(this.#child, 'message')
     this.#child.send(command)
     const died = this.#exited.then(([code]) =>
       assert.fail(`the process of the commands ended: ${code}`),
     )
     const what = `godwit ${command.args.join(' ')} ends`
-    const [ended] = (await inTime(what, Promise.race([told, died]))) as [
+    const [ended] = (await inTime(what, Promise.race([reply, died]))) as [
       Ended & { isSpent: boolean },
     ]
     return { ...ended, stdout: Buffer.from(ended.stdout) }

@@ -120,15 +120,15 @@ const KNOWN = new Set(
   ].flatMap((names) => names.split(' ')),
 )
 
-export function readDump(place: string): ReadDump {
-  for (const name of readdirSync(place)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
+export function readDump(dumpFolder: string): ReadDump {
+  for (const name of readdirSync(dumpFolder)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
   const list = (kind: keyof typeof SHAPES, file = `${kind}.yml`): DumpedValue[] => {
-    const read = existsSync(join(place, file)) ? value(join(place, file)) : []
+    const read = existsSync(join(dumpFolder, file)) ? value(join(dumpFolder, file)) : []
     assert.ok(listOf(SHAPES[kind])(read), file)
     return read as DumpedValue[]
   }
   const byNumber = (kind: 'comment' | 'review') => {
-    const folder = join(place, `${kind}s`)
+    const folder = join(dumpFolder, `${kind}s`)
     const files = existsSync(folder) ? readdirSync(folder) : []
     return new Map(
       files.map((file) => {
@@ -139,9 +139,11 @@ export function readDump(place: string): ReadDump {
       }),
     )
   }
-  const repository = value(join(place, 'repo.yml')) as Record<string, string>
+  const repository = value(join(dumpFolder, 'repo.yml')) as Record<string, string>
   for (const each of Object.values(repository)) assert.equal(typeof each, 'string')
-  const topics = existsSync(join(place, 'topic.yml')) ? value(join(place, 'topic.yml')) : undefined
+  const topics = existsSync(join(dumpFolder, 'topic.yml'))
+    ? value(join(dumpFolder, 'topic.yml'))
+    : undefined
   const dump = {
     repository,
     topics: (topics as { topics: string[] } | undefined)?.topics ?? [],
@@ -149,7 +151,7 @@ export function readDump(place: string): ReadDump {
     ...{ issues: list('issue'), pulls: list('pull_request') },
     ...{ comments: byNumber('comment'), reviews: byNumber('review') },
   }
-  checkLinks(place, dump)
+  checkLinks(dumpFolder, dump)
   return dump
 }
 
@@ -163,7 +165,7 @@ function value(file: string): unknown {
 }
 
 /** Checks that everything that is referred to exists: the server ignores it, or fails. */
-function checkLinks(place: string, dump: ReadDump): void {
+function checkLinks(dumpFolder: string, dump: ReadDump): void {
   const { issues, pulls, comments, reviews, releases } = dump
   const all = [...issues, ...pulls]
   const unique = (values: unknown[]) => assert.equal(new Set(values).size, values.length)
@@ -181,14 +183,14 @@ function checkLinks(place: string, dump: ReadDump): void {
   for (const number of reviews.keys()) assert.ok(pulls.some((each) => each.number === number))
   for (const pull of pulls) {
     assert.equal(pull.foreignindex, pull.number)
-    assert.ok(statSync(join(place, pull.patch_url)).isFile())
+    assert.ok(statSync(join(dumpFolder, pull.patch_url)).isFile())
     assert.equal(pull.head.owner_name, pull.base.owner_name)
   }
   for (const { download_url, downloadurl, size } of releases.flatMap(({ assets }) => assets)) {
     assert.equal(downloadurl, download_url)
     assert.match(download_url, /^release_assets\/[\w./-]+$/)
-    assert.equal(statSync(join(place, download_url)).size, size)
+    assert.equal(statSync(join(dumpFolder, download_url)).size, size)
   }
-  if (existsSync(join(place, 'wiki')))
-    assert.equal(readlinkSync(join(place, 'git.wiki.git')), 'wiki')
+  if (existsSync(join(dumpFolder, 'wiki')))
+    assert.equal(readlinkSync(join(dumpFolder, 'git.wiki.git')), 'wiki')
 }

@@ -81,8 +81,8 @@ export function hostileRequests(
 
   const requestTo = (operation: DescribedOperation): Arbitrary<HostileRequest> => {
     const parameters = (operation.parameters ?? []).map((each) => lookup<Parameter>(each))
-    const named = (place: Parameter['in']) =>
-      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+    const named = (where: Parameter['in']) =>
+      parameters.filter((parameter) => parameter.in === where).map(({ name }) => name)
     return fc
       .record({
         method: mostly(fc.constant(operation.method), fc.constantFrom(...METHODS)),

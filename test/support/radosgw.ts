@@ -50,7 +50,7 @@ export async function emptyBucket(): Promise<TestBucket> {
   return { endpoint, bucket, s3 }
 }
 
-/** What a process of Godwit is told to keep its blobs there. */
+/** The flags of a Godwit process that uses the bucket. */
 export const flagsFor = ({ bucket }: TestBucket): string[] => ['--blobs', `s3://${bucket}/godwit`]
 
 export const envFor = ({ endpoint }: Pick<TestBucket, 'endpoint'>) => ({

@@ -176,8 +176,8 @@ export async function untilReady(url: string, log: () => string): Promise<void> 
 export { untilEnded } from './ended-migration.ts'
 
 /** Adds a token like `godwit token add LOGIN`, without starting a process. */
-export async function mintToken(place: DatabaseOptions, login: string): Promise<string> {
-  const { db, close } = await connect(place)
+export async function mintToken(database: DatabaseOptions, login: string): Promise<string> {
+  const { db, close } = await connect(database)
   try {
     const account = (await findAccount(db, login)) ?? assert.fail(`account ${login} does not exist`)
     return await addToken(db, account, { name: '', expiresAt: null, now: Date.now() })

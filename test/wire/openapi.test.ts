@@ -59,8 +59,8 @@ interface Place {
 describe('GitHub’s description of its API', needsDescription(), () => {
   test('allows every response of every operation', async () => {
     const server = await serverUnderTest()
-    const place = { path: '/user/migrations', at: '/user/migrations', server }
-    const { missing, unused } = await compared(place, await everything(place))
+    const paths = { path: '/user/migrations', at: '/user/migrations', server }
+    const { missing, unused } = await compared(paths, await everything(paths))
     assert.deepEqual(missing, UNDESCRIBED.toSorted())
     assert.deepEqual(unused, NEVER_GIVEN.toSorted())
   })
@@ -70,15 +70,15 @@ describe('GitHub’s description of its API', needsDescription(), () => {
     needsOrganization,
     async () => {
       const { org, ...server } = await organizationUnderTest()
-      const place = { path: '/orgs/{org}/migrations', at: `/orgs/${org}/migrations`, server }
+      const paths = { path: '/orgs/{org}/migrations', at: `/orgs/${org}/migrations`, server }
       const hidden = OPERATIONS.map((operation) => ({
         operation,
         at: `/orgs/no-such-org/migrations${operation.split(' ')[1]!.replaceAll(/\{.*?\}/g, '1')}`,
         status: 404,
       }))
-      const brief = { operation: LIST, at: `${place.at}?exclude=repositories`, status: 200 }
-      const asked = [...(await everything(place)), ...hidden, brief]
-      const { missing, unused } = await compared(place, asked)
+      const brief = { operation: LIST, at: `${paths.at}?exclude=repositories`, status: 200 }
+      const asked = [...(await everything(paths)), ...hidden, brief]
+      const { missing, unused } = await compared(paths, asked)
       assert.deepEqual(missing, UNDESCRIBED_OF_ORGANIZATION.toSorted())
       assert.deepEqual(unused, [])
     },

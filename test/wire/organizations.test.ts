@@ -44,10 +44,10 @@ describe('migrations of an organization', needsOrganization, () => {
     const path = `/orgs/${org}/migrations`
     const id = await exportMigration(server, {}, path)
     for (const below of ['', `/${id}`, `/${id}/repositories`, `/${id}/archive`]) {
-      const { status, headers: told } = await ask('GET', `${path}${below}`, { headers })
+      const { status, headers: received } = await ask('GET', `${path}${below}`, { headers })
       assert.ok(status === 200 || status === 302, `${below}: ${status}`)
-      assert.equal(told['x-accepted-oauth-scopes'], 'admin:org, repo')
-      assert.equal(told['x-github-media-type'], 'github.v3; format=json')
+      assert.equal(received['x-accepted-oauth-scopes'], 'admin:org, repo')
+      assert.equal(received['x-github-media-type'], 'github.v3; format=json')
     }
     type Record = { id: number; archive_url?: string; repositories: unknown[] }
     const read = async (query: string) =>

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 
-/** One answer, exactly as another server gave it. */
+/** A recorded response of another server. */
 export interface Recorded {
   status: number
   headers: [name: string, value: string][]
@@ -10,12 +10,12 @@ export interface Recorded {
 }
 
 /**
- * The limit: node:http that does nothing but send what it was told to send, one answer after the other, whatever it is asked.
- * Reads the answers from standard input, and prints its address.
+ * The upper limit for reads: a node:http server that only sends recorded responses, one after the other,
+ * whatever the request. It reads the responses from standard input and prints its address.
  */
 const chunks: Buffer[] = []
 for await (const chunk of process.stdin) chunks.push(chunk)
-const answers = (JSON.parse(Buffer.concat(chunks).toString()) as Recorded[]).map((recorded) => ({
+const responses = (JSON.parse(Buffer.concat(chunks).toString()) as Recorded[]).map((recorded) => ({
   status: recorded.status,
   headers: recorded.headers.flat(),
   body: Buffer.from(recorded.body, 'base64'),
@@ -23,8 +23,8 @@ const answers = (JSON.parse(Buffer.concat(chunks).toString()) as Recorded[]).map
 
 let at = 0
 const server = createServer((_request, response) => {
-  at = (at + 1) % answers.length
-  const { status, headers, body } = answers[at]!
+  at = (at + 1) % responses.length
+  const { status, headers, body } = responses[at]!
   response.writeHead(status, headers)
   response.end(body)
 })

@@ -17,12 +17,12 @@ const FCGIWRAP = '/usr/sbin/fcgiwrap'
 interface Contestant {
   name: string
   url: string
-  /** Seconds of each whole clone, and of the answer alone. */
+  /** Seconds of each complete clone, and of each download of the pack alone. */
   clones: number[]
   packs: number[]
 }
 
-/** One git client that clones, from Godwit and from git's own server behind a web server. */
+/** Compares a clone by one git client from Godwit with one from git http-backend behind nginx. */
 export async function benchClones(
   root: string,
   { rounds }: { rounds: number },
@@ -34,22 +34,22 @@ export async function benchClones(
   const [owner = ''] = await readdir(root)
   const [repository = ''] = await readdir(join(root, owner))
   const bytes = Number(await shell('du -sb "$1" | cut -f1', join(root, owner, repository)))
-  return inEmptyDirectory(async (place) => {
-    await shell('chmod 755 "$1"', place)
-    const data = join(place, 'data')
+  return inEmptyDirectory(async (directory) => {
+    await shell('chmod 755 "$1"', directory)
+    const data = join(directory, 'data')
     const godwit = await startService({ repositories: root, data, login: owner, under: SERVER })
     try {
-      await using nginx = await startNginx(place, root)
+      await using nginx = await startNginx(directory, root)
       const path = `${owner}/${repository}`
       const { host } = new URL(godwit.url)
       const contestants: Contestant[] = [
         { name: 'Godwit', url: `http://x:${godwit.token}@${host}/${path}`, clones: [], packs: [] },
         { name: 'git http-backend, nginx', url: `${nginx.url}/${path}`, clones: [], packs: [] },
       ]
-      const request = await packRequest(join(root, owner, repository), place)
-      for (const each of contestants) await clone(each.url, place)
+      const request = await packRequest(join(root, owner, repository), directory)
+      for (const each of contestants) await clone(each.url, directory)
       await inTurns(rounds * ROUNDS_EACH, contestants, async ({ url, clones, packs }) => {
-        clones.push(await clone(url, place))
+        clones.push(await clone(url, directory))
         packs.push(await fetchPack(url, request))
       })
       return report(contestants, bytes, rounds * ROUNDS_EACH)
@@ -59,65 +59,59 @@ export async function benchClones(
   })
 }
 
-async function clone(url: string, place: string): Promise<number> {
-  const into = join(place, 'clone.git')
+async function clone(url: string, directory: string): Promise<number> {
+  const into = join(directory, 'clone.git')
   const [program, ...args] = [...CLIENT, 'git', 'clone', '--quiet', '--bare', url, into]
   const took = await seconds(() => run(program!, args))
   await rm(into, { recursive: true })
   return took
 }
 
-/** What a client of protocol version 2 sends to have everything. */
-async function packRequest(repository: string, place: string): Promise<string> {
+/** The body that a protocol version 2 client sends to request all objects. */
+async function packRequest(repository: string, directory: string): Promise<string> {
   const refs = await run('git', ['-C', repository, 'for-each-ref', '--format=%(objectname)'])
   const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
   const wants = [...new Set(refs.split('\n'))].map((oid) => line(`want ${oid}\n`))
   const opening = `${line('command=fetch')}${line('object-format=sha1')}0001`
-  const asked = [
-    line('thin-pack'),
-    line('ofs-delta'),
-    line('no-progress'),
-    ...wants,
-    line('done\n'),
-  ]
-  const file = join(place, 'request')
-  await writeFile(file, `${opening}${asked.join('')}0000`)
+  const body = [line('thin-pack'), line('ofs-delta'), line('no-progress'), ...wants, line('done\n')]
+  const file = join(directory, 'request')
+  await writeFile(file, `${opening}${body.join('')}0000`)
   return file
 }
 
-/** Without what the client does with it, which is most of a clone. */
+/** Downloads the pack with curl, without the indexing that takes most of the time of a clone. */
 async function fetchPack(url: string, request: string): Promise<number> {
   const headers = [
     ...['--header', 'Git-Protocol: version=2'],
     ...['--header', 'Content-Type: application/x-git-upload-pack-request'],
   ]
-  const told = ['--silent', '--fail', '--output', '/dev/null', '--write-out', '%{time_total}']
-  const [program, ...args] = [...CLIENT, 'curl', ...told, ...headers]
+  const options = ['--silent', '--fail', '--output', '/dev/null', '--write-out', '%{time_total}']
+  const [program, ...args] = [...CLIENT, 'curl', ...options, ...headers]
   const body = ['--data-binary', `@${request}`, `${url}/git-upload-pack`]
   return Number(await run(program!, [...args, ...body]))
 }
 
-/** As git's own manual has it: nginx hands each request to git http-backend, by fcgiwrap. */
-async function startNginx(place: string, root: string) {
+/** nginx passes each request to git http-backend by fcgiwrap, as in git's manual. */
+async function startNginx(directory: string, root: string) {
   const port = await freePort()
-  const socket = join(place, 'fcgi.sock')
-  const config = join(place, 'nginx.conf')
+  const socket = join(directory, 'fcgi.sock')
+  const config = join(directory, 'nginx.conf')
   const backend = join(await run('git', ['--exec-path']), 'git-http-backend')
   await writeFile(
     config,
-    `daemon off; worker_processes 1; pid ${place}/nginx.pid; error_log ${place}/nginx.log;
+    `daemon off; worker_processes 1; pid ${directory}/nginx.pid; error_log ${directory}/nginx.log;
     ${process.getuid?.() === 0 ? 'user root;' : ''}
-    events {} http { access_log ${place}/access.log; client_max_body_size 0;
-    client_body_temp_path ${place}/n1; proxy_temp_path ${place}/n2; fastcgi_temp_path ${place}/n3;
-    uwsgi_temp_path ${place}/n4; scgi_temp_path ${place}/n5;
+    events {} http { access_log ${directory}/access.log; client_max_body_size 0;
+    client_body_temp_path ${directory}/n1; proxy_temp_path ${directory}/n2; fastcgi_temp_path ${directory}/n3;
+    uwsgi_temp_path ${directory}/n4; scgi_temp_path ${directory}/n5;
     server { listen 127.0.0.1:${port}; location / { fastcgi_pass unix:${socket}; fastcgi_buffering off;
     fastcgi_param SCRIPT_FILENAME ${backend}; fastcgi_param GIT_PROJECT_ROOT ${root};
     fastcgi_param GIT_HTTP_EXPORT_ALL ""; fastcgi_param PATH_INFO $uri; fastcgi_param QUERY_STRING $args;
     fastcgi_param REQUEST_METHOD $request_method; fastcgi_param CONTENT_TYPE $content_type;
     fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param GIT_PROTOCOL $http_git_protocol;
-    fastcgi_param HOME ${place}; } } }`,
+    fastcgi_param HOME ${directory}; } } }`,
   )
-  await writeFile(join(place, '.gitconfig'), '[safe]\n\tdirectory = *\n')
+  await writeFile(join(directory, '.gitconfig'), '[safe]\n\tdirectory = *\n')
   const start = (command: string[]) => {
     const [program, ...args] = [...SERVER, ...command]
     return spawn(program!, args, { stdio: 'ignore' })
@@ -139,15 +133,15 @@ function report(contestants: Contestant[], bytes: number, rounds: number): Secti
   const ratio = (of: (each: Contestant) => number[], each: Contestant) =>
     median(rates(of(each))) / median(rates(of(peer)))
   const kinds: [name: string, of: (each: Contestant) => number[]][] = [
-    ['whole clone', ({ clones }) => clones],
+    ['complete clone', ({ clones }) => clones],
     ['pack alone', ({ packs }) => packs],
   ]
   return {
     title: 'Clones',
     notes: [
-      `a repository of ${(bytes / 1e6).toFixed(0)} MB in the page cache, by one client on a core of its own, the server with its gits on another; medians of ${rounds} rounds`,
-      'a whole clone is by git, which spends most of it indexing; the pack alone is the same answer taken by curl',
-      'both run the same git upload-pack; Godwit asks for a token, looks it up and checks the repository, and its gits yield to whatever else runs on the machine (nice 10); nginx does none of that',
+      `a repository of ${(bytes / 1e6).toFixed(0)} MB in the page cache, one client on its own core, the server and its git processes on another; medians of ${rounds} rounds`,
+      `*complete clone*: by git, which spends most of the time indexing; *pack alone*: the same response downloaded by curl`,
+      `both servers run the same git upload-pack; Godwit also checks a token and the repository, and runs git at nice 10; nginx does neither`,
     ],
     tables: [
       {
@@ -164,7 +158,7 @@ function report(contestants: Contestant[], bytes: number, rounds: number): Secti
     ],
     targets: [
       atLeast(
-        'whole clone, of git http-backend behind nginx',
+        'complete clone, of git http-backend behind nginx',
         ratio(({ clones }) => clones, contestants[0]!),
         AIM,
       ),

@@ -14,11 +14,14 @@ interface Scene {
 }
 
 const QUIET = ['--log-level', 'error', '--max-unfinished-migrations', '1000']
-/** Counted like any other, but never refused. */
+/** Requests are counted by the rate limiter but never rejected. */
 const UNREFUSED = ['--rate-limit', '1000000000']
 const STARTS = 20
 
-/** From the start of a migration of everything until it is exported, by so many workers that do one thing at a time. */
+/**
+ * Measures the time from the start of a migration of all repositories until it is exported, by this many workers
+ * with a concurrency of 1.
+ */
 export async function exportSeconds({ workers, ...scene }: Scene & { workers: number }) {
   await using cleanup = new Cleanup()
   const { cluster, api, token } = await startApi(cleanup, scene)
@@ -32,7 +35,10 @@ export async function exportSeconds({ workers, ...scene }: Scene & { workers: nu
   })
 }
 
-/** Milliseconds from the row of a migration to its worker's first, with two workers that have nothing else to do. */
+/**
+ * Measures the milliseconds from the insertion of a migration until an idle worker moves it to `exporting`, with
+ * two workers.
+ */
 export async function claimLatencies(scene: Scene): Promise<number[]> {
   await using cleanup = new Cleanup()
   const { cluster, api, token } = await startApi(cleanup, scene)
@@ -63,7 +69,7 @@ async function namesIn(corpus: string): Promise<string[]> {
   return names.map((name) => name.slice(0, -'.git'.length))
 }
 
-/** Stands in for a test's context: what was started is stopped at the end, last first. */
+/** Replaces a test context: runs the cleanup functions at the end, last first. */
 class Cleanup extends AsyncDisposableStack {
   after(stop: () => Promise<void>): void {
     this.defer(stop)

@@ -4,7 +4,7 @@ import { makeCorpus } from './corpus.ts'
 import { median, spread } from './measure.ts'
 import { atMost, round as figure, type Section } from './section.ts'
 
-/** What outgrowing one machine brings and costs. */
+/** Measures the benefit and the cost of running more than one process. */
 export async function benchCluster({ rounds }: { rounds: number }): Promise<Section> {
   const corpus = await makeCorpus('small')
   const postgres = await startPostgres()
@@ -29,23 +29,27 @@ export async function benchCluster({ rounds }: { rounds: number }): Promise<Sect
   return {
     title: 'More than one process',
     notes: [
-      `PostgreSQL, the API, the workers and whoever asks share the machine; medians of ${rounds} rounds`,
-      'a worker does one repository at a time; a start is taken up when its worker has moved it to `exporting`',
-      'reads of a crowd on PostgreSQL stand in the first table',
+      `PostgreSQL, the API, the workers and the clients share the machine; medians of ${rounds} rounds`,
+      'a worker exports one repository at a time; the pickup time ends when a worker has moved the migration to `exporting`',
+      'the first table has the reads on PostgreSQL',
     ],
     tables: [
       {
         head: ['', 'median', 'min – max'],
         rows: [
           row('200 small repositories, one worker, s', one),
-          row('the same, two workers, s', two),
-          row('from a start until it is taken up, ms', begun),
+          row('200 small repositories, two workers, s', two),
+          row('from start to pickup by a worker, ms', begun),
         ],
       },
     ],
     targets: [
-      atMost('two workers to one, where cores allow', median(two) / median(one), 0.6),
-      atMost('from a start until it is taken up', median(begun), 100, 'ms'),
+      atMost(
+        'time of two workers relative to one, given enough cores',
+        median(two) / median(one),
+        0.6,
+      ),
+      atMost('from start to pickup by a worker', median(begun), 100, 'ms'),
     ],
     plots: [],
   }

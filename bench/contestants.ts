@@ -6,19 +6,19 @@ import { startService } from './service.ts'
 export interface Corpus {
   root: string
   owner: string
-  /** Names without `.git`. */
+  /** Repository names without `.git`. */
   repositories: string[]
 }
 
-/** Figures by row of the table: seconds, or MB where the row says so. */
+/** Results by row of the table, in seconds, or in MB where the row says so. */
 export type Figures = Record<string, number>
 
 interface Contestant {
-  /** Absent ones are named in the results, and not run. */
+  /** Tools that are not installed are named in the results and not run. */
   isThere: boolean
-  /** What a reader would type to do the same. */
+  /** The equivalent shell command, shown in the results. */
   command: string
-  /** Works in `out`, which is empty and goes away afterwards. */
+  /** Works in `out`, an empty directory that is removed afterwards. */
   run(corpus: Corpus, out: string): Promise<Figures>
 }
 
@@ -92,7 +92,7 @@ const engine: Contestant = {
 }
 
 export const CONTESTANTS: Contestant[] = [
-  // By URL, as from a host: git would only link the files of a path.
+  // A URL makes git copy the objects; with a path it would only link them.
   peer(
     ROWS.mirror,
     `${EACH} git clone --quiet --mirror "file://$1/$repository" "$2/mirror/$repository"; done; tar czf "$2/archive.tar.gz" -C "$2" mirror`,
@@ -104,7 +104,7 @@ export const CONTESTANTS: Contestant[] = [
   ),
   peer(ROWS.copy, 'cp -r "$1" "$2/copy"'),
   peer(ROWS.syncedCopy, 'cp -r "$1" "$2/copy"; sync -f "$2/copy"'),
-  // What no archive that names its SHA-256 can be faster than, on a machine that has no instructions for it.
+  // A SHA-256 of the archive is a lower limit for any archiver that stores a digest.
   peer(
     ROWS.digest,
     'find "$1" -type f -print0 | xargs -0 -n 1 -P "$(nproc)" openssl dgst -sha256 >/dev/null',

@@ -2,7 +2,7 @@ import { copyFileSync, linkSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCorpus, OWNER } from './corpus.ts'
 
-/** Copies of one small repository that share the bytes of its packs, and nothing that tells of a change. */
+/** Makes copies of one small repository. They share pack files by hard links; all other files are copied. */
 export async function makeCopies(root: string, count: number, owner = OWNER): Promise<void> {
   const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
   for (const name of namesOfCopies(count)) copy(one, join(root, owner, `${name}.git`))

@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import { has } from './measure.ts'
 
 /**
- * Who serves has one core and who asks has another, for everyone alike: else the two would take turns in a way that depends
- * on who they are. Where that cannot be arranged, nobody is bound.
+ * Binds each server to one core and each client to another, so that scheduling does not favour any of them. Does
+ * nothing where taskset or a second core is missing.
  */
 export const SERVER = await boundTo(0)
 export const CLIENT = await boundTo(1)

@@ -7,19 +7,19 @@ import { pipeline } from 'node:stream/promises'
 import { history } from './history.ts'
 import { run } from './measure.ts'
 
-/** One kind of project: how many there are, and what each of them holds. */
+/** A kind of project: how many repositories of it exist, and the size of each. */
 interface Kind {
   name: string
   count: number
   commits: number
   files: number
-  /** Images, models, jars: bytes that neither deflate nor delta. */
+  /** Incompressible bytes, such as images, models or jars. */
   binaryBytes: number
 }
 
 const MB = 1_000_000
 
-/** Sizes spread as they do on a host: most are small, a few are most of the bytes. */
+/** The sizes are distributed as on a real host: most repositories are small, a few hold most of the bytes. */
 const PROJECTS: Kind[] = [
   { name: 'platform', count: 1, commits: 40_000, files: 5000, binaryBytes: 60 * MB },
   { name: 'app', count: 3, commits: 7000, files: 900, binaryBytes: 25 * MB },
@@ -34,10 +34,10 @@ const ONE_GIANT: Kind[] = [
   { name: 'giant', count: 1, commits: 20_000, files: 4000, binaryBytes: 2000 * MB },
 ]
 
-/** Packs of several parts each, where a bucket takes them. */
+/** Packs that are uploaded to a bucket in several parts each. */
 const PACKS: Kind[] = [{ name: 'pack', count: 4, commits: 20, files: 5, binaryBytes: 40 * MB }]
 
-/** What is cloned. */
+/** The repository for the clone benchmark. */
 const HUNDRED: Kind[] = [
   { name: 'hundred', count: 1, commits: 6000, files: 800, binaryBytes: 55 * MB },
 ]
@@ -51,14 +51,14 @@ export const CORPORA = {
 }
 export type CorpusName = keyof typeof CORPORA
 
-/** Raise it when the same parameters make another history. */
+/** Increase this when the generator changes, so that the cached corpora are rebuilt. */
 const GENERATION = 1
 
 export const OWNER = 'ada'
 
 const IN_A_PACK = ['-c', 'fastimport.unpackLimit=0']
 
-/** A directory of `ada/NAME.git`, made once and then kept under the system's temporary directory. */
+/** Returns a directory of `ada/NAME.git`. It is generated once and kept in the system's temporary directory. */
 export async function makeCorpus(name: CorpusName): Promise<string> {
   const kept = join(tmpdir(), 'godwit-bench', `${name}-${GENERATION}`)
   if (await readdir(kept).catch(() => undefined)) return kept

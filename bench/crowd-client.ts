@@ -2,54 +2,54 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { randomNumbers } from '../test/support/random-numbers.ts'
 
-/** Read from standard input. */
-export interface CrowdOrder {
+/** Input, read from standard input as JSON. */
+export interface CrowdInput {
   url: string
-  /** Each with headers of its own. */
-  asked: { path: string; authorization: string; 'if-none-match'?: string }[]
+  /** The requests, each with its own headers. */
+  requests: { path: string; authorization: string; 'if-none-match'?: string }[]
   headers: Record<string, string>
   connections: number
-  /** For so long, in an order that never repeats; without it every request once. */
+  /** How long to send requests, in an order that never repeats. Default: every request once. */
   seconds?: number
 }
 
-/** Written to standard output. */
-export interface CrowdAnswers {
-  answers: number
+/** Output, written to standard output as JSON. */
+export interface CrowdOutput {
+  responses: number
   seconds: number
 }
 
 /**
- * Clients that never pause, with sockets of their own: reading the least that tells where an answer ends costs a fraction of
- * what any server needs to give it, so that what is measured is the server.
+ * Keep-alive clients that never pause. They use raw sockets and parse only the length of a response, which costs
+ * a fraction of the server's work, so that the server is the bottleneck.
  */
 const chunks: Buffer[] = []
 for await (const chunk of process.stdin) chunks.push(chunk)
-const order = JSON.parse(Buffer.concat(chunks).toString()) as CrowdOrder
-const { hostname, port } = new URL(order.url)
-const requests = order.asked.map(({ path, ...own }) => {
-  const headers = Object.entries({ host: `${hostname}:${port}`, ...own, ...order.headers })
+const input = JSON.parse(Buffer.concat(chunks).toString()) as CrowdInput
+const { hostname, port } = new URL(input.url)
+const requests = input.requests.map(({ path, ...own }) => {
+  const headers = Object.entries({ host: `${hostname}:${port}`, ...own, ...input.headers })
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
 })
 
 const next = inNoOrder()
-const sockets = await Promise.all(Array.from({ length: order.connections }, connected))
+const sockets = await Promise.all(Array.from({ length: input.connections }, connected))
 const began = performance.now()
-const endsAt = order.seconds === undefined ? Number.POSITIVE_INFINITY : began + order.seconds * 1000
-let answers = 0
+const endsAt = input.seconds === undefined ? Number.POSITIVE_INFINITY : began + input.seconds * 1000
+let responses = 0
 await Promise.all(sockets.map(ask))
-const told: CrowdAnswers = { answers, seconds: (performance.now() - began) / 1000 }
-console.log(JSON.stringify(told))
+const result: CrowdOutput = { responses, seconds: (performance.now() - began) / 1000 }
+console.log(JSON.stringify(result))
 
-/** Every request once, then every one again in another order, and so on; undefined at the end. */
+/** Returns every request once, then every request again in another order, and so on; undefined at the end. */
 function inNoOrder(): () => Buffer | undefined {
   const numbers = randomNumbers(1)
   let left: Buffer[] = []
   let passes = 0
   return () => {
     if (left.length === 0) {
-      if (passes > 0 && order.seconds === undefined) return undefined
+      if (passes > 0 && input.seconds === undefined) return undefined
       passes++
       left = [...requests]
     }
@@ -81,7 +81,7 @@ async function ask(socket: Socket): Promise<void> {
     socket.on('data', (bytes: Buffer) => {
       missing = missing > 0 ? missing - bytes.length : missingAfter(bytes)
       if (missing > 0) return
-      answers++
+      responses++
       askNext()
     })
     askNext()
@@ -91,7 +91,7 @@ async function ask(socket: Socket): Promise<void> {
   socket.destroy()
 }
 
-/** How many bytes of the answer are still to come. A head comes in one piece: they are small, and the first to be sent. */
+/** Returns how many bytes of the response are still to come. The head of a response always arrives in one chunk here. */
 function missingAfter(bytes: Buffer): number {
   const end = bytes.indexOf('\r\n\r\n')
   if (end === -1) throw new Error('a head in two pieces')

@@ -12,7 +12,10 @@ import { randomNumbers } from '../test/support/random-numbers.ts'
 const ACCOUNTS = 40
 const MIGRATIONS = 2000
 const OWN_REPOSITORIES = 60
-/** Each is asked for once: enough for turns of more than a second, after enough to have the code of it compiled. */
+/**
+ * Each of these migrations is requested once: enough for rounds of more than a second, after enough to warm up
+ * the code.
+ */
 export const NEVER_RENDERED = 16_000
 
 export interface SeededMigration {
@@ -20,13 +23,13 @@ export interface SeededMigration {
   authorization: string
 }
 
-/** Migrations of accounts that migrate the repositories they have again and again, some at a time. */
+/** Migrations of accounts that migrate some of their repositories again and again. */
 export interface Crowd {
-  /** 2,000 of 10 repositories each. */
+  /** 2,000 migrations of 10 repositories each. */
   ofTen: SeededMigration[]
-  /** 2,000 of 30. */
+  /** 2,000 migrations of 30 repositories each. */
   ofThirty: SeededMigration[]
-  /** Of 10 repositories that no other migration has. */
+  /** Migrations of 10 repositories that are in no other migration. */
   cold: SeededMigration[]
 }
 
@@ -52,8 +55,8 @@ async function seed(tx: Db): Promise<Crowd> {
     const own = Array.from({ length: OWN_REPOSITORIES }, fresh)
     const add = async (to: SeededMigration[], repositories: RepositoryFacts[]) => {
       const options = { ...ORDINARY }
-      const asked = { guid: crypto.randomUUID(), owner, options, organizations: null, now }
-      const { id: migrationId } = await insertMigration(tx, { ...asked, repositories })
+      const fields = { guid: crypto.randomUUID(), owner, options, organizations: null, now }
+      const { id: migrationId } = await insertMigration(tx, { ...fields, repositories })
       to.push({ id: migrationId, authorization })
     }
     const some = (count: number) =>

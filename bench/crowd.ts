@@ -4,25 +4,25 @@ import { text } from 'node:stream/consumers'
 import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { CLIENT } from './cores.ts'
-import type { CrowdAnswers, CrowdOrder } from './crowd-client.ts'
+import type { CrowdInput, CrowdOutput } from './crowd-client.ts'
 import type { Crowd } from './crowd-seed.ts'
-import { record } from './recorded-answers.ts'
+import { record } from './recorded-responses.ts'
 
 const CLIENT_MODULE = new URL('crowd-client.ts', import.meta.url).pathname
 export const CONNECTIONS = 64
 export const HEADERS = { accept: PREVIEW, 'user-agent': 'bench' }
 
-export type Asked = CrowdOrder['asked']
+export type CrowdRequests = CrowdInput['requests']
 
 export interface CrowdRead {
   name: string
-  /** Every request there is, each with a token of its own account. */
-  asked: Asked
-  /** Each is asked once only, so that it is the first to ask for what it asks. */
+  /** All requests, each with the token of its own account. */
+  requests: CrowdRequests
+  /** Whether each request is sent only once, so that no response is cached. */
   isOnce: boolean
-  /** Whoever asks has the answer already, and sends its ETag. */
+  /** Whether the clients send the ETag of a response that they already have. */
   isKnown: boolean
-  /** What share of the limit is aimed at. */
+  /** The target, as a share of the limit. */
   aim: number | undefined
 }
 
@@ -35,7 +35,7 @@ export function readsOf({ ofTen, ofThirty, cold }: Crowd): CrowdRead[] {
     isKnown = false,
   ): CrowdRead => ({
     name,
-    asked: migrations.map(({ id, authorization }) => ({
+    requests: migrations.map(({ id, authorization }) => ({
       path: `/user/migrations/${id}${rest}`,
       authorization,
     })),
@@ -47,25 +47,25 @@ export function readsOf({ ofTen, ofThirty, cold }: Crowd): CrowdRead[] {
     read('status, 10 repositories', ofTen, '', 0.3),
     read('list, page of 30', ofThirty, '/repositories', 0.4),
     read('status, exclude=repositories', ofTen, '?exclude=repositories', 0.3),
-    read('status, 10 never asked for', cold, '', 0.1),
+    read('status, 10 never requested', cold, '', 0.1),
     read('status, 10, not modified', ofTen, '', undefined, true),
   ]
 }
 
 interface Ask {
   url: string
-  asked: Asked
+  requests: CrowdRequests
   seconds?: number
   headers?: Record<string, string>
 }
 
 const ETAGS_AT_ONCE = 16
 
-/** The same requests by those who have the answers. */
-export async function withEtags(url: string, asked: Asked): Promise<Asked> {
-  const known: Asked = []
+/** Returns the same requests with the ETag of each response. */
+export async function withEtags(url: string, requests: CrowdRequests): Promise<CrowdRequests> {
+  const known: CrowdRequests = []
   await mapConcurrent(
-    asked.entries(),
+    requests.entries(),
     { lanes: ETAGS_AT_ONCE },
     async ([at, { path, authorization }]) => {
       const { headers } = await record(url + path, { ...HEADERS, authorization })
@@ -76,24 +76,24 @@ export async function withEtags(url: string, asked: Asked): Promise<Asked> {
   return known
 }
 
-/** Anything but an answer throws. */
-export async function askAsCrowd({
+/** Throws for any status but 2xx and 304. */
+export async function sendAsCrowd({
   url,
-  asked,
+  requests,
   seconds,
   headers = HEADERS,
-}: Ask): Promise<CrowdAnswers> {
-  const order: CrowdOrder = {
+}: Ask): Promise<CrowdOutput> {
+  const input: CrowdInput = {
     url,
-    asked,
+    requests,
     headers,
     connections: CONNECTIONS,
     ...(seconds && { seconds }),
   }
   const [program, ...args] = [...CLIENT, process.execPath, CLIENT_MODULE]
   const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.end(JSON.stringify(order))
-  const [told, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  child.stdin.end(JSON.stringify(input))
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
   if (code !== 0) throw new Error(`${url}: not every request was answered`)
-  return JSON.parse(told) as CrowdAnswers
+  return JSON.parse(output) as CrowdOutput
 }

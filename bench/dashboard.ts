@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { isChromiumInstalled, launchChromium } from '../test/support/chromium.ts'
+import { isChromiumInstalled, launchChromium } from '../test/support/browser.ts'
 import { makeCopies } from './copies.ts'
 import { OWNER } from './corpus.ts'
 import { inEmptyDirectory, median, spread } from './measure.ts'
@@ -13,20 +13,20 @@ const REPOSITORIES = 1000
 const MAX_KILOBYTES = 400
 const MAX_SECONDS = 1
 
-/** The dashboard in a real browser, served by the service itself on this machine. */
+/** Measures the dashboard in a real browser, served by the service on this machine. */
 export async function benchDashboard({ rounds }: { rounds: number }): Promise<Section | undefined> {
   if (!isChromiumInstalled) {
     console.error('Chromium is not installed')
     return undefined
   }
-  return inEmptyDirectory(async (place) => {
-    const repositories = join(place, 'repositories')
+  return inEmptyDirectory(async (directory) => {
+    const repositories = join(directory, 'repositories')
     await makeCopies(repositories, REPOSITORIES)
-    const data = join(place, 'data')
+    const data = join(directory, 'data')
     const godwit = await startService({ repositories, data, login: OWNER })
     const browser = await launchChromium()
     try {
-      // The first is the browser's own start as well.
+      // The first run includes the start of the browser and is discarded.
       await load(browser, godwit)
       const loads = []
       for (let round = 0; round < rounds; round += 1) loads.push(await load(browser, godwit))
@@ -39,9 +39,9 @@ export async function benchDashboard({ rounds }: { rounds: number }): Promise<Se
 }
 
 interface Load {
-  /** What a first visit fetches until it can be used. */
+  /** The files that a first visit loads until the page is usable. */
   paths: string[]
-  /** Seconds from the start of the navigation, with nothing in the cache. */
+  /** Seconds from the start of the navigation, with an empty cache. */
   signIn: number
   list: number
 }
@@ -58,9 +58,9 @@ async function report(loads: readonly Load[], searched: number[]): Promise<Secti
   return {
     title: 'The dashboard',
     notes: [
-      'Chromium without a window, on the same machine; nothing in its cache',
-      'until the page is there and has time for a key press; for the search, until what was looked for is there',
-      `a first load fetches ${paths.length} files, ${kilobytes.toFixed(0)} kB gzipped`,
+      'headless Chromium on the same machine, with an empty cache',
+      'until the page is visible and can handle a key press; for the search, until its result is visible',
+      `a first visit loads ${paths.length} files, ${kilobytes.toFixed(0)} kB gzipped`,
     ],
     tables: [
       {
@@ -81,7 +81,7 @@ async function report(loads: readonly Load[], searched: number[]): Promise<Secti
   }
 }
 
-/** A first visit, and the first one of whoever is signed in. */
+/** Measures a first visit, and the first visit of a signed-in user. */
 async function load(browser: Browser, { url, token }: RunningService): Promise<Load> {
   const context = await browser.newContext()
   const page = await context.newPage()
@@ -100,14 +100,14 @@ async function load(browser: Browser, { url, token }: RunningService): Promise<L
   return { paths: paths.filter((path) => path === '/' || path.includes('.')), signIn, list }
 }
 
-/** As if somebody had signed in with this browser before. */
+/** Signs the browser in, by the session cookie. */
 async function openSession(context: BrowserContext, url: string, token: string): Promise<void> {
   const headers = { 'x-godwit-session': '1' }
-  const answer = await context.request.post(`${url}/session`, { data: { token }, headers })
-  if (!answer.ok()) throw new Error(`signing in was answered ${answer.status()}`)
+  const response = await context.request.post(`${url}/session`, { data: { token }, headers })
+  if (!response.ok()) throw new Error(`signing in failed: ${response.status()}`)
 }
 
-/** Until it is there and the page has time for a key press. */
+/** Waits until the element is visible and the page can handle a key press. */
 async function secondsUntil(page: Page, selector: string): Promise<number> {
   await page.waitForSelector(selector)
   const idleAt = `new Promise((done) => requestIdleCallback(() => done(performance.now())))`

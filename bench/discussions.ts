@@ -14,9 +14,9 @@ const PEOPLE = 40
 
 const at = (minutes: number) => new Date(FIRST + minutes * 60_000).toISOString().replace('.000', '')
 
-/** An archive of one repository with that many issues and twice as many comments, as a file. */
-export async function makeDiscussions(place: string, issues: number): Promise<string> {
-  const folder = join(place, 'archive')
+/** Writes an archive of one repository with `issues` issues and twice as many comments. */
+export async function makeDiscussions(directory: string, issues: number): Promise<string> {
+  const folder = join(directory, 'archive')
   await mkdir(join(folder, 'repositories/alice'), { recursive: true })
   await using host = await gitHost()
   const dir = await host.repository(REPOSITORY, { files: { 'README.md': '# Site\n' } })
@@ -25,7 +25,7 @@ export async function makeDiscussions(place: string, issues: number): Promise<st
   for (const [kind, facts] of factsOf(issues))
     for await (const { name, text } of splitIntoFiles(kind, records(kind, facts)))
       await writeFile(join(folder, name), text)
-  const file = join(place, `${issues}.tar.gz`)
+  const file = join(directory, `${issues}.tar.gz`)
   await run('tar', ['-C', folder, '-czf', file, '.'])
   await run('rm', ['-rf', folder])
   return file
@@ -69,7 +69,7 @@ function issueAt(number: number) {
   }
 }
 
-/** Ordered by age, and so by nothing that a dump could use. */
+/** The comments are ordered by age, so a dump cannot rely on their order. */
 function commentAt(n: number, issues: number) {
   return {
     ...{ repository: REPOSITORY, id: n, author: `person-${n % PEOPLE}`, body: WORDS.repeat(3) },

@@ -14,21 +14,21 @@ const MEMORY_AIM = 250
 const GROWTH_AIM = 2
 const LOOK_EVERY_MS = 20
 
-/** How long an archive of discussions takes to become a dump for Gitea, and what memory that needs. */
+/** Measures how long it takes to convert an archive of issues to a Gitea dump, and the memory needed. */
 export async function benchDumps({ rounds }: { rounds: number }): Promise<Section> {
-  return inEmptyDirectory(async (place) => {
-    const few = await makeDiscussions(place, FEW)
-    const many = await makeDiscussions(place, MANY)
+  return inEmptyDirectory(async (directory) => {
+    const few = await makeDiscussions(directory, FEW)
+    const many = await makeDiscussions(directory, MANY)
     const [times, copies, memory]: [number[], number[], number[]] = [[], [], []]
-    for (let turn = 1; turn <= rounds; turn += 1) {
-      const into = join(place, `few-${turn}`)
+    for (let n = 1; n <= rounds; n += 1) {
+      const into = join(directory, `few-${n}`)
       memory.push((await dump(few, into, times)).peak)
       copies.push(
         await seconds(() => shell('cp -r "$1" "$2" && sync -f "$2"', into, `${into}-copy`)),
       )
       await run('rm', ['-rf', into, `${into}-copy`])
     }
-    const large = await dump(many, join(place, 'many'), [])
+    const large = await dump(many, join(directory, 'many'), [])
     const mb = (value: number) => value.toFixed(0)
     return {
       title: 'Dumps for Gitea',
@@ -51,14 +51,14 @@ export async function benchDumps({ rounds }: { rounds: number }): Promise<Sectio
       targets: [
         atMost(`${FEW} issues`, median(times), SECONDS_AIM, 's'),
         atMost(`memory for ${MANY} issues`, large.peak, MEMORY_AIM, 'MB'),
-        atMost(`the same, to that for ${FEW}`, large.peak / median(memory), GROWTH_AIM),
+        atMost(`memory relative to ${FEW} issues`, large.peak / median(memory), GROWTH_AIM),
       ],
       plots: [],
     }
   })
 }
 
-/** The peak is looked at until the process is gone. */
+/** Samples the peak memory until the process has exited. */
 async function dump(archive: string, into: string, times: number[]) {
   let peak = 0
   const time = await seconds(async () => {

@@ -5,20 +5,20 @@ import { createSegmentMaker, serveSegmentRequests } from '../src/exporter/make-s
 import { type DataPaths, openBlobs, openSource } from '../src/service/data-paths.ts'
 import type { Snapshot, SnapshotEntry } from '../src/sources/snapshot.ts'
 
-/** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
+/** A segment thread that does not verify what it reads: only reading, hashing and writing remain. */
 const places = workerData as DataPaths
 const source = openSource(places)
 const maker = createSegmentMaker({
   source: {
     ...source,
-    snapshot: async (...asked) => believed(await source.snapshot(...asked)),
+    snapshot: async (...args) => believed(await source.snapshot(...args)),
   },
   blobs: await openBlobs(places),
   scratchDirectory: places.scratch,
 })
 serveSegmentRequests(parentPort!, maker)
 
-/** Its objects as they lie there: no checksum of git's is computed. */
+/** Lists the objects as they are on disk, without computing git's checksums. */
 function believed(snapshot: Snapshot): Snapshot {
   return {
     ...snapshot,

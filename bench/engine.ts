@@ -7,7 +7,7 @@ import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import type { DataPaths } from '../src/service/data-paths.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 
-/** Makes the segments of all repositories and nothing else: no service, no database, no proof of connectivity. */
+/** Makes the segments of all repositories: no service, no database, no connectivity check. */
 export async function makeSegments(
   root: string,
   repositories: readonly RepositoryName[],

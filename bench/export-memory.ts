@@ -11,18 +11,21 @@ import { startService } from './service.ts'
 const SETTLING_MS = 5000
 
 export interface ExportMemory {
-  /** In MB. */
+  /** Megabytes. */
   peak: number
   atRest: number
 }
 
-/** What `godwit serve` had at most while it exported packs of several parts each, and a while later. */
+/**
+ * Measures the peak memory of `godwit serve` during exports of packs with several parts each, and its memory
+ * some time later.
+ */
 export async function exportMemory(flags: readonly string[] = []): Promise<ExportMemory> {
   const repositories = await makeCorpus('packs')
   const [{ name, count }] = CORPORA.packs as [(typeof CORPORA.packs)[0]]
   const names = Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
-  return inEmptyDirectory(async (place) => {
-    const data = join(place, 'data')
+  return inEmptyDirectory(async (directory) => {
+    const data = join(directory, 'data')
     const godwit = await startService({ repositories, data, login: OWNER }, ...flags)
     try {
       await godwit.untilExported(await godwit.start(names))
@@ -34,7 +37,7 @@ export async function exportMemory(flags: readonly string[] = []): Promise<Expor
   })
 }
 
-/** Undefined where Ceph is not installed. */
+/** Returns undefined where Ceph is not installed. */
 export async function withBucket<T>(act: (flags: string[]) => Promise<T>): Promise<T | undefined> {
   if (!(await has('radosgw'))) return undefined
   const store = await startObjectStore()

@@ -6,7 +6,10 @@ import { inTurns, median, shell, spread } from './measure.ts'
 import { barPlot } from './plot.ts'
 import { atLeast, atMost, round, type Section } from './section.ts'
 
-/** Side by side: everyone once a round, in turns from either end, all with the corpus in the page cache. */
+/**
+ * Compares exports by different tools: each runs once a round, in alternating order, with the corpus in the page
+ * cache.
+ */
 export async function benchExports(
   corpus: Corpus,
   { rounds }: { rounds: number },
@@ -46,7 +49,7 @@ function report(
     title: 'Exports',
     notes: [
       `${corpus.repositories.length} repositories, ${(bytes / 1e6).toFixed(0)} MB, all in the page cache`,
-      `medians of ${rounds} rounds, everyone once a round, the order reversed every other round`,
+      `medians of ${rounds} rounds; each tool runs once a round, in alternating order`,
       '`$1` is the corpus, `$2` an empty directory:',
       ...CONTESTANTS.map(({ command, isThere }) =>
         isThere ? `\`${command}\`` : `not installed here: \`${command}\``,

@@ -3,19 +3,19 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 
-/** What one greedy client sends, each request on a connection of its own, all at once. */
-export interface GreedyOrder {
+/** The requests of the greedy client: all are sent at once, each on its own connection. */
+export interface GreedyRequests {
   url: string
-  /** Sent as they are. */
+  /** Raw HTTP requests. */
   requests: string[]
-  /** After how long each connection is closed; without it, when the server has closed it. */
+  /** When the client closes each connection. Default: it waits until the server closes it. */
   closeAfterMs?: number
 }
 
-const { url, requests, closeAfterMs } = workerData as GreedyOrder
+const { url, requests, closeAfterMs } = workerData as GreedyRequests
 const { hostname, port } = new URL(url)
 
-/** Takes what it gets as fast as it comes, and does nothing with it. */
+/** Reads and discards the responses. */
 await Promise.all(
   requests.map(async (request) => {
     const socket = connect(Number(port), hostname)

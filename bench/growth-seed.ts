@@ -3,16 +3,14 @@ import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
 import { type Seeded, seedDatabase } from './seed.ts'
 
-/** So many of the ids, evenly over all of them, are read. */
+/** The number of ids that are read, spread evenly over all ids. */
 const READABLE = 300
 
 export interface Filled extends Seeded {
   readable: number[]
 }
 
-/**
- * A database with very many ended migrations of one account. They are copies of one, made by the engine itself.
- */
+/** Seeds a database with very many finished migrations of one account, by SQL copies of one migration. */
 export async function fillDatabase(data: string, count: number): Promise<Filled> {
   const seeded = await seedDatabase(data, [1])
   const [template] = seeded.migrations.values()

@@ -19,26 +19,26 @@ const TREES = [100, 1000, 10_000]
 const READS_A_ROUND = 60
 const STARTS_A_ROUND = 5
 const MAX_GROWTH = 1.5
-/** What a repository may cost among the most of them, against what it costs among a tenth: a straight line, and some noise. */
+/** The largest acceptable cost per repository relative to the cost at a tenth of the size: linear growth plus noise. */
 const STRAIGHT = 1.3
 const UNFINISHED = ['--max-unfinished-migrations', '10000']
 
-/** Milliseconds by size, for each thing that was done. */
+/** Milliseconds by size, for each operation. */
 type Costs = Record<string, Map<number, number[]>>
 
 export async function benchGrowth(options: { rounds: number; max: number }): Promise<Section> {
   const { rounds, max } = options
-  return inEmptyDirectory(async (place) => {
+  return inEmptyDirectory(async (directory) => {
     const trees: Tree[] = []
     for (const size of TREES.filter((size) => size <= max)) {
-      const root = join(place, `tree-${size}`)
+      const root = join(directory, `tree-${size}`)
       await makeCopies(root, size)
-      trees.push({ size, root, data: join(place, `data-${size}`) })
+      trees.push({ size, root, data: join(directory, `data-${size}`) })
     }
-    const byMigrations = await costsByMigrations(place, trees[0]!.root, rounds)
+    const byMigrations = await costsByMigrations(directory, trees[0]!.root, rounds)
     const bySync = await costsOfSync(trees)
     const byRepositories = {
-      ...(await costsByRepositories(place, rounds)),
+      ...(await costsByRepositories(directory, rounds)),
       start: await costsOfStarts(trees, rounds),
     }
     return report(byMigrations, byRepositories, bySync, rounds)
@@ -48,16 +48,16 @@ export async function benchGrowth(options: { rounds: number; max: number }): Pro
 interface Tree {
   size: number
   root: string
-  /** Where its catalogue is. */
+  /** The database of the catalogue. */
   data: string
 }
 
-async function costsByMigrations(place: string, repositories: string, rounds: number) {
+async function costsByMigrations(directory: string, repositories: string, rounds: number) {
   const costs: Costs = { 'status of one': new Map(), 'list of 30': new Map(), start: new Map() }
   const servers: { size: number; godwit: RunningService; readable: number[]; token: string }[] = []
   try {
     for (const size of MIGRATIONS) {
-      const data = join(place, `filled-${size}`)
+      const data = join(directory, `filled-${size}`)
       const { readable, token } = await fillDatabase(data, size)
       const godwit = await startService({ repositories, data, login: OWNER }, ...UNFINISHED)
       servers.push({ size, godwit, readable, token })
@@ -65,7 +65,7 @@ async function costsByMigrations(place: string, repositories: string, rounds: nu
     await inTurns(rounds, servers, async ({ size, godwit, readable, token }, round) => {
       const paths = readable.map((id) => `${godwit.url}/user/migrations/${id}`)
       for (let read = 0; read < READS_A_ROUND; read += 1) {
-        // Never the same twice: what is kept from an earlier read would say nothing of the database.
+        // No id is read twice: a cached response would not measure the database.
         const path = paths[(read + round * READS_A_ROUND) % paths.length]!
         note(costs['status of one']!, size, await msToRead(path, token))
         const page = `${godwit.url}/user/migrations?per_page=30`
@@ -84,14 +84,14 @@ async function costsByMigrations(place: string, repositories: string, rounds: nu
   return costs
 }
 
-async function costsByRepositories(place: string, rounds: number): Promise<Costs> {
+async function costsByRepositories(directory: string, rounds: number): Promise<Costs> {
   const costs: Costs = { status: new Map(), 'list of 30': new Map() }
-  await mkdir(join(place, 'none'))
+  await mkdir(join(directory, 'none'))
   for (let round = 0; round < rounds; round += 1) {
-    // A server that has rendered nothing yet, and a database of its own.
-    const data = join(place, `sizes-${round}`)
+    // The server has not rendered anything yet and has its own database.
+    const data = join(directory, `sizes-${round}`)
     const { token, migrations } = await seedDatabase(data, REPOSITORIES)
-    const godwit = await startService({ repositories: join(place, 'none'), data, login: OWNER })
+    const godwit = await startService({ repositories: join(directory, 'none'), data, login: OWNER })
     try {
       await msToRead(`${godwit.url}/user/migrations/1/repositories?per_page=1`, token)
       for (const [size, id] of migrations) {
@@ -111,7 +111,7 @@ async function costsByRepositories(place: string, rounds: number): Promise<Costs
   return costs
 }
 
-/** Of everything there is; on a catalogue that was synced before. */
+/** Measures syncs of all repositories into a catalogue that was synced before. */
 async function costsOfStarts(trees: readonly Tree[], rounds: number) {
   const costs = new Map<number, number[]>()
   for (const { size, root, data } of trees) {
@@ -143,7 +143,7 @@ async function costsOfSync(trees: readonly Tree[]): Promise<Costs> {
   for (const { size, root, data } of trees) {
     const sync = () => run(GODWIT, ['sync', '--data', data, '--repositories', root])
     note(costs['first sync']!, size, 1000 * (await seconds(sync)))
-    // What was written a moment ago is read once more: it might be written again within the same tick of the clock.
+    // A sync reads recent changes again, since a second change could have the same timestamp.
     await sleep(3000)
     await sync()
     note(costs['sync, nothing changed']!, size, 1000 * (await seconds(sync)))
@@ -157,14 +157,14 @@ function note(costs: Map<number, number[]>, size: number, ms: number): void {
 
 const agent = new Agent({ keepAlive: true })
 
-/** To the last byte of the answer. */
+/** Measures until the last byte of the response. */
 function msToRead(url: string, token: string): Promise<number> {
   const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'bench' }
   return new Promise((resolve, reject) => {
     const start = performance.now()
-    get(url, { headers, agent }, (answer) => {
-      if (answer.statusCode !== 200) reject(new Error(`${url}: ${answer.statusCode}`))
-      answer.resume().once('end', () => resolve(performance.now() - start))
+    get(url, { headers, agent }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`))
+      response.resume().once('end', () => resolve(performance.now() - start))
     }).once('error', reject)
   })
 }
@@ -178,10 +178,10 @@ function report(
   return {
     title: 'Growth',
     notes: [
-      `milliseconds until the answer is there; medians of ${rounds} rounds`,
-      'in the database: so many migrations of the one account that asks; statuses are never asked for twice, so nothing is kept of them',
-      'in one migration: so many repositories; a server that has rendered nothing yet',
-      'sync: `godwit sync` of so many repositories on disk, from the start of the command to its end, once',
+      `milliseconds until the response is complete; medians of ${rounds} rounds`,
+      '*migrations in the database*: all of the account that sends the request; no status is requested twice, so none is cached',
+      '*repositories in one migration*: by a server that has not rendered anything yet',
+      '*sync*: `godwit sync` of the repositories on disk, from the start of the command to its end, once',
     ],
     tables: [
       tableOf('migrations in the database', byMigrations),

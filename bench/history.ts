@@ -12,8 +12,9 @@ const LINES_CHANGED = 4
 const FIRST_COMMIT = 1_300_000_000
 
 /**
- * The input of `git fast-import` for a history with that many commits: text that grows and is edited a few lines at a
- * time, which deltas well, and binaries that come along now and then. The same seed gives the same object ids.
+ * Generates the input of `git fast-import` for a history of this many commits: growing text that is edited a few
+ * lines at a time, which compresses well as deltas, and occasional binary files. The same seed gives the same
+ * object ids.
  */
 export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
   const random = randomness(seed)
@@ -69,10 +70,10 @@ function edit(lines: string[], random: Random): void {
   lines.splice(at, fresh.length - random(2), ...fresh)
 }
 
-/** A whole number from 0 up to, not including, `below`. */
+/** Returns an integer from 0 up to, not including, `below`. */
 type Random = (below: number) => number
 
-/** xorshift32: the same numbers for the same seed, on every machine. */
+/** xorshift32: returns the same numbers for the same seed on every machine. */
 function randomness(seed: string): Random {
   let state = createHash('md5').update(seed).digest().readUInt32LE(0) || 1
   return (below) => {
@@ -88,7 +89,7 @@ const WORDS = Array.from({ length: 2000 }, (_, index) => {
   return digest.replaceAll(/\d/g, '').slice(0, 3 + (index % 7))
 })
 
-/** Few words are most of what is written. */
+/** A few words make up most of the text, as in real files. */
 function sentence(random: Random): string {
   const word = () => WORDS[random(random(WORDS.length) + 1)]!
   return Array.from({ length: 3 + random(8) }, word).join(' ')

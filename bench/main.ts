@@ -7,7 +7,6 @@ import { benchClones } from './clones.ts'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
-import { countCrossedFiles } from './crossed-files.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
 import { benchDumps } from './dumps.ts'
@@ -37,7 +36,7 @@ const { shape } = values
 if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1 on')
 if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPORA).join(', ')}`)
 
-/** In the order of the results; undefined where its parts are not installed. */
+/** The sections in the order of the results. A section returns undefined where its tools are not installed. */
 const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   reads: () => benchReads({ rounds }),
   starts: () => benchStarts({ rounds }),
@@ -51,7 +50,6 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),
   dumps: () => benchDumps({ rounds }),
-  files: () => countCrossedFiles(),
 }
 
 const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)
@@ -66,7 +64,7 @@ for (const name of wanted) {
     const section = await SECTIONS[name]!()
     if (section !== undefined) await keep(name, section)
   } catch (error) {
-    // The others are worth having all the same.
+    // One failing section does not stop the others.
     console.error(error)
     process.exitCode = 1
   }
@@ -97,7 +95,7 @@ function isShape(name: string): name is CorpusName {
 async function corpus(): Promise<Corpus> {
   const root = resolve(values.corpus ?? (await makeCorpus(shape as CorpusName)))
   const [owner, ...others] = await readdir(root)
-  // A migration is of one account, and the peers are to do the same work.
+  // A migration belongs to one account, and all tools must do the same work.
   if (!owner || others.length > 0) throw new Error(`${root} must hold the directory of one owner`)
   const names = (await readdir(join(root, owner))).filter((name) => name.endsWith('.git'))
   return { root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }

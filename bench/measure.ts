@@ -11,7 +11,7 @@ export async function run(program: string, args: readonly string[]): Promise<str
   return stdout.trimEnd()
 }
 
-/** Runs a script of the shell with `$1`, `$2`, … and stops at its first failure. */
+/** Runs a shell script with the arguments `$1`, `$2`, … and stops at its first failure. */
 export function shell(script: string, ...args: string[]): Promise<string> {
   return run('sh', ['-euc', script, 'sh', ...args])
 }
@@ -28,7 +28,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** Whether a program is there to be run. */
+/** Returns whether the program is installed. */
 export async function has(program: string): Promise<boolean> {
   return shell('command -v "$1"', program).then(
     () => true,
@@ -36,7 +36,7 @@ export async function has(program: string): Promise<boolean> {
   )
 }
 
-/** Everything in `work` once a round, from either end in turns, so that nobody always comes first. */
+/** Runs `act` for every item once a round, in reverse order every other round, so that no item always comes first. */
 export async function inTurns<T>(
   rounds: number,
   work: readonly T[],
@@ -47,7 +47,7 @@ export async function inTurns<T>(
   }
 }
 
-/** An empty directory for as long as `act` runs. */
+/** Runs `act` with an empty directory that is removed afterwards. */
 export async function inEmptyDirectory<T>(act: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
   try {

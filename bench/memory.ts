@@ -16,12 +16,13 @@ const IDLE_AIM = 120
 const STREAM_AIM = 50
 const EXPORT_AIM = 250
 
-/** What the process needs when nobody asks, what one very large answer adds to that, and what exports take. */
+/** Measures the memory of an idle server, the memory that one very large response adds, and the memory of exports. */
 export async function benchMemory({ rounds }: { rounds: number }): Promise<Section> {
   const idle: number[] = []
   const added: number[] = []
   let bytes = 0
-  // The first start on a fresh checkout strips the types and keeps the outcome: that is not what a server needs.
+  // The first start in a fresh checkout compiles TypeScript into a cache, which a server does not do, so it is
+  // discarded.
   for (let round = 0; round <= rounds; round += 1) {
     const figures = await measureOnce()
     if (round === 0) continue
@@ -34,8 +35,8 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
   return {
     title: 'Memory',
     notes: [
-      `resident memory of \`godwit serve\`, ${SETTLING_MS / 1000} s after it was ready, and the most it had while one client read a status of ${REPOSITORIES} repositories (${mb(bytes / 1e6)} MB of JSON); medians of ${rounds} starts`,
-      'exports: the most that `godwit serve` had while it exported four repositories of 40 MB, to a directory and to a bucket of radosgw',
+      `resident memory of \`godwit serve\` ${SETTLING_MS / 1000} s after it was ready, and its peak while one client read a status of ${REPOSITORIES} repositories (${mb(bytes / 1e6)} MB of JSON); medians of ${rounds} starts`,
+      'exports: the peak memory of `godwit serve` while it exported four repositories of 40 MB, to a directory and to a bucket of radosgw',
     ],
     tables: [
       {
@@ -62,7 +63,7 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
   }
 }
 
-/** Without a bucket where Ceph is not installed. */
+/** Leaves out the bucket where Ceph is not installed. */
 async function exportPeaks(rounds: number): Promise<{ store: string; peaks: number[] }[]> {
   const onDisk = await peaksOf(rounds)
   const inBucket = await withBucket((flags) => peaksOf(rounds, flags))
@@ -73,7 +74,7 @@ async function exportPeaks(rounds: number): Promise<{ store: string; peaks: numb
 }
 
 async function peaksOf(rounds: number, flags: readonly string[] = []): Promise<number[]> {
-  // As above, the first does not count.
+  // The first start is discarded here too.
   await exportMemory(flags)
   const peaks: number[] = []
   for (let round = 1; round <= rounds; round += 1) peaks.push((await exportMemory(flags)).peak)
@@ -81,10 +82,10 @@ async function peaksOf(rounds: number, flags: readonly string[] = []): Promise<n
 }
 
 async function measureOnce() {
-  return inEmptyDirectory(async (place) => {
-    const data = join(place, 'data')
+  return inEmptyDirectory(async (directory) => {
+    const data = join(directory, 'data')
     const { token, migrations } = await seedDatabase(data, [REPOSITORIES])
-    const repositories = join(place, 'repositories')
+    const repositories = join(directory, 'repositories')
     await mkdir(repositories)
     const godwit = await startService({ repositories, data, login: OWNER })
     try {
@@ -93,9 +94,9 @@ async function measureOnce() {
       await forgetPeak(godwit.pid)
       const url = `${godwit.url}/user/migrations/${migrations.get(REPOSITORIES)}`
       const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
-      const answer = await fetch(url, { headers })
+      const response = await fetch(url, { headers })
       let bytes = 0
-      for await (const chunk of answer.body!) bytes += chunk.length
+      for await (const chunk of response.body!) bytes += chunk.length
       return { idle, bytes, peak: await memoryOf(godwit.pid, 'VmHWM') }
     } finally {
       await godwit.stop()

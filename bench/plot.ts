@@ -1,4 +1,4 @@
-/** Plots of our own: plain SVG that follows the reader's light or dark theme and needs no program to be read. */
+/** Draws plots as plain SVG that follows the reader's light or dark theme. */
 
 const STYLE = `<style>
     text { font: 12px system-ui, sans-serif; fill: #1f2328 }
@@ -16,7 +16,7 @@ const STYLE = `<style>
 
 export interface Bars {
   title: string
-  /** What the figures are. */
+  /** The unit of the values. */
   unit: string
   groups: { name: string; bars: Bar[] }[]
 }
@@ -24,7 +24,7 @@ export interface Bars {
 interface Bar {
   name: string
   value: number
-  /** 0 is ours. */
+  /** Index of the colour; 0 is Godwit. */
   series: number
 }
 
@@ -32,7 +32,7 @@ const BAR = 18
 const LABELS = 230
 const WIDTH = 760
 
-/** Bars side by side, a group for each thing that was measured; the longest of each group has the whole width. */
+/** Draws horizontal bars in groups; the longest bar of each group has the full width. */
 export function barPlot({ title, unit, groups }: Bars): string {
   let y = 46
   const shapes = groups.flatMap(({ name, bars }) => {
@@ -66,7 +66,7 @@ const RIGHT = 190
 const TOP = 46
 const HEIGHT = 260
 
-/** Both axes are logarithmic: a straight line is cost that grows with the size, a flat one cost that does not. */
+/** Draws lines on two logarithmic axes. */
 export function linePlot({ title, x, y, series }: Lines): string {
   const points = series.flatMap((each) => each.points)
   const across = scale(

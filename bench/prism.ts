@@ -11,12 +11,15 @@ interface Description {
   paths: Record<string, { get: { parameters: unknown; responses: Record<string, unknown> } }>
 }
 
-/** The operation as Godwit describes it, with the very body that Godwit gives as its example, at `/mocked`. */
+/**
+ * Starts `prism mock` with one operation of Godwit's description, and Godwit's own response body as the example,
+ * at `/mocked`.
+ */
 export async function startPrism(
   url: string,
   path: string,
   { body }: Recorded,
-  place: string,
+  directory: string,
 ): Promise<Server> {
   const described = (await (await fetch(`${url}/openapi.json`)).json()) as Description
   const isList = path.includes('/repositories')
@@ -29,7 +32,7 @@ export async function startPrism(
   const example = JSON.parse(Buffer.from(body, 'base64').toString())
   const given = { ...found, content: { 'application/json': { schema, example } } }
   const paths = { '/mocked': { get: { ...operation, responses: { 200: given } } } }
-  const description = join(place, 'openapi.json')
+  const description = join(directory, 'openapi.json')
   await writeFile(description, JSON.stringify({ ...described, paths }))
   const port = String(await freePort())
   const mock = [PRISM, 'mock', '--host', '127.0.0.1', '--port', port, description]

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** A server that tells on its standard output, by a line with an address, that it listens. */
+/** Starts a server that prints a line with its address on standard output once it listens. */
 export interface Server extends AsyncDisposable {
   url: string
   pid: number
@@ -18,7 +18,7 @@ export async function startServer(
   child.stdin!.on('error', () => {}).end(input)
   try {
     const url = await addressOf(child)
-    // Nobody reads on: a server that goes on talking must not be held up by that.
+    // Discards further output, so that a full pipe does not block the server.
     child.stdout!.resume()
     return { url, pid: child.pid!, [Symbol.asyncDispose]: () => stop(child) }
   } catch (error) {
@@ -42,19 +42,19 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** The CPU time of all its threads so far, in seconds. */
+/** Returns the CPU time of all threads of the process so far, in seconds. */
 export async function cpuOf(pid: number): Promise<number> {
   const [, after = ''] = (await readFile(join('/proc', String(pid), 'stat'), 'utf8')).split(') ')
   const [user, system] = after.split(' ').slice(11, 13).map(Number)
   return (user! + system!) / TICKS_A_SECOND
 }
 
-/** As Linux tells it on every machine. */
+/** Linux uses 100 ticks a second on every architecture. */
 const TICKS_A_SECOND = 100
 
 type Memory = 'VmRSS' | 'VmHWM'
 
-/** What is resident now, or was at most since `forgetPeak`, in MB. */
+/** Returns the resident memory now, or its peak since `forgetPeak`, in MB. */
 export async function memoryOf(pid: number, which: Memory): Promise<number> {
   const status = await readFile(join('/proc', String(pid), 'status'), 'utf8')
   return (Number(new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(status)![1]) * 1024) / 1e6

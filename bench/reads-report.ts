@@ -9,7 +9,7 @@ const OF_SQLITE = 0.4
 export const READERS = ['limit', 'prism', 'sqlite', 'postgres'] as const
 export type Reader = (typeof READERS)[number]
 
-/** Answers a second, and seconds of CPU for each of them. */
+/** Responses a second, and CPU seconds per response. */
 export type Rates = Record<Reader, { rates: number[]; cpu: number[] }>
 
 export const newRates = (): Rates =>
@@ -20,15 +20,15 @@ interface Rounds {
   turns: number
   turnSeconds: number
   warmUpSeconds: number
-  /** Of what is asked for once only, so many migrations take the place of the seconds. */
+  /** How many migrations one round of the requests that are sent only once takes, instead of a number of seconds. */
   onceATurn: number
   warmUpOnce: number
 }
 
-/** One read, with the median of everyone who answers it; none where it was not asked. */
+/** The medians of one kind of read; NaN for a server that was not measured. */
 interface Middle extends CrowdRead, Record<Reader, number> {
   all: Rates
-  /** What the limit needs of a CPU for each answer, to what Godwit needs. */
+  /** The CPU time per response of the limit, divided by Godwit's. */
   byCpu: number
 }
 
@@ -59,7 +59,7 @@ export function reportReads(
     plots: [
       {
         file: 'reads.svg',
-        alt: 'Answers a second: Godwit, a bare server that sends the same bytes, and Prism',
+        alt: 'Responses a second: Godwit, a bare server that sends the same bytes, and Prism',
         svg: plotOf(middles),
       },
     ],
@@ -87,12 +87,12 @@ const notesOn = ({
   onceATurn,
   warmUpOnce,
 }: Rounds): string[] => [
-  `answers a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${turns} turns of ${turnSeconds} s, everyone in turn, after ${warmUpSeconds} s of the same to warm up`,
-  `40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; *never asked for*: of Godwit, ${onceATurn} migrations a turn after ${warmUpOnce} to warm up, each once, whose repositories nobody had asked for before; *not modified*: with the ETag of each`,
-  'every server on one core, whoever asks on another; PostgreSQL wherever there is room',
-  'Godwit with authentication, rate limiting, a line of log for every request, and its database',
-  'the limit: a bare `node:http` that sends the very same bytes and headers and does nothing else (`bench/bare-server.ts`); *by CPU*: the CPU time that it needs for an answer, to what Godwit needs, which a busy machine changes less',
-  'the peer: `prism mock` of the same operation, from Godwit’s own description with the same body as example',
+  `responses a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${turns} turns of ${turnSeconds} s, the servers alternating, after a warm-up of ${warmUpSeconds} s`,
+  `40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; *never requested*: ${onceATurn} migrations a turn after a warm-up of ${warmUpOnce}, each requested once, with repositories that were not requested before; *not modified*: requests with the ETag of the response`,
+  'every server on one core, the clients on another; PostgreSQL is not bound to a core',
+  'Godwit with authentication, rate limiting, a log line for every request, and its database',
+  '*limit*: a bare `node:http` server that sends the same bytes and headers and does nothing else (`bench/bare-server.ts`); *by CPU*: its CPU time per response, divided by Godwit’s, which depends less on how busy the machine is',
+  '*Prism*: `prism mock` of the same operation, from Godwit’s own description with the same body as example',
 ]
 
 const whole = (value: number): string => (Number.isFinite(value) ? value.toFixed(0) : '–')
@@ -120,7 +120,7 @@ function tableOf(middles: readonly Middle[]): Table {
 
 function plotOf(middles: readonly Middle[]): string {
   return barPlot({
-    title: 'Reads by a crowd: answers a second on one core',
+    title: 'Reads by a crowd: responses a second on one core',
     unit: '/s',
     groups: middles.map(({ name, limit, prism, sqlite, postgres }) => ({
       name,

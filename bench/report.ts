@@ -3,14 +3,14 @@ import { run } from './measure.ts'
 
 interface NewSection {
   name: string
-  /** All names, in the order they stand in. */
+  /** The names of all sections, in the order of the results. */
   order: readonly string[]
   text: string
-  /** When, and how busy the machine was. */
+  /** When it was measured, and the load of the machine. */
   conditions: string
 }
 
-/** The results with one section put in, or in the place of what was measured before. */
+/** Returns the results with this section added or replaced. */
 export async function replaceSection(
   before: string,
   { name, order, text, conditions }: NewSection,
@@ -28,7 +28,7 @@ export async function replaceSection(
     .map((each) => `<!-- ${each} -->\n${sections.get(each)}<!-- end of ${each} -->\n`)
   return `# Side by side
 
-Written by \`npm run bench\`, not by hand; [README.md](README.md) tells how to read it. Everyone is measured in the same run on the
+Written by \`npm run bench\`, not by hand; [README.md](README.md) explains how to read it. All servers and tools are measured in the same run on the
 same machine.
 
 ${kept.join('\n')}`

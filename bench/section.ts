@@ -1,7 +1,7 @@
-/** One part of the results: what was measured, how, and which targets were met. */
+/** One section of the results: what was measured, how, and which targets were met. */
 export interface Section {
   title: string
-  /** How it was measured, a line each. */
+  /** How it was measured, one list item each. */
   notes: string[]
   tables: Table[]
   targets: Target[]
@@ -9,7 +9,7 @@ export interface Section {
 }
 
 export interface Table {
-  /** The first column is words, the others are figures. */
+  /** The first column is text, the others are numbers. */
   head: string[]
   rows: string[][]
 }
@@ -22,7 +22,7 @@ export interface Target {
 }
 
 export interface Plot {
-  /** In `bench/plots/`. */
+  /** A file name in `bench/plots/`. */
   file: string
   alt: string
   svg: string
@@ -40,7 +40,7 @@ function shown(measured: number, aim: number, unit: string, sign: string) {
   return { measured: `${round(measured)} ${unit}`, aim: `${sign} ${aim} ${unit}` }
 }
 
-/** Three figures that mean something. */
+/** Formats a number with three significant digits. */
 export function round(value: number): string {
   if (!Number.isFinite(value)) return '–'
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)

@@ -10,11 +10,11 @@ import { OWNER } from './corpus.ts'
 
 export interface Seeded {
   token: string
-  /** Ids of the migrations, by how many repositories each has. */
+  /** Ids of the migrations by number of repositories. */
   migrations: Map<number, number>
 }
 
-/** A database as the service would have left it: one account, a token, and an ended migration of each size. */
+/** Seeds a database with one account, a token, and a finished migration of each size. */
 export async function seedDatabase(
   dataDirectory: string,
   sizes: readonly number[],

@@ -14,9 +14,9 @@ export interface RunningService {
   pid: number
   /** Starts a migration and resolves to its id. */
   start(repositories: readonly string[]): Promise<number>
-  /** Resolves when the migration has ended well. */
+  /** Resolves when the migration is exported; rejects when it failed. */
   untilExported(id: number): Promise<void>
-  /** The most memory the process has ever had resident, in MB. */
+  /** Returns the peak resident memory of the process in MB. */
   peakMemory(): Promise<number>
   stop(): Promise<void>
 }
@@ -25,11 +25,11 @@ export interface ServiceOptions {
   repositories: string
   data: string
   login: string
-  /** Of PostgreSQL, where it is not to be the embedded database. */
+  /** Uses PostgreSQL instead of SQLite. */
   databaseUrl?: string | undefined
-  /** What to put before the command, such as the core it is bound to. */
+  /** A command prefix, such as taskset with the core to use. */
   under?: readonly string[]
-  /** Where its log goes; only errors are told, on standard error, where there is none. */
+  /** The log file. Default: only errors are logged, to standard error. */
   log?: FileHandle
 }
 
@@ -56,9 +56,9 @@ export async function startService(
 
   async function start(names: readonly string[]): Promise<number> {
     const body = JSON.stringify({ repositories: names })
-    const answer = await fetch(`${url}/user/migrations`, { method: 'POST', headers, body })
-    if (answer.status !== 201) throw new Error(`not started: ${await answer.text()}`)
-    return ((await answer.json()) as { id: number }).id
+    const response = await fetch(`${url}/user/migrations`, { method: 'POST', headers, body })
+    if (response.status !== 201) throw new Error(`not started: ${await response.text()}`)
+    return ((await response.json()) as { id: number }).id
   }
 
   async function isExported(id: number): Promise<boolean> {
@@ -79,7 +79,7 @@ export async function startService(
   }
 }
 
-/** Asked often enough to be exact, and seldom enough to cost nothing. */
+/** The polling interval: short enough to be exact, long enough to cost nothing. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(5)
 }

@@ -14,26 +14,29 @@ interface Order {
   owners: readonly string[]
 }
 
-interface Asked {
+interface StartLoad {
   starts: number
   clients: number
   repositories: number
 }
 
-/** Starts a second if a start were nothing but its rows: written by the bare driver, one transaction each. */
-export async function writeBare({ data, databaseUrl, owners }: Order, asked: Asked) {
+/**
+ * Measures how many starts a second the database driver can do if a start only writes its rows, in one
+ * transaction each.
+ */
+export async function writeBare({ data, databaseUrl, owners }: Order, load: StartLoad) {
   await mkdir(data, { recursive: true })
   await seedAccounts({ dataDirectory: data, databaseUrl }, owners)
   const write = databaseUrl
-    ? onPostgres(databaseUrl, asked.clients)
+    ? onPostgres(databaseUrl, load.clients)
     : onSqlite(join(data, 'godwit.sqlite'))
-  const references = JSON.stringify(Array.from({ length: asked.repositories }, (_, at) => at + 1))
+  const references = JSON.stringify(Array.from({ length: load.repositories }, (_, at) => at + 1))
   const startedAt = performance.now()
-  await mapConcurrent(Array(asked.starts).keys(), { lanes: asked.clients }, async (at) => {
-    const row = rowOf(1 + (at % owners.length), asked.repositories)
+  await mapConcurrent(Array(load.starts).keys(), { lanes: load.clients }, async (at) => {
+    const row = rowOf(1 + (at % owners.length), load.repositories)
     await write.start(row, references)
   })
-  const rate = (asked.starts * 1000) / (performance.now() - startedAt)
+  const rate = (load.starts * 1000) / (performance.now() - startedAt)
   await write.close()
   return rate
 }

@@ -3,7 +3,7 @@ import { addToken } from '../src/accounts/token-store.ts'
 import { connect } from '../src/db/connect.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
 
-/** Accounts in a new database, and a token of each. */
+/** Creates accounts in a new database, each with a token. */
 export async function seedAccounts(
   at: { dataDirectory: string; databaseUrl: string | undefined },
   logins: readonly string[],

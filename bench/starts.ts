@@ -19,31 +19,31 @@ const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
 interface Figures {
   starts: number[]
-  /** Seconds of CPU for each, without those of PostgreSQL; exports that go on meanwhile are in it. */
+  /** CPU seconds per start without those of PostgreSQL; includes exports that run at the same time. */
   cpu: number[]
   exported: number[]
   bare: number[]
 }
 
-/** Migrations of repositories that have not changed since the last, as fast as they can be started. */
+/** Measures how fast migrations of unchanged repositories can be started. */
 export async function benchStarts({ rounds }: { rounds: number }): Promise<Section> {
   const none = (): Figures => ({ starts: [], cpu: [], exported: [], bare: [] })
   const figures = { sqlite: none(), postgres: none() }
   const cluster = await startCluster()
   try {
-    await inEmptyDirectory(async (place) => {
-      const repositories = join(place, 'repositories')
+    await inEmptyDirectory(async (directory) => {
+      const repositories = join(directory, 'repositories')
       const owners = Array.from({ length: ACCOUNTS }, (_, at) => `account-${at}`)
       for (const owner of owners) await makeCopies(repositories, REPOSITORIES, owner)
       await inTurns(rounds, WHERE, async (engine, turn) => {
         const isPostgres = engine === 'postgres'
         const databaseUrl = isPostgres ? await createDatabase(cluster.url) : undefined
-        const data = join(place, `${engine}-${turn}`)
+        const data = join(directory, `${engine}-${turn}`)
         await measure({ repositories, data, databaseUrl, owners }, figures[engine])
         const bareUrl = isPostgres ? await createDatabase(cluster.url) : undefined
-        const order = { data: join(place, `bare-${turn}`), databaseUrl: bareUrl, owners }
-        const asked = { starts: STARTS, clients: CLIENTS, repositories: REPOSITORIES }
-        figures[engine].bare.push(await writeBare(order, asked))
+        const order = { data: join(directory, `bare-${turn}`), databaseUrl: bareUrl, owners }
+        const load = { starts: STARTS, clients: CLIENTS, repositories: REPOSITORIES }
+        figures[engine].bare.push(await writeBare(order, load))
         console.error(engine, figures[engine])
       })
     })
@@ -71,9 +71,9 @@ async function measure(scene: Scene, { starts, cpu, exported }: Figures): Promis
     const method = body ? 'POST' : 'GET'
     const headers = { authorization: `bearer ${token}`, accept: PREVIEW }
     const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) }
-    const answer = await fetch(url + path, sent)
-    if (!answer.ok) throw new Error(await answer.text())
-    return (await answer.json()) as { id: number; state: string }
+    const response = await fetch(url + path, sent)
+    if (!response.ok) throw new Error(await response.text())
+    return (await response.json()) as { id: number; state: string }
   }
   const names = namesOfCopies(REPOSITORIES)
   const start = (token: string) => call(token, '/user/migrations', { repositories: names })
@@ -121,14 +121,22 @@ function report(figures: Record<(typeof WHERE)[number], Figures>, rounds: number
   return {
     title: 'Starts',
     notes: [
-      `migrations of ${REPOSITORIES} repositories each that were exported before, started ${STARTS} times by ${CLIENTS} clients in the names of ${ACCOUNTS} accounts; medians of ${rounds} rounds`,
-      'the same process exports what was started; *exported a second* counts until the last of them is exported; the CPU is that of the process, for each start',
-      'the limit: the very rows that a start writes, in one transaction each, by the bare driver and nothing else (`bench/starts-bare.ts`)',
-      'what costs: every repository is looked at on the disk, some forty questions to the file system each, so that a migration never begins with facts of before the last push; the rows themselves are a small part',
+      `migrations of ${REPOSITORIES} repositories each that were exported before, started ${STARTS} times by ${CLIENTS} clients with the tokens of ${ACCOUNTS} accounts; medians of ${rounds} rounds`,
+      'the same process runs the exports; *exported a second* counts until the last migration is exported; *ms CPU* is the CPU time of the process per start',
+      '*limit*: the database driver writes the rows of a start, in one transaction each, and does nothing else (`bench/starts-bare.ts`)',
+      'most of the cost: about forty file system calls per repository, so that no migration starts with facts from before the last push; writing the rows is a small part',
     ],
     tables: [
       {
-        head: ['', 'starts a second', 'min – max', 'ms CPU', 'exported a second', 'limit', 'of it'],
+        head: [
+          '',
+          'starts a second',
+          'min – max',
+          'ms CPU',
+          'exported a second',
+          'limit',
+          'of the limit',
+        ],
         rows,
       },
     ],

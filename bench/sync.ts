@@ -8,14 +8,14 @@ const FIRST_AIM = 60
 const UNCHANGED_AIM = 3
 const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 
-/** How long it takes to bring the catalogue in line with very many repositories: all new, and none changed. */
+/** Measures how long `godwit sync` takes with very many repositories: all new, and none changed. */
 export async function benchSync({ rounds }: { rounds: number }): Promise<Section> {
-  const [first, unchanged] = await inEmptyDirectory(async (place) => {
-    const repositories = join(place, 'repositories')
+  const [first, unchanged] = await inEmptyDirectory(async (directory) => {
+    const repositories = join(directory, 'repositories')
     await makeCopies(repositories, REPOSITORIES)
     const figures: [number[], number[]] = [[], []]
     for (let round = 0; round < rounds; round += 1) {
-      const data = join(place, `data-${round}`)
+      const data = join(directory, `data-${round}`)
       for (const seconds of figures) seconds.push(await timeSync(repositories, data))
     }
     return figures
@@ -24,7 +24,7 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
   return {
     title: 'Synchronizing the catalogue',
     notes: [
-      `seconds that \`godwit sync\` takes, start of the process included, with ${REPOSITORIES} repositories of 8 commits and 3 files each, on SQLite; medians of ${rounds} runs`,
+      `seconds of \`godwit sync\`, including the start of the process, with ${REPOSITORIES} repositories of 8 commits and 3 files each, on SQLite; medians of ${rounds} runs`,
     ],
     tables: [
       {

@@ -1,52 +1,59 @@
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
-import { PACKAGES, ROOMS } from './import-table.ts'
+import { FOLDERS, type Folder, PACKAGES } from './import-table.ts'
 
-/** Path from the top of the checkout, and text. */
+/** A source file: its path from the root of the checkout, and its text. */
 export type Module = readonly [path: string, text: string]
+
+export interface ImportTable {
+  folders: Readonly<Record<string, Folder>>
+  packages: Readonly<Record<string, readonly string[]>>
+}
 
 const IMPORT =
   /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|^\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
 
-/** A test beside the code, or what only such tests use. */
-const OF_TESTS = /^src\/.*(\.(test|contract)|\/test-[a-z]+|-test-[a-z]+)\.ts$/
+/** Tests beside the code, and helpers that only such tests use, may import everything. */
+const TEST_FILE = /^src\/.*(\.(test|contract)|\/test-[a-z]+|-test-[a-z]+)\.ts$/
 
-/** Every import that the table does not allow and every circle, in words; none when the house is in order. */
-export function importFaults(modules: Iterable<Module>): string[] {
+/** Returns a message for every import that the table does not allow and for every import cycle. */
+export function importErrors(modules: Iterable<Module>, table: ImportTable): string[] {
   const imports = new Map([...modules].map(([path, text]) => [path, importsOf(path, text)]))
-  const faults: string[] = []
+  const errors: string[] = []
   for (const [path, targets] of imports) {
-    const room = OF_TESTS.test(path) ? undefined : roomOf(path)
-    if (room === undefined) continue
+    const folder = TEST_FILE.test(path) ? undefined : folderOf(path, table)
+    if (folder === undefined) continue
     for (const target of targets) {
-      const fault = isPackage(target) ? packageFault(room, target) : roomFault(room, target)
-      if (fault) faults.push(`${path} imports ${target}: ${fault}`)
+      const error = isPackage(target)
+        ? packageError(folder, target, table)
+        : folderError(folder, target, table)
+      if (error) errors.push(`${path} imports ${target}: ${error}`)
     }
   }
-  return [...faults, ...circles(imports).map((circle) => `a circle: ${circle.join(' → ')}`)]
+  return [...errors, ...cycles(imports).map((cycle) => `import cycle: ${cycle.join(' → ')}`)]
 }
 
-/** What the table allows and no import needs: it would say more than is true. */
-export function unusedAllowances(modules: Iterable<Module>): string[] {
+/** Returns a message for every entry of the table that no import needs. */
+export function unusedEntries(modules: Iterable<Module>, table: ImportTable): string[] {
   const used = new Set<string>()
   for (const [path, text] of modules) {
-    const from = OF_TESTS.test(path) ? undefined : roomOf(path)
+    const from = TEST_FILE.test(path) ? undefined : folderOf(path, table)
     if (from === undefined) continue
     for (const target of importsOf(path, text)) {
-      const to = roomImported(target)
+      const to = importedFolder(target, table)
       if (to === from) continue
-      used.add(`${from} may use ${to}`)
-      used.add(`others may import ${target}`)
+      used.add(`${from} may import ${to}`)
+      used.add(`other folders may import ${target}`)
     }
   }
-  return Object.entries(ROOMS)
-    .flatMap(([room, { uses, door = [] }]) => [
-      ...uses.map((to) => `${room} may use ${to}`),
-      ...door.map((file) => `others may import ${room}/${file}`),
+  return Object.entries(table.folders)
+    .flatMap(([folder, { imports, entries = [] }]) => [
+      ...imports.map((to) => `${folder} may import ${to}`),
+      ...entries.map((file) => `other folders may import ${folder}/${file}`),
     ])
-    .filter((allowance) => !used.has(allowance))
-    .map((allowance) => `${allowance}, and nobody does`)
+    .filter((entry) => !used.has(entry))
+    .map((entry) => `${entry}: unused entry in scripts/import-table.ts`)
 }
 
 function importsOf(path: string, text: string): string[] {
@@ -59,45 +66,46 @@ function importsOf(path: string, text: string): string[] {
 const isPackage = (target: string): boolean =>
   !/^(src|web|test|bench|scripts|schema|checkout)\//.test(target)
 
-/** The longest name in the table that fits. */
-function roomOf(path: string): string | undefined {
-  return Object.keys(ROOMS)
-    .filter((room) => path === room || path.startsWith(`${room}/`))
+/** Returns the longest folder of the table that contains the path. */
+function folderOf(path: string, { folders }: ImportTable): string | undefined {
+  return Object.keys(folders)
+    .filter((folder) => path === folder || path.startsWith(`${folder}/`))
     .toSorted((a, b) => b.length - a.length)[0]
 }
 
-const roomImported = (target: string): string => roomOf(target) ?? target.split('/', 1)[0]!
+const importedFolder = (target: string, table: ImportTable): string =>
+  folderOf(target, table) ?? target.split('/', 1)[0]!
 
-function roomFault(from: string, target: string): string | undefined {
-  const to = roomImported(target)
+function folderError(from: string, target: string, table: ImportTable): string | undefined {
+  const to = importedFolder(target, table)
   if (from === to) return undefined
-  const { uses } = ROOMS[from]!
-  if (!uses.includes(to)) return `${from} may use ${uses.join(', ') || 'no other room'}`
-  const door = ROOMS[to]?.door
-  if (!door || door.includes(target.slice(to.length + 1))) return undefined
-  return `others may import of ${to} only ${door.join(', ')}`
+  const { imports } = table.folders[from]!
+  if (!imports.includes(to)) return `${from} may import ${imports.join(', ') || 'no other folder'}`
+  const entries = table.folders[to]?.entries
+  if (!entries || entries.includes(target.slice(to.length + 1))) return undefined
+  return `the entry files of ${to} are ${entries.join(', ')}`
 }
 
-function packageFault(from: string, name: string): string | undefined {
+function packageError(from: string, name: string, { packages }: ImportTable): string | undefined {
   if (from === 'web/src' && name.startsWith('node:')) return 'the dashboard runs in a browser'
-  const row = Object.keys(PACKAGES).find((each) => name === each || name.startsWith(`${each}/`))
-  const rooms = row === undefined ? undefined : PACKAGES[row]!
-  if (!rooms || rooms.includes(from)) return undefined
-  return `${row} is for ${rooms.join(', ')}`
+  const known = Object.keys(packages).find((each) => name === each || name.startsWith(`${each}/`))
+  const folders = known === undefined ? undefined : packages[known]!
+  if (!folders || folders.includes(from)) return undefined
+  return `only ${folders.join(', ')} may import ${known}`
 }
 
-/** One way around for each group of modules that import each other. */
-function circles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+/** Returns one cycle for each group of modules that import each other. */
+function cycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   const found: string[][] = []
   const done = new Set<string>()
-  const way: string[] = []
+  const stack: string[] = []
   function visit(path: string): void {
-    const at = way.indexOf(path)
-    if (at !== -1) found.push([...way.slice(at), path])
+    const at = stack.indexOf(path)
+    if (at !== -1) found.push([...stack.slice(at), path])
     if (at !== -1 || done.has(path)) return
-    way.push(path)
+    stack.push(path)
     for (const next of imports.get(path) ?? []) visit(next)
-    way.pop()
+    stack.pop()
     done.add(path)
   }
   for (const path of imports.keys()) visit(path)
@@ -108,7 +116,8 @@ if (import.meta.main) {
   const modules: Module[] = []
   for await (const path of glob('{src,web/src,test,bench,scripts,schema}/**/*.{ts,tsx}'))
     modules.push([path, readFileSync(path, 'utf8')])
-  const faults = [...importFaults(modules), ...unusedAllowances(modules)]
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
+  const table = { folders: FOLDERS, packages: PACKAGES }
+  const errors = [...importErrors(modules, table), ...unusedEntries(modules, table)]
+  for (const error of errors) console.error(error)
+  if (errors.length > 0) process.exitCode = 1
 }

@@ -1,19 +1,19 @@
-/** One room of the house: what it may use, and what of it others may use. */
-export interface Room {
-  /** Rooms, from the top down as they are listed here. */
-  uses: readonly string[]
-  /** The files that others may import; without it all are open. */
-  door?: readonly string[]
+export interface Folder {
+  /** The folders that this one may import from, in the order of the table. */
+  imports: readonly string[]
+  /** The entry files, which other folders may import. Without this list they may import every file. */
+  entries?: readonly string[]
 }
 
 /**
- * Who may import whom, types included. A room is a folder, or one file; a file belongs to the longest name that fits. What is
- * not listed (stories, measurements) may use everything, and so may the tests that stand beside the code.
+ * The allowed imports, including imports of types, of each folder (or single file). A file belongs to the longest path that
+ * contains it. Folders that are not listed, such as test/stories and bench, may import everything, and so may the tests beside
+ * the code.
  */
-export const ROOMS: Readonly<Record<string, Room>> = {
-  'src/main.ts': { uses: ['src/commands'], door: [] },
+export const FOLDERS: Readonly<Record<string, Folder>> = {
+  'src/main.ts': { imports: ['src/commands'], entries: [] },
   'src/commands': {
-    uses: [
+    imports: [
       ...[
         'src/service',
         'src/client',
@@ -26,24 +26,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
       ...['src/wire', 'src/lib'],
     ],
-    door: ['program.ts', 'report-failure.ts'],
+    entries: ['program.ts', 'report-failure.ts'],
   },
   'src/service': {
-    uses: [
+    imports: [
       ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources/directory'],
       ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
       'src/lib',
     ],
   },
-  'src/settings': { uses: ['src/lib'] },
+  'src/settings': { imports: ['src/lib'] },
   'src/http': {
-    uses: [
+    imports: [
       ...['src/schedules', 'src/webhooks'],
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
       ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/lib'],
     ],
-    door: [
+    entries: [
       'server.ts',
       'routes/clones/clone-tokens.ts',
       'middleware/timestamps.ts',
@@ -54,21 +54,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/exporter': {
-    uses: [
+    imports: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources/forge'],
       ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/lib'],
     ],
-    door: [
+    entries: [
       ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
       ...['obtain-segment.ts', 'scratch.ts', 'sweep.ts'],
     ],
   },
   'src/importer': {
-    uses: [
+    imports: [
       ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
       ...['src/git', 'src/lib'],
     ],
-    door: [
+    entries: [
       ...['check-archive.ts', 'people.ts'],
       ...[
         'restore-archive.ts',
@@ -79,20 +79,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/client': {
-    uses: ['src/wire', 'src/lib'],
-    door: [
+    imports: ['src/wire', 'src/lib'],
+    entries: [
       ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
       ...['paths.ts', 'responses.ts'],
     ],
   },
   'src/schedules': {
-    uses: [
+    imports: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/blobs'],
       ...['src/db', 'src/lib'],
     ],
   },
   'src/migrations': {
-    uses: [
+    imports: [
       ...[
         'src/webhooks',
         'src/repositories',
@@ -105,56 +105,61 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/lib',
     ],
   },
-  'src/webhooks': { uses: ['src/accounts', 'src/queue', 'src/db', 'src/lib'] },
+  'src/webhooks': { imports: ['src/accounts', 'src/queue', 'src/db', 'src/lib'] },
   'src/repositories': {
-    uses: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/lib'],
+    imports: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/lib'],
   },
-  'src/accounts': { uses: ['src/db'] },
-  'src/queue': { uses: ['src/db', 'src/lib'] },
-  'src/sources': { uses: ['src/records', 'src/git', 'src/lib'] },
+  'src/accounts': { imports: ['src/db'] },
+  'src/queue': { imports: ['src/db', 'src/lib'] },
+  'src/sources': { imports: ['src/records', 'src/git', 'src/lib'] },
   'src/sources/directory': {
-    uses: [
+    imports: [
       ...['src/sources/directory/facts', 'src/sources/directory/snapshot'],
       ...['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     ],
-    door: ['git-directory.ts'],
+    entries: ['git-directory.ts'],
   },
   'src/sources/directory/facts': {
-    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
-    door: ['head-tree.ts', 'repository-facts.ts', 'repository-stamp.ts'],
+    imports: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
+    entries: ['head-tree.ts', 'repository-facts.ts', 'repository-stamp.ts'],
   },
   'src/sources/directory/snapshot': {
-    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
-    door: [
+    imports: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
+    entries: [
       ...['examine.ts', 'lfs-objects.ts', 'scratch-repository.ts', 'snapshot-warning.ts'],
       'take-snapshot.ts',
     ],
   },
-  'src/sources/directory/files': { uses: ['src/sources', 'src/git', 'src/lib'] },
+  'src/sources/directory/files': { imports: ['src/sources', 'src/git', 'src/lib'] },
   'src/sources/forge': {
-    uses: ['src/sources', 'src/records', 'src/lib'],
-    door: ['attachment-links.ts', 'client/forge-address.ts', 'connect-forge.ts', 'forge-token.ts'],
+    imports: ['src/sources', 'src/records', 'src/lib'],
+    entries: [
+      'attachment-links.ts',
+      'client/forge-address.ts',
+      'connect-forge.ts',
+      'forge-token.ts',
+    ],
   },
-  'src/records': { uses: ['src/lib'] },
-  'src/archive': { uses: ['src/blobs', 'src/lib'] },
+  'src/records': { imports: ['src/lib'] },
+  'src/archive': { imports: ['src/blobs', 'src/lib'] },
   'src/blobs': {
-    uses: ['src/lib'],
-    door: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
+    imports: ['src/lib'],
+    entries: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
-  'src/db': { uses: ['schema', 'src/lib'] },
-  'src/git': { uses: ['src/lib'], door: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
-  'src/wire': { uses: [] },
-  'src/lib': { uses: [] },
-  schema: { uses: [], door: ['step.ts', 'steps.ts'] },
-  'web/src': { uses: ['src/client', 'src/wire', 'src/lib'] },
-  'test/wire': { uses: ['test'] },
+  'src/db': { imports: ['schema', 'src/lib'] },
+  'src/git': { imports: ['src/lib'], entries: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
+  'src/wire': { imports: [] },
+  'src/lib': { imports: [] },
+  schema: { imports: [], entries: ['step.ts', 'steps.ts'] },
+  'web/src': { imports: ['src/client', 'src/wire', 'src/lib'] },
+  'test/wire': { imports: ['test'] },
 }
 
 const STORES = [
   ...['src/db', 'src/accounts', 'src/repositories', 'src/migrations', 'src/webhooks', 'src/queue'],
 ]
 
-/** Packages and modules of Node that are for some rooms alone. What is not listed is for all. */
+/** The folders that may import each of these packages and Node modules. Every folder may import the others. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   fastify: ['src/http'],
   'prom-client': ['src/http'],

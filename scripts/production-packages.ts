@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /**
- * What runs in production, as it is installed: a path in node_modules on each line, or with `--copyright` the file that a
- * Debian package has for the licences of what is in it.
+ * Prints the installed production packages, one path in node_modules per line, or with `--copyright` the copyright file of the
+ * Debian package.
  */
 const PROJECT = join(import.meta.dirname, '..')
 
@@ -24,7 +24,7 @@ function productionPackages(): string[] {
   return [...new Set(paths)].filter((path) => path.startsWith('node_modules/')).sort()
 }
 
-/** Each licence's own text is in the package beside its code. */
+/** The text of each licence is in the package, beside its code. */
 function copyright(paths: readonly string[]): string {
   const own = manifestOf('.')
   const head = [
@@ -38,10 +38,9 @@ function copyright(paths: readonly string[]): string {
   const texts = readFileSync(join(PROJECT, 'LICENSE'), 'utf8').trim().split('\n')
   const others = paths.flatMap((path) => {
     const { name, version, license = 'see its files' } = manifestOf(path)
-    const place = `usr/lib/godwit/${path}`
     return [
       '',
-      `Files: ${place}/*`,
+      `Files: usr/lib/godwit/${path}/*`,
       `Copyright: the authors of ${name} ${version}`,
       `License: ${license}`,
     ]

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { flagOf, optionNames, optionOf, variableOf } from '../src/settings/setting-names.ts'
 
-/** `node scripts/settings-table.ts` writes the README's table of settings anew. */
+/** `node scripts/settings-table.ts` updates the table of settings in the README. */
 const README = new URL('../README.md', import.meta.url)
-const BETWEEN = /(<!-- settings -->\n).*?(<!-- \/settings -->)/s
+const TABLE = /(<!-- settings -->\n).*?(<!-- \/settings -->)/s
 
-/** A number of cores would differ from machine to machine. */
-const BY_CORES: Partial<Record<string, string>> = {
+/** Defaults that depend on the number of cores. */
+const DEFAULTS_BY_CORES: Partial<Record<string, string>> = {
   concurrency: 'number of CPU cores',
   maxClones: '4 for each CPU core',
 }
@@ -14,8 +14,9 @@ const BY_CORES: Partial<Record<string, string>> = {
 function settingsTable(): string {
   const rows = optionNames.map((name) => {
     const { argument, about, fallback, otherwise } = optionOf(name)
-    const standard = BY_CORES[name] ?? fallback ?? otherwise ?? ''
-    const shown = fallback !== undefined && !(name in BY_CORES) ? `\`${standard}\`` : standard
+    const standard = DEFAULTS_BY_CORES[name] ?? fallback ?? otherwise ?? ''
+    const shown =
+      fallback !== undefined && !(name in DEFAULTS_BY_CORES) ? `\`${standard}\`` : standard
     const flag = `\`${flagOf(name)} ${argument}\``.replaceAll('|', '\\|')
     return `| ${flag} | \`${variableOf(name)}\` | ${shown} | ${about} |`
   })
@@ -26,7 +27,7 @@ export async function readmeWithTable(): Promise<{ before: string; after: string
   const before = await readFile(README, 'utf8')
   return {
     before,
-    after: before.replace(BETWEEN, (_, open, close) => open + settingsTable() + close),
+    after: before.replace(TABLE, (_, open, close) => open + settingsTable() + close),
   }
 }
 

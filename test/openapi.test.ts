@@ -20,25 +20,25 @@ import {
 } from './support/describing-server.ts'
 import { alice, repositoryFacts, startedMigration } from './support/facts.ts'
 import { type Description, openApiValidator } from './support/openapi-validator.ts'
+import { skipUnless } from './support/skip-unless.ts'
 import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
 describe('the description of the API', () => {
   const wholeFile = forTheWholeFile()
   let described: Promise<Description> | undefined
-  /** As most operators have it. */
+  /** The description with default settings. */
   function usualDescription(): Promise<Description> {
     described ??= descriptionOf(describingServer(wholeFile))
     return described
   }
 
-  test('names every route of the server, and nothing else', async (t) => {
+  test('names exactly the routes of the server', async (t) => {
     const { app, routes: added } = routesOf(() => describingServer(t))
     const { operations } = openApiValidator(await descriptionOf(app))
     const routes = added.map(({ method, url }) => `${method} ${url}`)
 
-    // Every GET is a HEAD too, browsers ask OPTIONS of anything, the API stands a second time under a prefix, and git has a
-    // protocol of its own.
-    // One is for `godwit doctor` alone, by a signature.
+    // Not in the description: HEAD and OPTIONS of every route, the second prefix of the API, git's own protocol, and one
+    // signed route for `godwit doctor`.
     const implied =
       /^HEAD |^GET \/proxy-probe$|^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/refs|git-\w+-pack)$/
     const own = routes.filter((route) => !implied.test(route))
@@ -50,7 +50,7 @@ describe('the description of the API', () => {
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  test('costs a request nothing: only bodies are checked, and no answer is serialized by it', async (t) => {
+  test('costs a request nothing: only bodies are validated, and responses are not serialized by it', async (t) => {
     const { app, routes } = routesOf(() => describingServer(t))
     await app.ready()
     const heeded = routes.flatMap(({ schema }) =>
@@ -83,9 +83,10 @@ describe('the description of the API', () => {
   })
 
   const linter = findLinter()
+  const needsLinter = skipUnless(linter !== undefined, '@redocly/openapi-core is not installed')
   for (const mediaType of [USUAL, { vendor: 'acme', preview: 'optional' }] as const) {
     const { vendor, preview } = mediaType
-    test(`is OpenAPI 3.1 without a blemish: ${vendor}, ${preview}`, needs(linter), async (t) => {
+    test(`is valid OpenAPI 3.1: ${vendor}, ${preview}`, needsLinter, async (t) => {
       const app = describingServer(t, mediaType)
       const { createConfig, lintFromString } = await import(pathToFileURL(linter!).href)
       const problems: { ruleId: string; location: { pointer: string }[] }[] = await lintFromString({
@@ -98,7 +99,7 @@ describe('the description of the API', () => {
     })
   }
 
-  test('has examples that it allows', async () => {
+  test('has valid examples', async () => {
     const validator = openApiValidator(await usualDescription())
     let count = 0
     for (const { operationId, requestBody, responses } of validator.operations) {
@@ -119,7 +120,7 @@ describe('the description of the API', () => {
     assert.ok(count > 50, `${count} examples`)
   })
 
-  test('allows whatever facts can be rendered to, and not a field more', async () => {
+  test('allows every rendered field and no others', async () => {
     const { assertValid, lookup } = openApiValidator(await usualDescription())
     const is = (name: string, value: unknown) =>
       assertValid({ $ref: `#/components/schemas/${name}` }, value, name)
@@ -141,7 +142,7 @@ describe('the description of the API', () => {
     assert.throws(() => is('repository', extendedRepositoryJson(template, addresses)), /license/)
   })
 
-  test('tells what the operator has chosen', async (t) => {
+  test('reflects the settings of the operator', async (t) => {
     const text = async (mediaType: MediaTypeOptions) =>
       JSON.stringify(await descriptionOf(describingServer(t, mediaType)))
     assert.match(
@@ -155,7 +156,7 @@ describe('the description of the API', () => {
   })
 })
 
-/** Where the linter would have it otherwise: paths and statuses that are this API's own, and pages that refuse nobody. */
+/** Findings of the linter that are intended: paths and statuses of GitHub's API, and pages without errors. */
 const MEANT = [
   'no-ambiguous-paths #/paths/~1user~1hooks~1{hook_id}',
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
@@ -175,7 +176,7 @@ const MEANT = [
 
 const migration = startedMigration({ state: 'exported' })
 
-/** It is installed among the clients of test/wire. */
+/** The linter is installed with the clients of test/wire. */
 function findLinter(): string | undefined {
   try {
     const { resolve } = createRequire(new URL('wire/package.json', import.meta.url))
@@ -183,10 +184,4 @@ function findLinter(): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Absent, its test is skipped by name, except in CI, where it fails. */
-function needs(program: string | undefined): { skip: string | false } {
-  const isSkipped = program === undefined && process.env.CI !== 'true'
-  return { skip: isSkipped && '@redocly/openapi-core is not installed' }
 }

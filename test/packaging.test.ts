@@ -5,24 +5,21 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { optionNames, variableOf } from '../src/settings/setting-names.ts'
 import { temporaryDirectory } from './support/odd-repositories.ts'
+import { skipUnless } from './support/skip-unless.ts'
 
 const PROJECT = new URL('..', import.meta.url).pathname
 const UNITS = join(PROJECT, 'packaging/systemd')
-/** As `systemd-analyze` counts: 0 is nothing to fear, 10 is everything. */
+/** The scale of `systemd-analyze`: 0 is safest, 10 is least safe. */
 const WORST_SCORE = 3
 
-const needsSystemd = {
-  skip:
-    spawnSync('systemd-analyze', ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    'systemd is not installed',
-}
+const hasProgram = (name: string) => spawnSync(name, ['--version']).status === 0
+const needsSystemd = skipUnless(hasProgram('systemd-analyze'), 'systemd is not installed')
 
 for (const unit of readdirSync(UNITS)) {
-  test(`${unit} is right, and lets Godwit do little else than its work`, needsSystemd, (t) => {
+  test(`${unit} is valid and sandboxed`, needsSystemd, (t) => {
     const file = join(temporaryDirectory(t), unit)
     const text = readFileSync(join(UNITS, unit), 'utf8')
-    // What is verified must be there.
+    // The files that the unit names must exist.
     const program = join(file, '../godwit')
     writeFileSync(program, '')
     chmodSync(program, 0o755)
@@ -55,14 +52,9 @@ interface Compose {
   volumes: Record<string, null>
 }
 
-const needsRuby = {
-  skip:
-    spawnSync('ruby', ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    'ruby is not installed',
-}
+const needsRuby = skipUnless(hasProgram('ruby'), 'ruby is not installed')
 
-test('compose.yaml says what belongs together, with settings that exist', needsRuby, () => {
+test('compose.yaml uses existing settings and connects its services', needsRuby, () => {
   const script = 'puts JSON.dump(YAML.load(STDIN.read, aliases: true))'
   const options = { input: composeFile, encoding: 'utf8' } as const
   const read = spawnSync('ruby', ['-ryaml', '-rjson', '-e', script], options)
@@ -89,7 +81,7 @@ test('compose.yaml says what belongs together, with settings that exist', needsR
   )
 })
 
-test('the Dockerfile copies what is there, and runs as an ordinary user', () => {
+test('the Dockerfile copies existing files and runs as an ordinary user', () => {
   const ignored = readFileSync(join(PROJECT, '.dockerignore'), 'utf8').split('\n').filter(Boolean)
   for (const [, source = ''] of dockerfile.matchAll(/^COPY (?!--from)(\S+) /gm))
     assert.ok(existsSync(join(PROJECT, source)), source)
@@ -102,7 +94,7 @@ test('the Dockerfile copies what is there, and runs as an ordinary user', () => 
 
 const hasCompose = spawnSync('docker', ['compose', 'version']).status === 0
 
-test('Docker itself takes compose.yaml', {
+test('Docker accepts compose.yaml', {
   skip: !hasCompose && 'the compose plugin of Docker is not installed',
 }, () => {
   const words = { POSTGRES_PASSWORD: 'a', BUCKET_PASSWORD: 'b', REPOSITORIES: '/srv/git' }

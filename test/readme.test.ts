@@ -3,22 +3,22 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { architectureWithPicture } from '../scripts/house-picture.ts'
+import { architectureWithDiagram } from '../scripts/folder-diagram.ts'
 import { readmeWithTable } from '../scripts/settings-table.ts'
 
-test("the README's table of settings is the one the code has", async () => {
+test("the README's table of settings matches the code", async () => {
   const { before, after } = await readmeWithTable()
   assert.equal(before, after, 'run `node scripts/settings-table.ts`')
 })
 
-test('the picture of the rooms is the one that the imports are held to', async () => {
-  const { before, after } = await architectureWithPicture()
-  assert.equal(before, after, 'run `node scripts/house-picture.ts`')
+test('the diagram of folders in ARCHITECTURE.md matches the import rules', async () => {
+  const { before, after } = await architectureWithDiagram()
+  assert.equal(before, after, 'run `node scripts/folder-diagram.ts`')
 })
 
 const ROOT = new URL('..', import.meta.url).pathname
 
-test('every link from one page of ours to another leads somewhere', async () => {
+test('every relative link in the documentation leads to a file', async () => {
   const pages = glob(['*.md', 'docs/**/*.md', 'src/**/*.md', 'bench/*.md'], { cwd: ROOT })
   let links = 0
   for await (const page of pages) {

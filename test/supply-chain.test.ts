@@ -17,7 +17,7 @@ interface Locked {
   version: string
   integrity?: string
   resolved?: string
-  /** To a folder of this repository. */
+  /** A link to a folder of this repository. */
   link?: boolean
   hasInstallScript?: boolean
   dev?: boolean
@@ -31,9 +31,9 @@ const described = read<Package>('package.json')
 const lock = read<Lock>('package-lock.json')
 const decision = readFileSync(`${root}/docs/decisions/0006-dependencies.md`, 'utf8')
 
-test('every direct dependency has its reason, and every reason its dependency', () => {
+test('every direct dependency has a documented reason, and every reason a dependency', () => {
   const { dependencies, devDependencies } = described
-  // The pinned Node comes with a checkout, not with the package.
+  // The pinned Node belongs to a checkout, not to the package.
   const { optionalDependencies } = read<Package>('checkout/package.json')
   const direct = { ...dependencies, ...devDependencies, ...optionalDependencies }
   const rows = [...decision.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)]
@@ -41,7 +41,7 @@ test('every direct dependency has its reason, and every reason its dependency', 
 })
 
 for (const folder of ['.', 'checkout', 'test/wire'])
-  test(`versions in ${folder} are exact, locked by content, and from no registry in particular`, () => {
+  test(`versions in ${folder} are exact, locked by digest, and independent of a registry`, () => {
     const { dependencies, devDependencies, optionalDependencies } = read<Package>(
       `${folder}/package.json`,
     )
@@ -62,7 +62,7 @@ for (const folder of ['.', 'checkout', 'test/wire'])
     }
   })
 
-test('install scripts are those that were allowed, and none is needed to run the service', () => {
+test('only allowed packages have install scripts, and none is needed to run the service', () => {
   const scripted = Object.entries(lock.packages).filter(([, locked]) => locked.hasInstallScript)
   const names = scripted.map(([path]) => path.slice('node_modules/'.length))
   assert.deepEqual(names.sort(), Object.keys(described.allowScripts ?? {}).sort())
@@ -73,7 +73,7 @@ test('install scripts are those that were allowed, and none is needed to run the
   }
 })
 
-test('the bill of materials lists what the service is made of, and marks what is a tool', async () => {
+test('the bill of materials lists the dependencies of the service, and marks development tools', async () => {
   const { stdout } = await run('npm', ['run', '--silent', 'sbom'], {
     cwd: root,
     maxBuffer: 64 * 1024 * 1024,

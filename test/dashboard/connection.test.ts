@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
+import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
 let story: ExportStory
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let slow: SlowGit
 
 before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
   wholeFile.after(slow.remove)
-  await slow.hurry()
+  await slow.speedUp()
   story = await exportStory(wholeFile, {
-    port: await pagesPort(),
+    port: await dashboardPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns', 'gulls'])
         await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })
@@ -28,7 +28,7 @@ before(async () => {
 })
 
 test(
-  'a token that is revoked leads to the sign-in, and from there back to where one was',
+  'a revoked token leads to the sign-in page and, after signing in, back to the same page',
   needsChromium,
   async (t) => {
     const { id } = await story.migrate(['alice/atlas'])
@@ -36,7 +36,7 @@ test(
     const page = await visit(t, story.service.url, { expected: /401/ })
     await signIn(page, token)
     await page.getByRole('link', { name: `Migration ${id}` }).click()
-    await arrived(page, `Migration ${id}`)
+    await untilHeading(page, `Migration ${id}`)
 
     const listed = await story.service.godwit('token', 'list')
     const number = /^(\d+) .* tab /m.exec(listed)?.[1] ?? assert.fail(listed)
@@ -45,36 +45,36 @@ test(
     await page.getByText('Your token has expired or was revoked').waitFor()
     assert.equal(await page.evaluate('sessionStorage.length'), 0)
     await signIn(page, await story.service.token('alice'))
-    await arrived(page, `Migration ${id}`)
+    await untilHeading(page, `Migration ${id}`)
   },
 )
 
 test(
-  'a server that is killed and started again under the page: it says so, and goes on',
+  'a page says that its server is gone, and continues when the server is back',
   needsChromium,
   async (t) => {
-    await slow.dawdle(1)
+    await slow.slowDown(1)
     const token = await story.service.token('alice')
     const id = await story.start(['alice/birds', 'alice/coast'])
     const page = await visit(t, `${story.service.url}/#/migrations/${id}`, {
       token,
     })
-    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await section(page, 'Progress').getByText('1 of 2').waitFor()
     await slow.pid()
 
     await story.service.kill('SIGKILL')
-    await slow.hurry()
+    await slow.speedUp()
     await page.getByText('Reconnecting…').waitFor()
-    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await section(page, 'Progress').getByText('1 of 2').waitFor()
     await story.service.restartInRow()
     await page.getByText('The archive is ready').waitFor()
     await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
-    await part(page, 'Progress').getByText('2 of 2').waitFor()
+    await section(page, 'Progress').getByText('2 of 2').waitFor()
   },
 )
 
-test('where no stream can be had, it asks again and again', needsChromium, async (t) => {
-  await slow.dawdle()
+test('without event streams the page polls', needsChromium, async (t) => {
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/dunes'])
   await slow.pid()
@@ -95,15 +95,15 @@ test('where no stream can be had, it asks again and again', needsChromium, async
     asked.slice(1).every((etag) => etag !== ''),
     'later ones bring the validator',
   )
-  await slow.hurry()
+  await slow.speedUp()
 })
 
-test('a stream that falls silent is not followed for ever', needsChromium, async (t) => {
-  await slow.dawdle()
+test('a silent event stream is given up and replaced by polling', needsChromium, async (t) => {
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/elms'])
   const page = await visit(t, story.service.url, { token })
-  // One event, and then nothing, not even a beat; and nobody waits for most of a minute here.
+  // One event and then silence, without heartbeats; the timers are sped up.
   await page.evaluate(`{
     const [fetched, soon] = [fetch, setTimeout]
     globalThis.setTimeout = (act, ms) => soon(act, ms > 20_000 ? ms / 100 : ms)
@@ -117,13 +117,13 @@ test('a stream that falls silent is not followed for ever', needsChromium, async
     }
   }`)
   await page.getByRole('link', { name: `Migration ${id}` }).click()
-  await part(page, 'Progress').waitFor()
+  await section(page, 'Progress').waitFor()
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
-  await slow.hurry()
+  await slow.speedUp()
 })
 
-/** Every answer with a summary waits until it is released. */
+/** Delays every response with a summary until it is released. */
 async function holdSummaries(page: Page): Promise<() => void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(/\/summary$/, async (route) => {
@@ -133,61 +133,65 @@ async function holdSummaries(page: Page): Promise<() => void> {
   return release
 }
 
-test('nothing is said of an archive before it is known', needsChromium, async (t) => {
-  await slow.dawdle()
+test('an archive is not mentioned before its state is known', needsChromium, async (t) => {
+  await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/ferns'])
   const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
-  await part(page, 'Progress').waitFor()
+  await section(page, 'Progress').waitFor()
   const release = await holdSummaries(page)
-  await slow.hurry()
+  await slow.speedUp()
   await page.getByText('Exported', { exact: true }).waitFor()
   assert.equal(await page.getByText('The archive no longer exists').count(), 0)
   release()
   await page.getByText('The archive is ready').waitFor()
 })
 
-test('that it was cancelled is told before its summary is read', needsChromium, async (t) => {
-  await slow.dawdle()
-  const token = await story.service.token('alice')
-  const id = await story.start(['alice/gulls'])
-  const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
-  await part(page, 'Progress').waitFor()
-  const release = await holdSummaries(page)
-  await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
-  await page.getByText('Migration cancelled').waitFor()
-  release()
-  await slow.hurry()
-})
+test(
+  'a cancelled migration is shown as cancelled before its summary is loaded',
+  needsChromium,
+  async (t) => {
+    await slow.slowDown()
+    const token = await story.service.token('alice')
+    const id = await story.start(['alice/gulls'])
+    const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
+    await section(page, 'Progress').waitFor()
+    const release = await holdSummaries(page)
+    await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
+    await page.getByText('Migration cancelled').waitFor()
+    release()
+    await slow.speedUp()
+  },
+)
 
 test(
-  'a page that is no longer on the server is told of, and the others are there',
+  'a page that the server no longer has shows an error, and other pages still work',
   needsChromium,
   async (t) => {
     const token = await story.service.token('alice')
     const expected = /404|dynamically imported|reload/i
     const page = await visit(t, story.service.url, { token, expected })
-    await arrived(page, 'Migrations')
+    await untilHeading(page, 'Migrations')
     await page.route(/assets\/schedules-/, (route) => route.fulfill({ status: 404 }))
     await page.getByRole('link', { name: 'Schedules' }).click()
     await page.getByText('If the server was upgraded, reload the page.').waitFor()
     await page.getByRole('link', { name: 'Webhooks' }).click()
-    await arrived(page, 'Webhooks')
+    await untilHeading(page, 'Webhooks')
     await page.getByRole('link', { name: 'Schedules' }).click()
     await page.unroute(/assets\/schedules-/)
     await page.getByRole('button', { name: 'Reload' }).click()
-    await arrived(page, 'Schedules')
+    await untilHeading(page, 'Schedules')
   },
 )
 
-test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
+test('a reload while the server is down shows an error', needsChromium, async (t) => {
   const token = await story.service.token('alice')
   const page = await visit(t, story.service.url, { token })
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
   await page.route(/\/session$/, (route) => route.abort())
   await page.reload()
-  await arrived(page, 'No connection')
+  await untilHeading(page, 'No connection')
   await page.unroute(/\/session$/)
   await page.getByRole('button', { name: 'Try again' }).click()
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
 })

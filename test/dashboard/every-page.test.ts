@@ -1,10 +1,10 @@
 import { test } from 'node:test'
 import { needsChromium } from '../support/browser.ts'
-import { lookAtEveryPage, SIZES } from '../support/every-page.ts'
+import { checkEveryPage, SIZES } from '../support/every-page.ts'
 
-// In every other look: test/long/every-look.test.ts.
-test('every page, wide and narrow', needsChromium, (t) =>
-  lookAtEveryPage(t, [
+// Other sizes and themes: test/long/page-themes-and-sizes.test.ts.
+test('every page is accessible and nothing is cut off, wide and narrow', needsChromium, (t) =>
+  checkEveryPage(t, [
     { colors: 'light', ...SIZES.wide, axe: true },
     { colors: 'dark', ...SIZES.narrow, axe: false },
   ]),

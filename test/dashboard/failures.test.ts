@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
 import type { Summary } from '../../src/wire/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part } from '../support/dashboard.ts'
+import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
@@ -14,17 +14,17 @@ const wholeFile = forTheWholeFile()
 const damage = DAMAGED_REPOSITORIES['lost-blob']!
 const files = { 'README.md': 'Words\n' }
 let story: SharedStory
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let slow: SlowGit
 
-/** Each owner has the repositories of one test. */
+/** Each test has its own owner. */
 before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
   wholeFile.after(slow.remove)
-  await slow.hurry()
-  story = await storyInRow(wholeFile, {
-    port: await pagesPort(),
+  await slow.speedUp()
+  story = await sharedExportStory(wholeFile, {
+    port: await dashboardPort(),
     async repositories(host) {
       await host.repository('alice/whole', { files })
       damage.make(host.path('alice/broken'))
@@ -38,7 +38,7 @@ before(async () => {
 })
 
 test(
-  'a damaged repository is named with its reason, and a retry carries it when it is whole',
+  'a damaged repository is named with its reason, and a retry exports it after the repair',
   needsChromium,
   async (t) => {
     const token = await story.service.token('alice')
@@ -46,17 +46,17 @@ test(
     await page.getByLabel('Select all').check()
     await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
 
-    await arrived(page, 'Migration 1')
+    await untilHeading(page, 'Migration 1')
     await page.getByText('Migration failed').waitFor()
     const broken = page.getByRole('listitem').filter({ hasText: 'alice/broken' }).last()
     await broken.getByText(damage.reason).waitFor()
     await page.getByText('Failed:').waitFor()
 
-    // As long as nothing has changed, a retry says so, and offers to go on without.
+    // While nothing has changed, a retry says so, and offers to skip the repository.
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    const told = page.getByRole('alertdialog', { name: 'Nothing has changed' })
-    await told.getByText('alice/broken').waitFor()
-    await told.getByRole('button', { name: 'Do not retry' }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Nothing has changed' })
+    await dialog.getByText('alice/broken').waitFor()
+    await dialog.getByRole('button', { name: 'Do not retry' }).click()
     await page.getByRole('button', { name: 'Retry without 1 repository' }).click()
     const offered = page.getByRole('alertdialog', { name: 'Retry without these' })
     await offered.getByText('alice/broken').waitFor()
@@ -64,23 +64,23 @@ test(
 
     await story.host.remake('alice/broken', files)
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
-    await arrived(page, 'Migration 2')
+    await untilHeading(page, 'Migration 2')
     await page.getByText('The archive is ready').waitFor()
-    // The one that was whole was not exported twice.
+    // The good repository was not exported again.
     const whole = page.getByRole('listitem').filter({ hasText: 'alice/whole' })
     await whole.getByText('reused').waitFor()
 
     await page.getByRole('link', { name: 'Migrations' }).first().click()
-    await arrived(page, 'Migrations')
-    await part(page, '2 migrations').getByText('Failed:').waitFor()
+    await untilHeading(page, 'Migrations')
+    await section(page, '2 migrations').getByText('Failed:').waitFor()
   },
 )
 
 test(
-  'locked repositories are unlocked one by one, and a migration is cancelled',
+  'locked repositories can be unlocked one by one, and a migration can be cancelled',
   needsChromium,
   async (t) => {
-    await slow.dawdle()
+    await slow.slowDown()
     const token = await story.service.token('bob')
     const page = await visit(t, `${story.service.url}/#/new`, { token })
     await page.getByRole('checkbox', { name: 'bob/atlas' }).check()
@@ -101,51 +101,55 @@ test(
     await page.getByRole('button', { name: 'Cancel migration' }).click()
     await page.getByText('Migration cancelled').waitFor()
     await page.getByText('Cancelled', { exact: true }).waitFor()
-    await slow.hurry()
+    await slow.speedUp()
   },
 )
 
-test('what cannot be exported is told before the start', needsChromium, async (t) => {
-  const token = await story.service.token('carol')
-  const page = await visit(t, `${story.service.url}/#/new`, { token })
-  await page.getByLabel('Select all').check()
-  const forecast = part(page, 'Estimate')
-  await forecast.getByText('so the migration would fail').waitFor()
-  await forecast.getByText(/has grafts/).waitFor()
-  await page.getByLabel('Skip repositories that cannot be exported').check()
-  await forecast.getByText('will be skipped').waitFor()
-  // A summary that nothing has reached yet: progress knows better.
-  await page.route(/\/summary$/, async (route) => {
-    const summary = (await (await route.fetch()).json()) as Summary
-    const repositories = { ...summary.repositories, skipped: 0, remaining: 2 }
-    await route.fulfill({ json: { ...summary, state: 'exporting', archive: null, repositories } })
-  })
-  await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
-  await page.getByText('Exported in part', { exact: true }).waitFor()
-  await page.unroute(/\/summary$/)
-  await page.reload()
-  await page.getByText('1 repository is not in the archive').waitFor()
-  await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
-  const bar = part(page, 'Progress').getByRole('progressbar')
-  // The bar follows the stream, the text the migration: neither waits for the other.
-  await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
-  await page.getByRole('link', { name: 'Migrations' }).first().click()
-  const row = part(page, '1 migration').getByRole('listitem').first()
-  await row.getByText('Exported in part:').waitFor()
-  await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
-
-  await page.route(/\/summary$/, async (route) => {
-    const summary = (await (await route.fetch()).json()) as Summary
-    await route.fulfill({
-      json: { ...summary, archive: { ...summary.archive, damaged: true } },
+test(
+  'repositories that cannot be exported are shown before the start',
+  needsChromium,
+  async (t) => {
+    const token = await story.service.token('carol')
+    const page = await visit(t, `${story.service.url}/#/new`, { token })
+    await page.getByLabel('Select all').check()
+    const forecast = section(page, 'Estimate')
+    await forecast.getByText('so the migration would fail').waitFor()
+    await forecast.getByText(/has grafts/).waitFor()
+    await page.getByLabel('Skip repositories that cannot be exported').check()
+    await forecast.getByText('will be skipped').waitFor()
+    // The summary is empty so far; progress is newer.
+    await page.route(/\/summary$/, async (route) => {
+      const summary = (await (await route.fetch()).json()) as Summary
+      const repositories = { ...summary.repositories, skipped: 0, remaining: 2 }
+      await route.fulfill({ json: { ...summary, state: 'exporting', archive: null, repositories } })
     })
-  })
-  await row.getByRole('link').first().click()
-  await page.getByText('The archive is damaged').waitFor()
-  assert.equal(await page.getByText('The archive is ready').count(), 0)
-})
+    await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
+    await page.getByText('Exported in part', { exact: true }).waitFor()
+    await page.unroute(/\/summary$/)
+    await page.reload()
+    await page.getByText('1 repository is not in the archive').waitFor()
+    await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
+    const bar = section(page, 'Progress').getByRole('progressbar')
+    // The bar follows the stream, the text follows the migration: neither waits for the other.
+    await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
+    await page.getByRole('link', { name: 'Migrations' }).first().click()
+    const row = section(page, '1 migration').getByRole('listitem').first()
+    await row.getByText('Exported in part:').waitFor()
+    await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
 
-test('a selected repository that is gone can be deselected', needsChromium, async (t) => {
+    await page.route(/\/summary$/, async (route) => {
+      const summary = (await (await route.fetch()).json()) as Summary
+      await route.fulfill({
+        json: { ...summary, archive: { ...summary.archive, damaged: true } },
+      })
+    })
+    await row.getByRole('link').first().click()
+    await page.getByText('The archive is damaged').waitFor()
+    assert.equal(await page.getByText('The archive is ready').count(), 0)
+  },
+)
+
+test('a selected repository that no longer exists can be deselected', needsChromium, async (t) => {
   const token = await story.service.token('dora')
   const page = await visit(t, `${story.service.url}/#/new`, { token, expected: /422/ })
   await page.getByRole('checkbox', { name: 'dora/gone' }).check()
@@ -156,6 +160,6 @@ test('a selected repository that is gone can be deselected', needsChromium, asyn
   await failed.getByText('dora/gone: it does not exist').waitFor()
   await failed.getByRole('button', { name: 'Deselect 1 repository' }).click()
   await page.getByText('0 selected').waitFor()
-  // The button has nothing to start any more: the focus is where it stands.
+  // The button is gone; the focus stays at its place.
   await page.locator('div:focus').getByRole('button', { name: 'Start migration' }).waitFor()
 })

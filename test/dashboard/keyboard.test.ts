@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort } from '../support/dashboard.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { dashboardPort, untilHeading } from '../support/dashboard.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 
 const MAX_TABS = 60
 
-/** What has the focus, as a screen reader would name it. */
+/** The accessible name of the focused element. */
 const NAME_OF_FOCUS = `(() => {
   const at = document.activeElement
   const label = at.labels?.[0]?.innerText ?? ''
   return [at.getAttribute('aria-label'), label, at.innerText].find(Boolean)?.trim() ?? ''
 })()`
 
-/** Whether it can be seen to have it: an outline or a ring. */
+/** Whether the focus is visible, as an outline or a ring. */
 const IS_FOCUS_SEEN = `(() => {
   const seen = (at) => {
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(at)
@@ -37,29 +37,29 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   assert.fail(`${name} was not reached: ${passed.join(' | ')}`)
 }
 
-test('everything can be done with a keyboard alone', needsChromium, async (t) => {
-  const story = await storyInRow(t, {
-    port: await pagesPort(),
+test('everything can be done with the keyboard', needsChromium, async (t) => {
+  const story = await sharedExportStory(t, {
+    port: await dashboardPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds'])
         await host.repository(`alice/${name}`, { files: { a: '1' } })
     },
   })
   const page = await visit(t, story.service.url)
-  await arrived(page, 'Sign in to Godwit')
+  await untilHeading(page, 'Sign in to Godwit')
   await page.keyboard.type(await story.service.token('alice'))
   await page.keyboard.press('Enter')
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
 
-  // Past the header in one step.
+  // The skip link passes the header.
   await page.reload()
-  await arrived(page, 'Migrations')
+  await untilHeading(page, 'Migrations')
   await tabTo(page, /^Skip to content$/)
   await page.keyboard.press('Enter')
   await tabTo(page, /^New migration$/)
   await page.keyboard.press('Enter')
 
-  await arrived(page, 'New migration')
+  await untilHeading(page, 'New migration')
   await page.getByRole('checkbox', { name: 'alice/birds' }).waitFor()
   await tabTo(page, /^Find a repository$/)
   await tabTo(page, /^alice\/birds/)
@@ -71,7 +71,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await tabTo(page, /^Start with 1 repository$/)
   await page.keyboard.press('Enter')
 
-  await arrived(page, 'Migration 1')
+  await untilHeading(page, 'Migration 1')
   await page.getByText('The archive is ready').waitFor()
   await tabTo(page, /^Copy as curl$/)
   await page.keyboard.press('Enter')
@@ -80,7 +80,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await page.getByRole('button', { name: 'Copy as curl' }).and(page.locator(':focus')).waitFor()
   await tabTo(page, /^Delete$/)
   await page.keyboard.press('Enter')
-  // The harmless answer has the focus; the dialog keeps it, and gives it back.
+  // The focus is on the safe button; the dialog traps it, and returns it at the end.
   const harmless = page.getByRole('button', { name: 'Keep archive' }).and(page.locator(':focus'))
   await harmless.waitFor()
   await page.keyboard.press('Escape')

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, hurryPolls, pagesPort, part } from '../support/dashboard.ts'
+import { dashboardPort, section, speedUpTimers, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 
-test('an operator sees the whole service, and nobody else does', needsChromium, async (t) => {
-  const story = await storyInRow(t, {
-    port: await pagesPort(),
+test('only an operator sees the whole service', needsChromium, async (t) => {
+  const story = await sharedExportStory(t, {
+    port: await dashboardPort(),
     async repositories(host) {
       await host.repository('alice/atlas', { files: { a: '1' } })
       await host.repository('alice/birds', { files: { a: '2' } })
@@ -23,19 +23,19 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
 
   const page = await visit(t, story.service.url, { token: olga, expected: /500/ })
   await page.getByRole('link', { name: 'Service' }).click()
-  await arrived(page, 'Service')
+  await untilHeading(page, 'Service')
   const figure = (name: string) => page.locator('dl > div').filter({ hasText: name })
   await figure('Exported so far').getByText('2', { exact: true }).waitFor()
   await figure('Workers').getByText('1', { exact: true }).waitFor()
   await figure('Locks').getByText('2', { exact: true }).waitFor()
-  await part(page, 'Locks').getByRole('cell', { name: 'alice/atlas', exact: true }).waitFor()
-  await part(page, 'Recent failures')
+  await section(page, 'Locks').getByRole('cell', { name: 'alice/atlas', exact: true }).waitFor()
+  await section(page, 'Recent failures')
     .getByText(/has grafts/)
     .waitFor()
 
-  // Half of what was exported had been exported before: as a picture with a name, and as a table.
+  // Half of the exported repositories were reused: shown as a chart with a name, and as a table.
   await page.getByRole('img', { name: /2 of 4 repositories were reused/ }).waitFor()
-  const reuse = part(page, 'Reuse')
+  const reuse = section(page, 'Reuse')
   await reuse.getByText('Show as table').click()
   assert.ok((await reuse.getByRole('row').count()) >= 2)
   await page.getByRole('button', { name: 'Week' }).click()
@@ -43,29 +43,29 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
 
   await actOnThem(page, story)
   await page.getByRole('link', { name: 'Migrations' }).first().click()
-  await hurryPolls(page, 15_000)
+  await speedUpTimers(page, 15_000)
   await page.getByRole('link', { name: 'Service' }).click()
-  await part(page, 'Tokens').getByRole('row').first().waitFor()
+  await section(page, 'Tokens').getByRole('row').first().waitFor()
   await page.route(/\/admin\/tokens$/, (route) => route.fulfill({ status: 500 }))
-  await part(page, 'Tokens').getByText('May be out of date').waitFor()
+  await section(page, 'Tokens').getByText('May be out of date').waitFor()
   await page.reload()
-  await part(page, 'Tokens').getByText('The server answered with an error (500).').waitFor()
+  await section(page, 'Tokens').getByText('The server answered with an error (500).').waitFor()
   await leave(page)
 
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
-  await arrived(other, 'Not found')
+  await untilHeading(other, 'Not found')
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
   await leave(other)
 })
 
-/** Each by its button, after a question; what the page shows follows. */
+/** Uses each button and confirms its question; the page follows. */
 async function actOnThem(page: Page, story: SharedStory): Promise<void> {
   const act = async (label: string, confirm: string) => {
     await page.getByRole('button', { name: label }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: confirm, exact: true }).click()
   }
   await act('Release the locks of alice/atlas', 'Release')
-  await part(page, 'Locks')
+  await section(page, 'Locks')
     .getByRole('cell', { name: 'alice/atlas', exact: true })
     .waitFor({ state: 'detached' })
   await story.host.push('alice/atlas', { more: '1' })
@@ -75,8 +75,10 @@ async function actOnThem(page: Page, story: SharedStory): Promise<void> {
     .waitFor({ state: 'detached' })
   assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
   await act('Retry migration 3', 'Retry')
-  await part(page, 'Recent failures').getByRole('button', { name: 'Retry migration 4' }).waitFor()
-  const tokens = part(page, 'Tokens')
+  await section(page, 'Recent failures')
+    .getByRole('button', { name: 'Retry migration 4' })
+    .waitFor()
+  const tokens = section(page, 'Tokens')
   const spare = await story.service.token('alice', '--name', 'spare')
   await page.reload()
   await tokens.getByText('(spare)').waitFor()

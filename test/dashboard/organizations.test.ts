@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
+import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -14,7 +14,7 @@ import { until } from '../support/wait-until.ts'
 const run = promisify(execFile)
 
 test(
-  'an owner goes from their own migrations to those of an organization, and back',
+  'an owner switches between their own migrations and those of an organization',
   needsChromium,
   async (t) => {
     const host = await gitHost()
@@ -22,11 +22,11 @@ test(
     for (const name of ['alice/own', 'octo/engine', 'octo/kit', 'bob/own'])
       await host.repository(name, { files: { a: '1' } })
     await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
-    const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
+    const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
 
     const page = await visit(t, `${service.url}/godwit.svg`, { token: alice })
-    // Of hundreds, this one may be on the second page.
+    // With hundreds of organizations, this one may be on the second page.
     await page.route(/memberships\/orgs/, (route) => {
       const asked = new URL(route.request().url())
       if (asked.searchParams.get('page') === '2')
@@ -37,16 +37,16 @@ test(
     await page.goto(service.url)
     await page.getByRole('button', { name: 'Migrations of alice' }).click()
     await page.getByRole('menuitemradio', { name: 'octo' }).click()
-    await arrived(page, 'Migrations of octo')
+    await untilHeading(page, 'Migrations of octo')
     await page.getByRole('link', { name: 'New migration' }).click()
-    await arrived(page, 'New migration of octo')
-    const picker = part(page, 'Repositories')
+    await untilHeading(page, 'New migration of octo')
+    const picker = section(page, 'Repositories')
     await picker.getByRole('checkbox', { name: 'octo/kit' }).check()
     assert.equal(await picker.getByRole('checkbox', { name: 'alice/own' }).count(), 0)
     await picker.getByRole('searchbox').fill('engine')
     await picker.getByRole('checkbox', { name: 'octo/engine' }).check()
     await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
-    await arrived(page, 'Migration 1')
+    await untilHeading(page, 'Migration 1')
     assert.match(page.url(), /#\/orgs\/octo\/migrations\/1$/)
     await page.getByText('The archive is ready').waitFor()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -70,7 +70,7 @@ test(
     await page.getByRole('link', { name: 'Migration 1' }).waitFor()
     await page.getByRole('button', { name: 'Migrations of octo' }).click()
     await page.getByRole('menuitemradio', { name: 'alice (you)' }).click()
-    await arrived(page, 'Migrations')
+    await untilHeading(page, 'Migrations')
     await page.getByText('No migrations yet').waitFor()
 
     await leave(page)
@@ -78,16 +78,16 @@ test(
       token: bob,
       expected: /404/,
     })
-    await arrived(other, 'Not found')
+    await untilHeading(other, 'Not found')
     await other.goto(`${service.url}/#/`)
-    await arrived(other, 'Migrations')
+    await untilHeading(other, 'Migrations')
     assert.equal(await other.getByRole('button', { name: /^Migrations of/ }).count(), 0)
     await leave(other)
     await seeRepository(t, service, { alice, bob })
   },
 )
 
-/** Where the `html_url` of a repository leads: for its owner, for somebody else, and for whoever is not signed in. */
+/** Follows the `html_url` of a repository as its owner, as another user, and signed out. */
 async function seeRepository(
   t: TestContext,
   service: SharedService,
@@ -100,31 +100,31 @@ async function seeRepository(
   assert.equal(html_url, `${service.url}/octo/kit`)
 
   const page = await visit(t, html_url!, { token: alice })
-  await arrived(page, 'octo/kit')
-  await part(page, 'Branches').getByText('main').waitFor()
-  await part(page, 'Tags').getByText('None.').waitFor()
-  await part(page, 'Migrations of octo').getByRole('link', { name: 'Migration 1' }).waitFor()
-  await part(page, 'Your migrations').getByText('None of the newest ones').waitFor()
+  await untilHeading(page, 'octo/kit')
+  await section(page, 'Branches').getByText('main').waitFor()
+  await section(page, 'Tags').getByText('None.').waitFor()
+  await section(page, 'Migrations of octo').getByRole('link', { name: 'Migration 1' }).waitFor()
+  await section(page, 'Your migrations').getByText('None of the newest ones').waitFor()
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByRole('button', { name: 'Copy HTTP address' }).focus()
   await page.keyboard.press('Enter')
   await page.getByText('HTTP address copied').waitFor()
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), clone_url)
   await page.goto(`${service.url}/alice/own`)
-  await arrived(page, 'alice/own')
+  await untilHeading(page, 'alice/own')
   await page.getByText('Migration 2 of alice locks this repository').waitFor()
-  await part(page, 'Your migrations').getByRole('link', { name: 'Migration 2' }).click()
-  await arrived(page, 'Migration 2')
+  await section(page, 'Your migrations').getByRole('link', { name: 'Migration 2' }).click()
+  await untilHeading(page, 'Migration 2')
   await page.getByRole('link', { name: 'alice/own' }).click()
-  await arrived(page, 'alice/own')
+  await untilHeading(page, 'alice/own')
 
   await leave(page)
   const other = await visit(t, html_url!, { token: bob, expected: /404/ })
-  await arrived(other, 'Not found')
+  await untilHeading(other, 'Not found')
   await leave(other)
   const nobody = await visit(t, `${service.url}/octo/kit`, { expected: /404/ })
-  await arrived(nobody, 'Sign in to Godwit')
+  await untilHeading(nobody, 'Sign in to Godwit')
   await signIn(nobody, alice)
-  await arrived(nobody, 'octo/kit')
+  await untilHeading(nobody, 'octo/kit')
   await leave(nobody)
 }

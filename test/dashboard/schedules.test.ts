@@ -5,7 +5,13 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Schedule } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, hurryPolls, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
+import {
+  dashboardPort,
+  keepScreenshot,
+  section,
+  speedUpTimers,
+  untilHeading,
+} from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -13,7 +19,7 @@ import { until } from '../support/wait-until.ts'
 const OWN = '/user/migrations/schedules'
 const DAILY = { repositories: ['atlas'], every: 'day', at: '03:30', time_zone: 'UTC' }
 
-/** Alice, with three repositories and an organization, looks at her page. */
+/** Alice, with three repositories and an organization, opens her page. */
 async function scene(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
@@ -21,7 +27,11 @@ async function scene(t: TestContext) {
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const flags = ['--max-schedules', '30']
-  const service = await startInRow(t, { repositories: host.root, port: await pagesPort(), flags })
+  const service = await startInRow(t, {
+    repositories: host.root,
+    port: await dashboardPort(),
+    flags,
+  })
   const token = await service.token('alice')
   const send = (method: string, path: string, body: object) =>
     service.call(token, path, { method, body: JSON.stringify(body) })
@@ -30,7 +40,7 @@ async function scene(t: TestContext) {
     ...{ host, service, page },
     make: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
     change: (some: object) => send('PATCH', `${OWN}/1`, some),
-    /** Until it is exported. */
+    /** Runs the schedule and waits until the migration is exported. */
     async run() {
       await send('POST', `${OWN}/1/runs`, {})
       await until('the run is exported', async () => {
@@ -47,12 +57,12 @@ type Scene = Awaited<ReturnType<typeof scene>>
 const saveButton = (page: Page) => page.getByRole('button', { name: 'Save changes' })
 const isFocused = (page: Page) => page.locator(':focus')
 
-test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
+test('a schedule can be created, run, paused, changed and deleted', needsChromium, async (t) => {
   const { page, service } = await scene(t)
   await page.getByRole('link', { name: 'Schedules' }).click()
-  await arrived(page, 'Schedules')
+  await untilHeading(page, 'Schedules')
   await page.getByRole('link', { name: 'Create a schedule' }).click()
-  await arrived(page, 'New schedule')
+  await untilHeading(page, 'New schedule')
   await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
   await page.getByLabel('Repeats').selectOption('every Tuesday')
   await page.getByLabel('At', { exact: true }).fill('04:15')
@@ -61,8 +71,8 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByText('"Mars/Olympus" is not a time zone').waitFor()
   await page.getByLabel('Time zone').fill('America/New_York')
   await page.getByRole('button', { name: 'Create schedule' }).click()
-  await arrived(page, 'Schedules')
-  const all = part(page, '1 schedule')
+  await untilHeading(page, 'Schedules')
+  const all = section(page, '1 schedule')
   await all.getByText('Every Tuesday at 04:15 (America/New_York)').waitFor()
   await all.getByText(/Tue, .* your time, Tue, .*04:15 in America\/New_York/).waitFor()
 
@@ -73,8 +83,8 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByRole('button', { name: 'Resume schedule 1' }).click()
   await page.getByRole('button', { name: 'Pause schedule 1' }).waitFor()
   await page.getByRole('button', { name: 'Edit schedule 1' }).click()
-  await arrived(page, 'Schedule 1')
-  await part(page, 'Runs').getByText('started by hand').waitFor()
+  await untilHeading(page, 'Schedule 1')
+  await section(page, 'Runs').getByText('started by hand').waitFor()
   assert.equal(await page.getByRole('checkbox', { name: 'alice/atlas' }).isChecked(), true)
   await page.getByLabel('Repeats').selectOption('every day')
   await page.getByLabel('Archives to keep').fill('7')
@@ -82,37 +92,37 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByText('the last 7 archives').waitFor()
   await page.getByRole('button', { name: 'Delete schedule 1' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
-  await arrived(page, 'Schedules')
+  await untilHeading(page, 'Schedules')
   await page.getByText('No schedules yet').waitFor()
 
   await page.goto(`${service.url}/#/orgs/octo/schedules/new`)
-  await arrived(page, 'New schedule of octo')
+  await untilHeading(page, 'New schedule of octo')
   await page.getByRole('checkbox', { name: 'octo/kit' }).check()
   await page.getByRole('button', { name: 'Create schedule' }).click()
-  await arrived(page, 'Schedules of octo')
-  await part(page, '1 schedule').getByText('octo/kit').waitFor()
+  await untilHeading(page, 'Schedules of octo')
+  await section(page, '1 schedule').getByText('octo/kit').waitFor()
   await leave(page)
 })
 
-test('what is edited of a schedule is neither lost nor undone', needsChromium, async (t) => {
+test('edits of a schedule are neither lost nor overwritten', needsChromium, async (t) => {
   const story = await scene(t)
   const { page, service, make } = story
   await make()
-  await hurryPolls(page, 10_000)
+  await speedUpTimers(page, 10_000)
   await page.goto(`${service.url}/#/schedules/1`)
-  await arrived(page, 'Schedule 1')
+  await untilHeading(page, 'Schedule 1')
   await saveWhileTyping(story)
   await editWhileOthersDo(story)
   await editWhatHasLostARepository(story)
   await page.route(/schedules\/1(\/runs)?$/, (route) => route.fulfill({ status: 500 }))
   await page.getByText('This page may be out of date').waitFor()
-  await part(page, 'Runs').getByText('May be out of date').waitFor()
+  await section(page, 'Runs').getByText('May be out of date').waitFor()
   await page.unroute(/schedules\/1(\/runs)?$/)
   await page.getByText('This page may be out of date').waitFor({ state: 'detached' })
   await leave(page)
 })
 
-/** The form stays as it is: what has the focus, what is searched for, and what is typed before the answer has come. */
+/** The form keeps its focus, its search, and what is typed before the response arrives. */
 async function saveWhileTyping({ page, read }: Scene): Promise<void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(/schedules\/1$/, async (route) => {
@@ -133,7 +143,7 @@ async function saveWhileTyping({ page, read }: Scene): Promise<void> {
   await page.getByRole('searchbox').fill('')
   await saveButton(page).click()
   await until('it is saved', async () => (await read()).at === '05:00')
-  // With nothing edited there is nothing to refuse.
+  // Without edits there is nothing to reject.
   await saveButton(page).click()
   assert.equal(await page.getByText('The schedule was not saved').count(), 0)
 }
@@ -152,7 +162,7 @@ async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
   await until('the form shows so', async () => (await keep.inputValue()) === '9')
   assert.deepEqual([await at.inputValue(), await changed.count()], ['05:30', 0])
 
-  // Where nothing was edited, it is loaded; otherwise if one asks for it.
+  // Without edits the new version is loaded; otherwise on request.
   await change({ keep: 3 })
   await page.getByText('the last 3 archives').waitFor()
   assert.equal(await keep.inputValue(), '3')
@@ -164,7 +174,7 @@ async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
   assert.equal(await changed.count(), 0)
 }
 
-/** It is not there to be found, so it is named, whatever else was edited. */
+/** The repository is missing in the search, so it is shown by name. */
 async function editWhatHasLostARepository(story: Scene): Promise<void> {
   const { host, page, service, change, read } = story
   await change({ repositories: ['alice/atlas', 'alice/birds'] })
@@ -183,7 +193,7 @@ async function editWhatHasLostARepository(story: Scene): Promise<void> {
 }
 
 test(
-  'an archive that is the last to hold a repository is shown, and released',
+  'the last archive that holds a repository is marked and can be released',
   needsChromium,
   async (t) => {
     const { page, service, host, make, read, run } = await scene(t)
@@ -193,8 +203,8 @@ test(
     await service.godwit('sync')
     await run()
     await page.goto(`${service.url}/#/schedules/1`)
-    await arrived(page, 'Schedule 1')
-    const kept = part(page, 'Protected archives')
+    await untilHeading(page, 'Schedule 1')
+    const kept = section(page, 'Protected archives')
     await kept.getByRole('link', { name: 'Migration 1' }).waitFor()
     await kept.getByText('alice/birds').waitFor()
     await keepScreenshot(page, 'schedule-protected-archive')
@@ -208,14 +218,14 @@ test(
   },
 )
 
-test('schedules that are more than fit on a page', needsChromium, async (t) => {
+test('more schedules than fit on a page are paginated', needsChromium, async (t) => {
   const { page, service, make } = await scene(t)
   for (let keep = 1; keep <= 26; keep += 1) await make({ keep })
   await page.goto(`${service.url}/#/schedules`)
-  await part(page, '26 schedules').getByText('the last 25 archives').waitFor()
+  await section(page, '26 schedules').getByText('the last 25 archives').waitFor()
   assert.equal(await page.getByText('the last 26 archives').count(), 0)
   await page.getByRole('link', { name: 'Page 2' }).click()
-  await part(page, '26 schedules').getByText('the last 26 archives').waitFor()
+  await section(page, '26 schedules').getByText('the last 26 archives').waitFor()
   await page.goto(`${service.url}/#/schedules/page/3`)
   await page.getByText('This page does not exist.').waitFor()
   await page.getByRole('link', { name: 'First page' }).click()

@@ -4,94 +4,105 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, hurryPolls, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
+import {
+  dashboardPort,
+  keepScreenshot,
+  section,
+  speedUpTimers,
+  untilHeading,
+} from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 
-test('a webhook is made, tested, told, changed and deleted', needsChromium, async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  for (const name of ['alice/atlas', 'octo/kit']) await host.repository(name, { files: { a: '1' } })
-  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const flags = ['--webhook-networks', '127.0.0.1']
-  const port = await pagesPort()
-  const service = await startInRow(t, { repositories: host.root, port, flags })
-  const token = await service.token('alice')
-  const receiver = await webhookReceiver(t)
-  const page = await visit(t, `${service.url}/`, { token, expected: /422|404/ })
-  await hurryPolls(page, 10_000)
-  await page.getByRole('link', { name: 'Webhooks' }).click()
-  await arrived(page, 'Webhooks')
-  await page.getByRole('link', { name: 'Create a webhook' }).click()
-  await arrived(page, 'New webhook')
-  await page.getByLabel('Address').fill('http://10.0.0.1/')
-  await page.getByRole('button', { name: 'Create webhook' }).click()
-  await page.getByText('on a network that is not allowed').waitFor()
-  await page.getByLabel('Address').fill(`${receiver.url}/hook`)
-  await page.getByLabel('Secret').fill('whisper')
-  await page.getByRole('button', { name: 'Create webhook' }).click()
-  await arrived(page, 'Webhook 1')
-  const deliveries = part(page, 'Deliveries')
-  await deliveries.getByRole('cell', { name: 'OK' }).waitFor()
-  receiver.answer = (response) => void response.writeHead(503).end('later <b>please</b>')
-  await page.getByRole('button', { name: 'Send a ping' }).click()
-  await deliveries.getByText('503 Service Unavailable (given up)').waitFor()
-  await page.getByRole('button', { name: 'Details of delivery 2' }).click()
-  const details = part(page, 'Delivery 2')
-  await details.getByText('later <b>please</b>').waitFor()
-  await details.getByText('x-hub-signature-256: sha256=').waitFor()
-  receiver.answer = (response) => void response.end('thanks')
-  await page.getByRole('button', { name: 'Redeliver delivery 2' }).click()
-  await deliveries.getByText('ping (again)').waitFor()
-  const guids = receiver.received.map(({ headers }) => headers['x-github-delivery'])
-  assert.equal(guids[2], guids[1])
+test(
+  'a webhook can be created, tested, changed and deleted, and receives events',
+  needsChromium,
+  async (t) => {
+    const host = await gitHost()
+    t.after(host.remove)
+    for (const name of ['alice/atlas', 'octo/kit'])
+      await host.repository(name, { files: { a: '1' } })
+    await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
+    const flags = ['--webhook-networks', '127.0.0.1']
+    const port = await dashboardPort()
+    const service = await startInRow(t, { repositories: host.root, port, flags })
+    const token = await service.token('alice')
+    const receiver = await webhookReceiver(t)
+    const page = await visit(t, `${service.url}/`, { token, expected: /422|404/ })
+    await speedUpTimers(page, 10_000)
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await untilHeading(page, 'Webhooks')
+    await page.getByRole('link', { name: 'Create a webhook' }).click()
+    await untilHeading(page, 'New webhook')
+    await page.getByLabel('Address').fill('http://10.0.0.1/')
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await page.getByText('on a network that is not allowed').waitFor()
+    await page.getByLabel('Address').fill(`${receiver.url}/hook`)
+    await page.getByLabel('Secret').fill('whisper')
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await untilHeading(page, 'Webhook 1')
+    const deliveries = section(page, 'Deliveries')
+    await deliveries.getByRole('cell', { name: 'OK' }).waitFor()
+    receiver.answer = (response) => void response.writeHead(503).end('later <b>please</b>')
+    await page.getByRole('button', { name: 'Send a ping' }).click()
+    await deliveries.getByText('503 Service Unavailable (given up)').waitFor()
+    await page.getByRole('button', { name: 'Details of delivery 2' }).click()
+    const details = section(page, 'Delivery 2')
+    await details.getByText('later <b>please</b>').waitFor()
+    await details.getByText('x-hub-signature-256: sha256=').waitFor()
+    receiver.answer = (response) => void response.end('thanks')
+    await page.getByRole('button', { name: 'Redeliver delivery 2' }).click()
+    await deliveries.getByText('ping (again)').waitFor()
+    const guids = receiver.received.map(({ headers }) => headers['x-github-delivery'])
+    assert.equal(guids[2], guids[1])
 
-  const start = { method: 'POST', body: JSON.stringify({ repositories: ['atlas'] }) }
-  await service.call(token, '/user/migrations', start)
-  await deliveries.getByText('migration.exported').waitFor()
-  await keepScreenshot(page, 'webhook')
-  await page.getByRole('radio', { name: 'Only some' }).check()
-  await page.getByRole('checkbox', { name: 'Failed' }).check()
-  await page.getByRole('button', { name: 'Save changes' }).click()
-  await until('it is saved, and its secret is kept', async () => {
-    const hook = await (await service.call(token, '/user/hooks/1')).json()
-    const { events, config } = hook as { events: string[]; config: { secret?: string } }
-    return String(events) === 'migration.failed' && config.secret === '********'
-  })
-  await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click()
-  await part(page, '1 webhook').getByText('migration.failed').waitFor()
-  await keepScreenshot(page, 'webhooks')
-  await page.getByRole('link', { name: receiver.url }).click()
+    const start = { method: 'POST', body: JSON.stringify({ repositories: ['atlas'] }) }
+    await service.call(token, '/user/migrations', start)
+    await deliveries.getByText('migration.exported').waitFor()
+    await keepScreenshot(page, 'webhook')
+    await page.getByRole('radio', { name: 'Only some' }).check()
+    await page.getByRole('checkbox', { name: 'Failed' }).check()
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await until('it is saved, and its secret is kept', async () => {
+      const hook = await (await service.call(token, '/user/hooks/1')).json()
+      const { events, config } = hook as { events: string[]; config: { secret?: string } }
+      return String(events) === 'migration.failed' && config.secret === '********'
+    })
+    await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click()
+    await section(page, '1 webhook').getByText('migration.failed').waitFor()
+    await keepScreenshot(page, 'webhooks')
+    await page.getByRole('link', { name: receiver.url }).click()
 
-  // What was not edited is not changed back.
-  await page.getByLabel('Address').fill(`${receiver.url}/other`)
-  await service.call(token, '/user/hooks/1', {
-    ...{ method: 'PATCH', body: JSON.stringify({ events: ['*'], active: false }) },
-  })
-  const changed = page.getByText('Changed elsewhere')
-  await changed.waitFor()
-  await keepScreenshot(page, 'webhook-changed-elsewhere')
-  await page.getByRole('button', { name: 'Save changes' }).click()
-  await until('its address is saved, and nothing else', async () => {
-    const hook = await (await service.call(token, '/user/hooks/1')).json()
-    const { config, events, active } = hook as Webhook
-    const isKept = String(events) === '*' && !active && config.secret !== undefined
-    return config.url === `${receiver.url}/other` && isKept
-  })
-  const active = page.getByRole('checkbox', { name: 'Active' })
-  await until('the form shows so', async () => !(await active.isChecked()))
-  assert.equal(await changed.count(), 0)
-  await page.getByRole('button', { name: 'Delete webhook 1' }).click()
-  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('No webhooks yet').waitFor()
+    // Fields that were not edited are not reset.
+    await page.getByLabel('Address').fill(`${receiver.url}/other`)
+    await service.call(token, '/user/hooks/1', {
+      ...{ method: 'PATCH', body: JSON.stringify({ events: ['*'], active: false }) },
+    })
+    const changed = page.getByText('Changed elsewhere')
+    await changed.waitFor()
+    await keepScreenshot(page, 'webhook-changed-elsewhere')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await until('its address is saved, and nothing else', async () => {
+      const hook = await (await service.call(token, '/user/hooks/1')).json()
+      const { config, events, active } = hook as Webhook
+      const isKept = String(events) === '*' && !active && config.secret !== undefined
+      return config.url === `${receiver.url}/other` && isKept
+    })
+    const active = page.getByRole('checkbox', { name: 'Active' })
+    await until('the form shows so', async () => !(await active.isChecked()))
+    assert.equal(await changed.count(), 0)
+    await page.getByRole('button', { name: 'Delete webhook 1' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No webhooks yet').waitFor()
 
-  await page.goto(`${service.url}/#/orgs/octo/webhooks/new`)
-  await arrived(page, 'New webhook of octo')
-  await page.getByLabel('Address').fill(`${receiver.url}/octo`)
-  await page.getByRole('button', { name: 'Create webhook' }).click()
-  await arrived(page, 'Webhook 2')
-  await until('its ping has come', () => receiver.received.some(({ path }) => path === '/octo'))
-  await leave(page)
-})
+    await page.goto(`${service.url}/#/orgs/octo/webhooks/new`)
+    await untilHeading(page, 'New webhook of octo')
+    await page.getByLabel('Address').fill(`${receiver.url}/octo`)
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await untilHeading(page, 'Webhook 2')
+    await until('its ping has come', () => receiver.received.some(({ path }) => path === '/octo'))
+    await leave(page)
+  },
+)

@@ -23,14 +23,14 @@ import { createGit, type Git } from '../../src/git/git.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
 import { boobyTraps } from '../support/booby-traps.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
 import { TIMEOUT_MS } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
 
-const CHANGES = inForm({ short: 60, long: 1500 })
+const CHANGES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 4
 const SITE = 'repositories/alice/site.git'
 
@@ -72,7 +72,7 @@ before(async () => {
 
 type Verdict = 'whole' | 'faults' | 'refused'
 
-/** What is thrown besides a refusal is a crash, and so is what takes for ever. */
+/** Any error but a rejection counts as a crash, and so does a timeout. */
 async function verdictOf(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<Verdict> {
@@ -91,7 +91,7 @@ async function verdictOf(
   }
 }
 
-/** Whatever becomes of it: each repository is there whole, or not at all. */
+/** Asserts that each repository was restored completely or not at all. */
 async function restoredWell(bytes: Buffer): Promise<void> {
   const into = mkdtempSync(join(folder, 'restore-'))
   const signal = AbortSignal.timeout(TIMEOUT_MS)
@@ -115,11 +115,13 @@ const sameEntries = async (bytes: Buffer): Promise<boolean> => {
   const file = join(mkdtempSync(join(folder, 'read-')), 'a.tar.gz')
   writeFileSync(file, bytes)
   try {
-    const told = (entries: PlainEntry[]) =>
+    const listing = (entries: PlainEntry[]) =>
       entries
         .filter(({ kind }) => kind === 'file')
         .map(({ path, content }) => `${path} ${content.toString('base64')}`)
-    return told(await entriesIn(file)).join('\n') === told(await entriesIn(archive)).join('\n')
+    return (
+      listing(await entriesIn(file)).join('\n') === listing(await entriesIn(archive)).join('\n')
+    )
   } catch {
     return false
   } finally {
@@ -130,7 +132,7 @@ const sameEntries = async (bytes: Buffer): Promise<boolean> => {
 interface Change {
   layer: 'gzip' | 'tar'
   what: 'flip' | 'cut' | 'zero' | 'repeat' | 'drop'
-  /** Where, as a part of the whole; and where within the last bytes, at times. */
+  /** The position as a fraction of the length; sometimes within the last bytes. */
   at: number
   fromEnd: boolean
   bit: number
@@ -148,16 +150,16 @@ const changes = fc.record<Change>({
 
 function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer {
   const bytes = Buffer.from(layer === 'gzip' ? whole : tar)
-  const place = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
-  const end = Math.min(place + length, bytes.length)
+  const offset = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
+  const end = Math.min(offset + length, bytes.length)
   const [head, some, rest] = [
-    bytes.subarray(0, place),
-    bytes.subarray(place, end),
+    bytes.subarray(0, offset),
+    bytes.subarray(offset, end),
     bytes.subarray(end),
   ]
   const edited = {
     flip: () => {
-      bytes[place]! ^= 1 << bit
+      bytes[offset]! ^= 1 << bit
       return bytes
     },
     cut: () => head,
@@ -165,11 +167,11 @@ function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer
     repeat: () => Buffer.concat([head, some, some, rest]),
     drop: () => Buffer.concat([head, rest]),
   }[what]()
-  // With a checksum that is right, so that what is inside must be noticed by itself.
+  // The checksum is correct, so that the content itself must be checked.
   return layer === 'gzip' ? edited : gzipSync(edited, { level: 1 })
 }
 
-test('no change of an archive goes unnoticed, whatever its checksum says', async (t) => {
+test('every change of an archive is detected, even with a correct checksum', async (t) => {
   t.diagnostic(`seed ${seed}`)
   assert.equal(await verdictOf([whole]), 'whole')
   assert.equal(await verdictOf([gzipSync(tar, { level: 1 })]), 'whole')
@@ -181,18 +183,23 @@ test('no change of an archive goes unnoticed, whatever its checksum says', async
       const bytes = changedBytes(change)
       const verdict = await verdictOf([bytes])
       verdicts[verdict]++
-      const told = JSON.stringify(change)
-      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `unnoticed: ${told}`)
+      const changeText = JSON.stringify(change)
+      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `undetected: ${changeText}`)
       if (number % 10 === 0) await restoredWell(bytes)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   t.diagnostic(JSON.stringify(verdicts))
   assert.ok(verdicts.faults + verdicts.refused > CHANGES / 2)
-  tried(t, 'changed archives', CHANGES, 'every change of content is named; nothing half restored')
+  reportFault(
+    t,
+    'changed archives',
+    CHANGES,
+    'every change of content is named; nothing half restored',
+  )
 })
 
-test('a bomb is refused by what it announces, before it goes off', async () => {
+test('a decompression bomb is rejected by its declared size', async () => {
   const announced = [
     ['users_000002.json', 2 ** 33],
     [`${SITE}/objects/pack/pack-${'1'.repeat(40)}.pack`, 2 ** 50],
@@ -204,14 +211,14 @@ test('a bomb is refused by what it announces, before it goes off', async () => {
   }
 })
 
-test('zeros without end after the end are not read for ever, nor into memory', async () => {
+test('endless zeros after the end are neither read forever nor kept in memory', async () => {
   const before = process.memoryUsage().rss
   assert.equal(await verdictOf(gzipOf(tar, 2 ** 40)), 'faults')
   const grown = process.memoryUsage().rss - before
   assert.ok(grown < 300 * 1024 * 1024, `${grown} bytes`)
 })
 
-/** A gzip of these bytes and so many zeros after them, made on the way. */
+/** Compresses these bytes followed by this many zeros, as a stream. */
 async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
   yield Buffer.from('1f8b08000000000000ff', 'hex')
   const deflating = createDeflateRaw({ level: 1 })
@@ -234,7 +241,7 @@ async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
   yield trailer
 }
 
-test('records and manifests of absurd depth or number are told as faults', async () => {
+test('records and manifests of absurd depth or number are reported as errors', async () => {
   const texts = {
     deep: `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`,
     many: `[${'[],'.repeat(6_000_000)}[]]`,
@@ -264,7 +271,7 @@ const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
     Object.defineProperty(m, '__proto__', { value: { format: 1 }, enumerable: true }),
 }
 
-test('a manifest that lies is caught', async () => {
+test('a false manifest is detected', async () => {
   for (const [what, lie] of Object.entries(lies)) {
     const file = join(folder, 'lie.tar.gz')
     await changed(archive, file, editing('godwit-manifest.json', lie))
@@ -273,7 +280,7 @@ test('a manifest that lies is caught', async () => {
   }
 })
 
-test('names that one file system takes for one are not put over one another', async () => {
+test('names that are equal on some file systems do not overwrite each other', async () => {
   const file = join(folder, 'case.tar.gz')
   await changed(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
@@ -285,7 +292,7 @@ test('names that one file system takes for one are not put over one another', as
   await restoredWell(readFileSync(file))
 })
 
-test('no program that an archive brings runs', async (t) => {
+test('no program in an archive is run', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   const trapped = join(temporaryDirectory(t), 'trapped.git')
   execFileSync('git', ['init', '-q', '--bare', trapped])

@@ -3,15 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { until } from '../support/wait-until.ts'
 
-const FOR_MS = inForm({ short: 4000, long: 240_000 })
+const FOR_MS = shortOrLong({ short: 4000, long: 240_000 })
 const LONGEST_LIFE_MS = 3000
 
-test('kill -9 of API processes and workers on one database loses nothing', async (t) => {
+test('killing API processes and workers on one database loses nothing', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const host = await gitHost()
   t.after(host.remove)
@@ -38,7 +38,7 @@ test('kill -9 of API processes and workers on one database loses nothing', async
   for (const id of started) await untilEnded(cluster, members.api, token, id, 'exported')
   await assertNothingHeld(cluster)
   for (const id of started) await verifyArchive(t, cluster, members.api, token, id)
-  tried(t, 'kill -9 of one of several processes', kills, 'others go on; taken over')
+  reportFault(t, 'kill -9 of one of several processes', kills, 'others go on; taken over')
 })
 
 async function killAgainAndAgain(cluster: Cluster, members: Record<string, Member>) {

@@ -17,12 +17,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { manyRepositories } from '../support/cluster-story.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 2, long: 12 })
+const TIMES = shortOrLong({ short: 2, long: 12 })
 
 async function storyOfMany(t: TestContext) {
   let names: string[] = []
@@ -37,7 +37,7 @@ async function storyOfMany(t: TestContext) {
   return { ...story, names, states, file: join(story.service.data, 'godwit.sqlite') }
 }
 
-test('while another process writes to the database, reads go on and writes wait', async (t) => {
+test('reads continue and writes wait while another process writes to the database', async (t) => {
   const { names, file, states, ...story } = await storyOfMany(t)
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
@@ -55,11 +55,11 @@ test('while another process writes to the database, reads go on and writes wait'
     other.exec('rollback')
     await story.untilEnded(await starting)
   }
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'database held by another process', TIMES, 'reads go on, writes wait and are done')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'database held by another process', TIMES, 'reads go on, writes wait and are done')
 })
 
-test('a damaged database is refused at the start, and not a byte of it is changed', async (t) => {
+test('a damaged database is rejected at the start and not changed', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const random = randomNumbers(seed)
   const { names, file, states, ...story } = await storyOfMany(t)
@@ -81,11 +81,11 @@ test('a damaged database is refused at the start, and not a byte of it is change
     for (const rest of ['-wal', '-shm']) rmSync(`${file}${rest}`, { force: true })
   }
   await story.service.restart()
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'damaged database at the start', TIMES, 'refused in a line, nothing overwritten')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'damaged database at the start', TIMES, 'refused in a line, nothing overwritten')
 })
 
-test('a database that is damaged while it is used stops the service, and it stays stopped', async (t) => {
+test('a database that is damaged during use stops the service, which does not start again', async (t) => {
   const { names, file, ...story } = await storyOfMany(t)
   const id = await story.start(names)
   await story.untilEnded(id)
@@ -96,7 +96,7 @@ test('a database that is damaged while it is used stops the service, and it stay
   const before = digestsOf(file)
   await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
   assert.deepEqual(digestsOf(file), before)
-  tried(t, 'database damaged while it is used', 1, 'stopped; refused at the next start')
+  reportFault(t, 'database damaged while it is used', 1, 'stopped; refused at the next start')
 })
 
 async function isStopped({ call }: ExportStory, names: readonly string[]): Promise<boolean> {

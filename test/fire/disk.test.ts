@@ -10,12 +10,12 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 1, long: 8 })
+const TIMES = shortOrLong({ short: 1, long: 8 })
 const MEGABYTE = 1024 * 1024
 const NAMES = ['alice/large', 'alice/small']
 const DEGRADED = '200 {"status":"degraded","waiting_for":["data"]}'
@@ -44,37 +44,33 @@ async function storyOnDisk(t: TestContext) {
   }
 }
 
-test(
-  'a disk that fills up during an export: it goes on when there is room',
-  needsMount,
-  async (t) => {
-    const story = await storyOnDisk(t)
-    const acknowledged = nothingAcknowledged()
-    for (let round = 0; round < TIMES; round++) {
-      await story.renew()
-      // Room for the database, and for half of the large one.
-      story.disk.fill((4 + (round % 8)) * MEGABYTE)
-      const failures = () => story.service.log().split('job failed').length
-      const before = failures()
-      const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
-      acknowledged.started.set(id, story.states())
-      await until('the disk was too small', () => failures() > before)
-      story.disk.free()
-      await story.untilEnded(id, 'exported')
-      for (const name of round % 2 === 0 ? ['large', 'small'] : [])
-        await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
-      if (round < TIMES - 1) {
-        await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
-        acknowledged.deleted.add(id)
-      }
+test('an export continues after a full disk has space again', needsMount, async (t) => {
+  const story = await storyOnDisk(t)
+  const acknowledged = nothingAcknowledged()
+  for (let round = 0; round < TIMES; round++) {
+    await story.renew()
+    // Room for the database, and for half of the large one.
+    story.disk.fill((4 + (round % 8)) * MEGABYTE)
+    const failures = () => story.service.log().split('job failed').length
+    const before = failures()
+    const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
+    acknowledged.started.set(id, story.states())
+    await until('the disk was too small', () => failures() > before)
+    story.disk.free()
+    await story.untilEnded(id, 'exported')
+    for (const name of round % 2 === 0 ? ['large', 'small'] : [])
+      await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
+    if (round < TIMES - 1) {
+      await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
+      acknowledged.deleted.add(id)
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'disk full during an export', TIMES, 'exported once there is room')
-  },
-)
+  }
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'disk full during an export', TIMES, 'exported once there is room')
+})
 
 test(
-  'a disk without any room takes nothing on, gives out what it has, and loses nothing',
+  'with a full disk, the service accepts no work, serves what it has, and loses nothing',
   needsMount,
   async (t) => {
     const story = await storyOnDisk(t)
@@ -131,14 +127,14 @@ test(
       [...acknowledged.started.keys()].sort(),
       'what was refused was not done',
     )
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'disk full during a commit', refused, 'answered 503, nothing written')
-    tried(t, 'disk full during a download', downloads, 'whole')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'disk full during a commit', refused, 'answered 503, nothing written')
+    reportFault(t, 'disk full during a download', downloads, 'whole')
   },
 )
 
 test(
-  'a data directory that cannot be written is refused in a line, and is as it was',
+  'a read-only data directory is rejected with one line and not changed',
   needsMount,
   async (t) => {
     const story = await storyOnDisk(t)
@@ -160,7 +156,7 @@ test(
       disk.setReadOnly(false)
       await service.restart()
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'read-only data directory', TIMES, 'refused in a line')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'read-only data directory', TIMES, 'refused in a line')
   },
 )

@@ -3,7 +3,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { untilEnded } from '../support/ended-migration.ts'
-import { tried } from '../support/fire.ts'
+import { reportFault } from '../support/fire.ts'
 import { addManyIssues } from '../support/forge/many-issues.ts'
 import { startForge } from '../support/forge/stand-in-forge.ts'
 import { gitHost } from '../support/git-host.ts'
@@ -16,7 +16,7 @@ import { entriesIn } from '../support/without-server.ts'
 const KILLS = 4
 const ROUNDS = 3
 
-test('killed again and again while it reads a forge, it writes the same records', async (t) => {
+test('a service that is killed repeatedly while it reads a forge writes the same records', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   addManyIssues(forge, 1500)
@@ -54,7 +54,7 @@ test('killed again and again while it reads a forge, it writes the same records'
     assert.deepEqual(await recordsOf(t, service, id), expected)
     await service.kill('SIGTERM')
   }
-  tried(t, 'kill -9 of a service that reads a forge', ROUNDS * KILLS, 'the same records')
+  reportFault(t, 'kill -9 of a service that reads a forge', ROUNDS * KILLS, 'the same records')
 })
 
 async function migrate(service: Service): Promise<number> {

@@ -5,11 +5,11 @@ import { type TestContext, test } from 'node:test'
 import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 1, long: 8 })
+const TIMES = shortOrLong({ short: 1, long: 8 })
 const REAL_GIT = 'exec git "$@"'
 
 /** A service whose git can be exchanged while it runs. */
@@ -42,7 +42,7 @@ async function storyWithGit(t: TestContext, flags: string[] = []) {
 
 const NAMES = ['alice/one', 'alice/two', 'alice/three']
 
-test('a git that goes away, or is killed, and comes back: everything is exported', async (t) => {
+test('everything is exported although git is missing or killed for a while', async (t) => {
   const story = await storyWithGit(t)
   const acknowledged = nothingAcknowledged()
   const breakIt = {
@@ -69,9 +69,9 @@ test('a git that goes away, or is killed, and comes back: everything is exported
       await story.untilEnded(id, 'exported')
     }
   }
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'git taken away while it is needed', TIMES, 'tried again until git is back')
-  tried(t, 'git killed whenever it is run', TIMES, 'tried again until git lives')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'git taken away while it is needed', TIMES, 'tried again until git is back')
+  reportFault(t, 'git killed whenever it is run', TIMES, 'tried again until git lives')
 })
 
 const migrationsOf = ({ service }: ExportStory) => rowsOf(service, 'select id from migrations')
@@ -85,7 +85,7 @@ async function assertUnavailable({ call }: ExportStory): Promise<void> {
   assert.match(((await answer.json()) as { message: string }).message, /try again later/)
 }
 
-test('a git that hangs is stopped, and the repository is reported by name', async (t) => {
+test('a git process that hangs is stopped, and the repository is reported by name', async (t) => {
   const story = await storyWithGit(t, ['--git-timeout', '3s'])
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
@@ -101,11 +101,11 @@ test('a git that hangs is stopped, and the repository is reported by name', asyn
   acknowledged.started.set(mended, story.states())
   await story.untilEnded(mended, 'exported')
   const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 3 seconds$/
-  await assertUnharmed(story, acknowledged, { mayFail })
-  tried(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
+  await assertInvariants(story, acknowledged, { mayFail })
+  reportFault(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
 })
 
-test('without git the service says so and does not start', async (t) => {
+test('without git the service does not start, and says why', async (t) => {
   const story = await storyWithGit(t)
   await story.service.kill('SIGTERM')
   await chmod(story.program, 0o644)
@@ -120,6 +120,6 @@ test('without git the service says so and does not start', async (t) => {
   )
   await story.gitIs(REAL_GIT)
   await story.service.restart()
-  await assertUnharmed(story, nothingAcknowledged())
-  tried(t, 'git missing, or too old, at the start', 2, 'refused in a line')
+  await assertInvariants(story, nothingAcknowledged())
+  reportFault(t, 'git missing, or too old, at the start', 2, 'refused in a line')
 })

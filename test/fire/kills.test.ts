@@ -7,19 +7,23 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import {
+  type Acknowledged,
+  assertInvariants,
+  nothingAcknowledged,
+} from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { git } from '../support/odd-repositories.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { type Acknowledged, assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
-const FOR_MS = inForm({ short: 12_000, long: 600_000 })
+const FOR_MS = shortOrLong({ short: 12_000, long: 600_000 })
 const REPOSITORIES = 12
-/** Most lives are short, and some are long enough for something to be finished, on a slow machine too. */
+/** Most lives are short; some are long enough to finish something, also on a slow machine. */
 const LONGEST_LIFE_MS = 4000
 
-test('kill -9 at any moment, of the service and of its gits, loses nothing and leaves nothing', async (t) => {
+test('killing the service or its git processes at any moment loses nothing and leaves nothing behind', async (t) => {
   t.diagnostic(`seed ${seed}`)
   let names: string[] = []
   const story = await exportStory(t, {
@@ -36,22 +40,22 @@ test('kill -9 at any moment, of the service and of its gits, loses nothing and l
   await asking
 
   const { started, deleted, tokens } = acknowledged
-  const told = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
+  const summary = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
   t.diagnostic(
-    `${told}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
+    `${summary}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
   )
   assert.ok(kills.intoExports > 0, 'no kill fell into an export')
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
-  tried(t, 'kill -9 of git', kills.gits, 'done again')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
+  reportFault(t, 'kill -9 of git', kills.gits, 'done again')
 })
 
-/** Until the time is over: the service, mostly; at times one of its gits; at times it is paused before. */
+/** Kills the service, or sometimes a git process, sometimes after suspending it, until the time is over. */
 async function killAgainAndAgain({ service }: ExportStory) {
   const random = randomNumbers(seed)
   const kills = { services: 0, intoExports: 0, gits: 0 }
   const over = performance.now() + FOR_MS
-  // Where machines are slow, chance takes longer to hit an export.
+  // On slow machines it takes longer to hit an export by chance.
   const givenUp = over + TIMEOUT_MS
   const isDone = () => kills.intoExports > 0 || performance.now() > givenUp
   while (performance.now() < over || !isDone()) {
@@ -68,7 +72,7 @@ async function killAgainAndAgain({ service }: ExportStory) {
     kills.services++
     if (rowsOf(service, 'select id from jobs limit 1').length > 0) kills.intoExports++
     await service.restart()
-    // A job is given up when it was killed five times: this one is to end before.
+    // A job fails after five kills; this one must end before.
     await until(
       'no job was killed three times',
       () => rowsOf(service, 'select id from jobs where failures >= 3').length === 0,
@@ -77,7 +81,7 @@ async function killAgainAndAgain({ service }: ExportStory) {
   return kills
 }
 
-/** One export after the other, some with locks, and whatever else one asks for; asked again where no answer came. */
+/** Starts exports one after the other, some with locks, and other requests; retries requests without a response. */
 async function askAgainAndAgain(
   story: ExportStory,
   names: readonly string[],
@@ -102,7 +106,7 @@ async function askAgainAndAgain(
   }
 }
 
-/** Whoever is cut off, or is told 503 because a git was killed, asks again, as any client would. Undefined when it is over before there was an answer. */
+/** Retries after a cut connection or a 503. Returns undefined if the time is over before a response. */
 async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promise<T | undefined> {
   for (;;) {
     try {
@@ -121,7 +125,7 @@ async function deleteArchive({ call }: ExportStory, id: number): Promise<boolean
   return true
 }
 
-/** A new branch in each: no segment made so far is of use any more. */
+/** Adds a branch to each repository, so that no segment can be reused. */
 function renewAll({ host }: ExportStory, names: readonly string[], round: number): void {
   for (const name of names) {
     const dir = host.path(name)

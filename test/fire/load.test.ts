@@ -1,23 +1,83 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { manyRepositories } from '../support/cluster-story.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { type CrowdReport, percentile, readingCrowd } from '../support/reading-crowd.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+import { PREVIEW } from '../support/service.ts'
+
+interface CrowdOptions {
+  url: string
+  token: string
+  connections: number
+  /** Requests per second of each connection, if the responses are fast enough. */
+  perSecond: number
+  paths: readonly string[]
+  random: () => number
+  signal: AbortSignal
+}
+
+interface CrowdReport {
+  /** The number of responses by status or error message. */
+  answers: Map<string, number>
+  /** Sorted response times of the first path, in milliseconds. */
+  latencies: number[]
+}
+
+/** Runs clients, each on its own connection, that read random paths until the signal aborts, at least once each. */
+async function readingCrowd(options: CrowdOptions): Promise<CrowdReport> {
+  const { connections, perSecond, paths, random, signal } = options
+  const report: CrowdReport = { answers: new Map(), latencies: [] }
+  const count = (what: string) => report.answers.set(what, (report.answers.get(what) ?? 0) + 1)
+
+  async function client(): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    await pause((random() * 1000) / perSecond)
+    do {
+      const path = paths[Math.floor(random() * paths.length)]!
+      const began = performance.now()
+      count(await read(options, agent, path).catch((error: Error) => error.message))
+      const took = performance.now() - began
+      if (path === paths[0]) report.latencies.push(took)
+      await pause(Math.max(0, 1000 / perSecond - took))
+    } while (!signal.aborted)
+    agent.destroy()
+  }
+
+  await Promise.all(Array.from({ length: connections }, client))
+  report.latencies.sort((a, b) => a - b)
+  return report
+}
+
+function read({ url, token }: CrowdOptions, agent: Agent, path: string): Promise<string> {
+  const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'crowd' }
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}${path}`, { agent, headers }, (answer) => {
+      answer.on('error', reject)
+      answer.on('end', () => resolve(String(answer.statusCode)))
+      answer.resume()
+    })
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+const percentile = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 
 const CONNECTIONS = 200
-const MEGABYTES = inForm({ short: 60, long: 1000 })
-const IDLE_MS = inForm({ short: 1000, long: 30_000 })
-const BUSY_MS = inForm({ short: 3000, long: 120_000 })
+const MEGABYTES = shortOrLong({ short: 60, long: 1000 })
+const IDLE_MS = shortOrLong({ short: 1000, long: 30_000 })
+const BUSY_MS = shortOrLong({ short: 3000, long: 120_000 })
 const LARGE = 'alice/large'
 
-test('two hundred readers while a large export runs: no error, no growth', async (t) => {
+test('two hundred readers during a large export see no error, and memory does not grow', async (t) => {
   const story = await exportStory(t, {
     async repositories(host) {
       await largePack(host.path(LARGE), MEGABYTES)
@@ -38,19 +98,19 @@ test('two hundred readers while a large export runs: no error, no growth', async
   const exports = await exporting
   const [first, last] = quarters(await memory)
 
-  const told = `p99 of status ${ms(busy)} ms, without the export ${ms(idle)} ms`
+  const summary = `p99 of status ${ms(busy)} ms, without the export ${ms(idle)} ms`
   const grown = `${first} MB resident in the first quarter, ${last} MB in the last`
-  t.diagnostic(`${told}; ${grown}; ${exports} exports`)
+  t.diagnostic(`${summary}; ${grown}; ${exports} exports`)
   const requests = busy.answers.get('200') ?? 0
   assert.deepEqual([...idle.answers.keys(), ...busy.answers.keys()], ['200', '200'])
   assert.ok(requests >= CONNECTIONS)
-  assert.ok(last < first * inForm({ short: 3, long: 1.15 }), grown)
-  await assertUnharmed(story, acknowledged)
-  tried(
+  assert.ok(last < first * shortOrLong({ short: 3, long: 1.15 }), grown)
+  await assertInvariants(story, acknowledged)
+  reportFault(
     t,
     `${CONNECTIONS} connections of mixed reads while ${MEGABYTES} MB are exported`,
     requests,
-    `no error; ${told}; ${grown}`,
+    `no error; ${summary}; ${grown}`,
   )
 })
 
@@ -72,7 +132,7 @@ async function crowdOf({ service }: ExportStory, id: number) {
     })
 }
 
-/** One after the other, each whole: the repository has changed. */
+/** Exports again and again; the repository changes each time. */
 async function exportAgainAndAgain(
   story: ExportStory,
   { started, deleted }: ReturnType<typeof nothingAcknowledged>,
@@ -88,7 +148,7 @@ async function exportAgainAndAgain(
   }
 }
 
-/** Megabytes resident, by the second. */
+/** Samples the resident memory in megabytes every second. */
 async function watchMemory(pid: number, over: AbortSignal): Promise<number[]> {
   const samples: number[] = []
   while (!over.aborted) {
@@ -99,7 +159,7 @@ async function watchMemory(pid: number, over: AbortSignal): Promise<number[]> {
   return samples
 }
 
-/** Medians of the first and of the last quarter. */
+/** Returns the medians of the first and of the last quarter. */
 function quarters(samples: readonly number[]): [number, number] {
   const length = Math.max(1, Math.floor(samples.length / 4))
   const median = (some: readonly number[]) =>

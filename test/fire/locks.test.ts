@@ -3,14 +3,14 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
 
-const FOR_MS = inForm({ short: 10_000, long: 60_000 })
+const FOR_MS = shortOrLong({ short: 10_000, long: 60_000 })
 const CLIENTS = 6
 const LONGEST_LIFE_MS = 4000
 const HOSTS_OWN = {
@@ -19,7 +19,7 @@ const HOSTS_OWN = {
   'transfer.hideRefs': 'refs/internal',
 }
 
-test('locks, unlocks, cancels and starts at random on one repository leave its config as it was', async (t) => {
+test('random locks, unlocks, cancels and starts leave the config of a repository unchanged', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const host = await gitHost()
   t.after(host.remove)
@@ -36,7 +36,7 @@ test('locks, unlocks, cancels and starts at random on one repository leave its c
     watchConfigs(host, over.signal),
   ]
   const ended = Promise.all(doings)
-  // Whichever fails first ends the others too.
+  // The first failure ends the others.
   const kills = await Promise.race([ended, killAgainAndAgain(scene.services, random)]).finally(() =>
     over.abort(),
   )
@@ -56,18 +56,18 @@ test('locks, unlocks, cancels and starts at random on one repository leave its c
   }
   const acts = counts.slice(0, CLIENTS).reduce((sum, each) => sum + each, 0)
   const outcome = 'the config is byte for byte what it was'
-  tried(t, 'locks, unlocks and cancels of one repository, slow git', acts, outcome)
-  tried(t, 'kill -9 of a service that locks', Number(kills), outcome)
+  reportFault(t, 'locks, unlocks and cancels of one repository, slow git', acts, outcome)
+  reportFault(t, 'kill -9 of a service that locks', Number(kills), outcome)
 })
 
 interface Scene {
   services: Service[]
   token: string
-  /** All migrations that were answered, which may hold a lock. */
+  /** All acknowledged migrations, which may hold a lock. */
   ids: number[]
 }
 
-/** Two processes that share a database, a data directory and the repositories, by a git that takes its time. */
+/** Starts two processes that share a database, a data directory and the repositories, with a slow git. */
 async function twoServices(t: TestContext, host: GitHost): Promise<Scene> {
   const folder = temporaryDirectory(t)
   const slowGit = join(folder, 'git')
@@ -103,14 +103,14 @@ const configs = async (host: GitHost) => ({
   wiki: await readFile(join(host.path('alice/site.wiki'), 'config'), 'utf8'),
 })
 
-/** How often something was done. */
+/** Sends random requests; returns how many succeeded. */
 async function askAtRandom(scene: Scene, random: () => number, over: AbortSignal): Promise<number> {
   let done = 0
   while (!over.aborted) {
     const service = scene.services[Math.floor(random() * scene.services.length)]!
     const id = scene.ids[Math.floor(random() * scene.ids.length)]
     const answer = await act(service, scene, id, random()).catch((error: unknown) => {
-      // Who was killed gives no answer; what it had committed is released at the end.
+      // A killed process gives no response; its committed locks are released at the end.
       if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error
     })
     if (answer === undefined) await pause(50)
@@ -137,7 +137,7 @@ async function act({ call }: Service, scene: Scene, id: number | undefined, kind
   return status
 }
 
-/** The host's own changes, by git, between ours. */
+/** Changes the config with git, like the host. */
 async function editByHand(host: GitHost, random: () => number, over: AbortSignal): Promise<number> {
   let edits = 0
   for (; !over.aborted; edits++) {
@@ -161,7 +161,7 @@ async function byHand(host: GitHost, change: readonly string[]): Promise<void> {
   }
 }
 
-/** At no moment is anything of the host's missing. */
+/** Asserts that the host's own settings are always present. */
 async function watchConfigs(host: GitHost, over: AbortSignal): Promise<number> {
   let looks = 0
   for (; !over.aborted; looks++) {
@@ -192,7 +192,7 @@ async function killAgainAndAgain(services: Service[], random: () => number): Pro
   return kills
 }
 
-/** Also of those whose answer was lost. */
+/** Releases the locks of all migrations, also of those whose response was lost. */
 async function releaseAll({ services, token }: Scene): Promise<void> {
   const { call } = services[0]!
   const all: { id: number; state: string }[] = []

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const CASES = inForm({ short: 60, long: 1500 })
+const CASES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 20
 
 let service: Service
@@ -34,13 +34,16 @@ const BODY = '{"repositories":["site"]}'
 
 interface Malformed {
   pieces: () => (string | Buffer)[]
-  /** What may be answered; nothing at all where the server hangs up, which it always must in the end. */
+  /**
+   * The allowed responses; `hangs up` if the server may close the connection without a response. It must close
+   * it in any case.
+   */
   statuses: (number | 'hangs up')[]
 }
 
 const sent = (...pieces: (string | Buffer)[]) => pieces
 
-/** None of them may start a migration, though all of them try. */
+/** All of these try to start a migration, and none may succeed. */
 const MALFORMED: Record<string, Malformed> = {
   'a negative length': {
     pieces: () => sent(head(START, 'content-length: -5'), BODY),
@@ -125,7 +128,7 @@ const MALFORMED: Record<string, Malformed> = {
   'an asterisk': { pieces: () => sent(head('OPTIONS * HTTP/1.1')), statuses: [204, 400, 404] },
 }
 
-test('what is no HTTP is refused, changes nothing and holds nobody up', async (t) => {
+test('malformed HTTP is rejected, changes nothing and blocks no other client', async (t) => {
   const before = await state.digest()
   for (const [name, { pieces, statuses }] of Object.entries(MALFORMED)) {
     const answer = await sendRaw(service.url, pieces(), { finish: true })
@@ -134,10 +137,10 @@ test('what is no HTTP is refused, changes nothing and holds nobody up', async (t
     assert.deepEqual(await state.digest(), before, name)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  tried(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
+  reportFault(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
 })
 
-test('requests in one breath are answered in order, one for one', async () => {
+test('pipelined requests are answered in order, one response each', async () => {
   const paths = Array.from({ length: 100 }, (_, n) => (n % 2 ? '/healthz' : '/nothing'))
   const breath = paths.map((path) => head(`GET ${path} HTTP/1.1`)).join('')
   const { statuses } = await sendRaw(service.url, [breath], { answers: paths.length })
@@ -147,7 +150,7 @@ test('requests in one breath are answered in order, one for one', async () => {
   )
 })
 
-test('a request hidden in the body of another is not seen', async () => {
+test('a request smuggled in the body of another is ignored', async () => {
   const hidden = head('GET /healthz HTTP/1.1')
   const { statuses } = await sendRaw(
     service.url,
@@ -157,13 +160,13 @@ test('a request hidden in the body of another is not seen', async () => {
   assert.deepEqual(statuses, [400])
 })
 
-test('nonsense after a whole request does not take the place of its answer', async () => {
+test('garbage after a complete request does not replace its response', async () => {
   const whole = head('POST /user/migrations/preflight HTTP/1.1', `content-length: ${BODY.length}`)
   const { statuses } = await sendRaw(service.url, [`${whole}${BODY}nonsense\r\n\r\n`], {})
   assert.deepEqual(statuses, [200])
 })
 
-/** Well-formed requests, cut, doubled, and with bytes exchanged. */
+/** Generates valid requests that are cut, duplicated, or have changed bytes. */
 function mangled(): Arbitrary<Buffer> {
   const request = fc.constantFrom(
     `${head(START, `content-length: ${BODY.length}`)}${BODY.replace('site', 'none')}`,
@@ -183,14 +186,14 @@ function mangled(): Arbitrary<Buffer> {
     .tuple(request, fc.array(edit, { minLength: 1, maxLength: 5 }), fc.boolean())
     .map(([text, edits, twice]) => {
       const edited = edits.reduce((now, { at, remove, put }) => {
-        const place = at % now.length
-        return now.slice(0, place) + put + now.slice(place + remove)
+        const offset = at % now.length
+        return now.slice(0, offset) + put + now.slice(offset + remove)
       }, text)
       return Buffer.from(twice ? edited + text : edited, 'latin1')
     })
 }
 
-test('bytes in the wrong places make no fault of the server and no migration', async (t) => {
+test('unexpected bytes cause neither a server error nor a migration', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const before = await state.digest()
   const samples = fc.sample(mangled(), { seed, numRuns: CASES })
@@ -206,5 +209,5 @@ test('bytes in the wrong places make no fault of the server and no migration', a
     assert.deepEqual(await state.digest(), before, `seed ${seed}, from ${from}`)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  tried(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
+  reportFault(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
 })

@@ -5,19 +5,19 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
 import { post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { needsObjectStore } from '../support/radosgw.ts'
 
-const { migrations: MIGRATIONS, repositories: EACH } = inForm({
+const { migrations: MIGRATIONS, repositories: EACH } = shortOrLong({
   short: { migrations: 8, repositories: 6 },
   long: { migrations: 40, repositories: 25 },
 })
-/** Every repository is in four of them, so that they meet over it as well. */
+/** Every repository is in four migrations, so that they compete for it. */
 const TOGETHER = (MIGRATIONS * EACH) / 4
 const VERIFIED_AT_ONCE = 2
 
 test(
-  `${MIGRATIONS} migrations of ${EACH} repositories at once, by all workers, and every archive verifies`,
+  `${MIGRATIONS} concurrent migrations of ${EACH} repositories end, and every archive verifies`,
   needsObjectStore,
   async (t) => {
     const flags = ['--max-unfinished-migrations', String(MIGRATIONS), '--rate-limit', '0']
@@ -51,13 +51,13 @@ test(
       'a worker had nothing to do',
     )
     await story.assertTidy(workers)
-    tried(t, 'migrations at once', MIGRATIONS, 'every archive verified')
+    reportFault(t, 'migrations at once', MIGRATIONS, 'every archive verified')
   },
 )
 
 /**
- * Git that notes every snapshot it proves: who has this one has exported so many repositories. It proves none before all
- * three workers have one to prove.
+ * A git program that counts the snapshots it verifies, that is, the repositories exported by its worker. It
+ * waits until all three workers have started one.
  */
 async function countingGit({ cluster }: FaultStory, n: number) {
   const program = join(cluster.data, `git-${n}`)

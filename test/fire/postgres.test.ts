@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories } from '../support/cluster-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
 import { until } from '../support/wait-until.ts'
 
-const RESTARTS = inForm({ short: 2, long: 20 })
+const RESTARTS = shortOrLong({ short: 2, long: 20 })
 
-test('PostgreSQL is restarted under load: what cannot be answered is asked for later', async (t) => {
+test('during restarts of PostgreSQL under load, clients get responses or 503 and lose nothing', async (t) => {
   const postgres = await startPostgres()
   t.after(postgres.stop)
   const host = await gitHost()
@@ -50,7 +50,7 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
       seen.set(status, (seen.get(status) ?? 0) + 1)
       const isLater = status === 503 && headers.has('retry-after')
       if (status >= 500 && !isLater) wrong.add(`${init?.method ?? 'GET'} ${path}: ${status}`)
-      // Nobody who is told to come back later comes back at once.
+      // Clients respect Retry-After.
       if (isLater) await pause(20)
     }
   }
@@ -70,5 +70,5 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
   await Promise.all(asking)
   assert.deepEqual([...wrong], [], cluster.log().slice(-20_000))
   t.diagnostic(`${[...seen].map(([status, count]) => `${count} x ${status}`).join(', ')}`)
-  tried(t, 'PostgreSQL restarted under load', RESTARTS, 'answered, or 503 with retry-after')
+  reportFault(t, 'PostgreSQL restarted under load', RESTARTS, 'answered, or 503 with retry-after')
 })

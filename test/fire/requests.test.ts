@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts'
 import type { Description } from '../support/openapi-validator.ts'
@@ -11,8 +11,8 @@ import { type StateWatch, watchState } from '../support/state-digest.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const REQUESTS = {
-  sqlite: inForm({ short: 1500, long: 14_000 }),
-  postgres: inForm({ short: 500, long: 6000 }),
+  sqlite: shortOrLong({ short: 1500, long: 14_000 }),
+  postgres: shortOrLong({ short: 500, long: 6000 }),
 }
 
 interface Answer {
@@ -22,8 +22,8 @@ interface Answer {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const)
-  describe(`whatever is asked, on ${engine}`, () => {
-    test('is answered, never by a fault of the server, and changes nothing where it is refused', async (t) => {
+  describe(`random requests on ${engine}`, () => {
+    test('never cause a server error, and change nothing when they are rejected', async (t) => {
       t.diagnostic(`seed ${seed}`)
       await using host = await gitHost()
       for (const name of ['alice/site', 'alice/blog', 'bob/diary', 'bob/blog'])
@@ -61,7 +61,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       t.diagnostic(JSON.stringify(Object.fromEntries(statuses)))
       assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
       assert.ok(refused > asked / 4 && refused < asked, `${refused} of ${asked} were refused`)
-      tried(
+      reportFault(
         t,
         'hostile requests',
         asked,
@@ -70,7 +70,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     })
   })
 
-/** Alice and Bob with migrations of every kind, and tokens for each and for an operator. */
+/** Creates migrations of every kind for Alice and Bob, and tokens for both and an operator. */
 async function inhabited(service: Service) {
   await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
   const tokens = await Promise.all(
@@ -104,7 +104,7 @@ function send(
   request: HostileRequest,
 ): Promise<Answer> {
   const { method, target, body } = request
-  // Some methods are not expected to have a body, and Node would not announce it.
+  // Node does not send a content length for methods that usually have no body.
   const headers = { ...request.headers, ...(body && { 'content-length': String(body.length) }) }
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const { hostname, port } = new URL(service.url)
@@ -114,7 +114,7 @@ function send(
       const { statusCode: status = 0, headers } = answer
       let text = ''
       const done = () => resolve({ status, headers, text })
-      // What is still happening is told for as long as it does.
+      // Event streams stay open while a migration is running.
       if (headers['content-type']?.includes('event-stream')) {
         asked.destroy()
         return done()
@@ -126,7 +126,7 @@ function send(
     },
   )
   asked.setTimeout(TIMEOUT_MS, () => asked.destroy(new Error('no answer in time')))
-  // A connection may be given up between two requests; whoever meets that asks again.
+  // The server may close an idle connection between two requests; the client retries.
   asked.on('error', (error) =>
     asked.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),
   )

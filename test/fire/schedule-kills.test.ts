@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onEachEngine } from '../support/databases.ts'
-import { falseClock, needsFalseClock } from '../support/false-clock.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { fakeClock, needsFaketime } from '../support/fake-clock.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { startService } from '../support/service.ts'
@@ -15,15 +15,15 @@ interface Run {
   state: string
 }
 
-const DAYS = inForm({ short: 8, long: 60 })
+const DAYS = shortOrLong({ short: 8, long: 60 })
 
 onEachEngine('a service with schedules that is killed', (engine) => {
-  test('starts one migration for each time that is due', needsFalseClock, async (t) => {
+  test('starts one migration for each due time', needsFaketime, async (t) => {
     const random = randomNumbers(seed)
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('alice/atlas', { files: { a: '1' } })
-    const clock = falseClock(t)
+    const clock = fakeClock(t)
     const options = { repositories: host.root, engine, env: clock.env }
     const service = await startService(t, options)
     let startTook = 1500
@@ -33,7 +33,7 @@ onEachEngine('a service with schedules that is killed', (engine) => {
       assert.ok(answer.ok, `${path}: ${answer.status}`)
       return answer.json()
     }
-    // Half a day from now: no time comes by itself while this runs.
+    // Half a day from now, so that no due time arrives during the test.
     const at = new Date(Date.now() + 12 * 3_600_000).toISOString().slice(11, 16)
     const body = { repositories: ['atlas'], every: 'day', at, time_zone: 'UTC', keep: 2 }
     await call('/schedules', { method: 'POST', body: JSON.stringify(body) })
@@ -42,7 +42,7 @@ onEachEngine('a service with schedules that is killed', (engine) => {
     for (let day = 1; day <= DAYS; day++) {
       await service.kill('SIGKILL')
       clock.set(24 * day)
-      // It looks for what is due as soon as it has read the catalogue: killed before, at it, or after.
+      // Due times are checked after the catalogue was read: it is killed before, during or after that.
       const restarted = service.restart().catch(() => {})
       await pause(random() * 1.4 * startTook)
       await service.kill('SIGKILL')
@@ -62,6 +62,11 @@ onEachEngine('a service with schedules that is killed', (engine) => {
       migrations.map(({ id }) => id),
       all.map(({ migration_id }) => migration_id),
     )
-    tried(t, 'kill -9 of a service whose schedule is due', DAYS, 'one migration for each time')
+    reportFault(
+      t,
+      'kill -9 of a service whose schedule is due',
+      DAYS,
+      'one migration for each time',
+    )
   })
 })

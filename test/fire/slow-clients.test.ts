@@ -8,12 +8,12 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
-import { inForm, tried } from '../support/fire.ts'
+import { reportFault, shortOrLong } from '../support/fire.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { inTime } from '../support/wait-until.ts'
 
-const CLIENTS = inForm({ short: 20, long: 200 })
-/** Far more than a busy machine makes anyone wait who is not slow on purpose. */
+const CLIENTS = shortOrLong({ short: 20, long: 200 })
+/** Far longer than a busy machine delays a normal client. */
 const TIMEOUT = ['--client-timeout', '10s']
 
 async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
@@ -34,7 +34,7 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
   return { ...story, dial }
 }
 
-test('who sends a request drop by drop is cut off, and nobody else notices', async (t) => {
+test('a client that sends its request byte by byte is cut off, and others are not affected', async (t) => {
   const { call, dial } = await storyOf(t, TIMEOUT)
   const starts = [
     'GET /user/migrations HTTP/1.1\r\n',
@@ -56,10 +56,10 @@ test('who sends a request drop by drop is cut off, and nobody else notices', asy
   for (; !isOver; others++) assert.equal((await call('/user/migrations')).status, 200)
   await over
   assert.ok(others > 0)
-  tried(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
+  reportFault(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
 })
 
-test('a download that nobody takes is cut off, and a slow one is not', async (t) => {
+test('a download that the client does not read is cut off, and a slow one is not', async (t) => {
   const story = await storyOf(t, TIMEOUT, 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
@@ -73,16 +73,16 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
       if (!areCutOff) await pause(20)
     }
   })()
-  // They are paused: they see their end only when they look.
+  // The clients are paused: they notice the end only when they read.
   await Promise.all(stalled.map(({ socket }) => untilBroken(socket)))
   areCutOff = true
   await slowly
   assert.equal(taken, Number(slow.headers['content-length']))
   assert.equal((await story.call('/user/migrations')).status, 200)
-  tried(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
+  reportFault(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
 })
 
-test('more downloads than it serves at a time are asked to come back', async (t) => {
+test('downloads over the limit get 503 with Retry-After', async (t) => {
   const flags = ['--max-streams', '3', '--max-streams-per-account', '10']
   const story = await storyOf(t, [...flags, '--client-timeout', '10m'], 40)
   const { id } = await story.migrate(['large'])
@@ -92,10 +92,10 @@ test('more downloads than it serves at a time are asked to come back', async (t)
   assert.equal((await story.call('/user/migrations')).status, 200)
   for (const { socket } of served) socket.destroy()
   await until('there is room again', async () => (await begin(t, link)).statusCode === 200)
-  tried(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
+  reportFault(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
 })
 
-test('more requests than it can work on are answered 503 at once, and health is not', async (t) => {
+test('requests over the limit get 503 at once, and health checks still work', async (t) => {
   const dir = temporaryDirectory(t)
   const [program, held] = [join(dir, 'git'), join(dir, 'held')]
   const script = `#!/bin/sh\nwhile [ -e ${held} ]; do sleep 0.1; done\nexec git "$@"\n`
@@ -114,7 +114,7 @@ test('more requests than it can work on are answered 503 at once, and health is 
   assert.ok(Number(/^godwit_http_shed_total (\d+)$/m.exec(metrics)?.[1]) >= CLIENTS)
   gone.abort()
   await until('it has time again', async () => (await call('/user/migrations')).status === 200)
-  tried(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
+  reportFault(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
 })
 
 async function assertBusy(answer: Response): Promise<void> {
@@ -124,7 +124,7 @@ async function assertBusy(answer: Response): Promise<void> {
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
 }
 
-/** A download that has begun and of which nothing more is taken until somebody reads. */
+/** Starts a download that is not read any further until the test does. */
 function begin(t: TestContext, link: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = get(link, { agent: false }, (answer) => {
@@ -141,7 +141,7 @@ async function untilClosed(socket: Socket): Promise<void> {
   await until('the connection is closed', () => socket.closed)
 }
 
-/** Reads nothing, so that only a reset tells it that the other side is gone. */
+/** Does not read, so that only a reset shows that the server closed the connection. */
 async function untilBroken(socket: Socket): Promise<void> {
   await until('who takes nothing is cut off', () => {
     if (!socket.destroyed && !socket.writableEnded) socket.write('x')

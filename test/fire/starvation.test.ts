@@ -6,15 +6,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { refStateOf } from '../support/export-proof.ts'
 import { largePack, mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
-import { inForm, seed, tried } from '../support/fire.ts'
+import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
+import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
-import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
-const TIMES = inForm({ short: 1, long: 6 })
-/** Each takes a minute even once, most of it waiting for what was starved to be tried again. */
+const TIMES = shortOrLong({ short: 1, long: 6 })
+/** Each of these tests takes a minute, most of it waiting for retries. */
 const inLongForm = {
-  skip: inForm<string | false>({ short: 'npm run test:fire does it', long: false }),
+  skip: shortOrLong<string | false>({ short: 'npm run test:fire does it', long: false }),
 }
 
 async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
@@ -35,7 +35,7 @@ async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
 }
 
 test(
-  'without file handles requests are shed, nothing is lost, and it recovers',
+  'without file descriptors requests are rejected, nothing is lost, and the service recovers',
   inLongForm,
   async (t) => {
     const { names, states, renew, ...story } = await mixedStory(t)
@@ -60,13 +60,13 @@ test(
       await story.untilEnded(id, 'exported')
       await story.unlock(id, names)
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
   },
 )
 
 test(
-  'paused and let go on, again and again, it and its gits: everything is exported',
+  'everything is exported although the service and its git processes are suspended repeatedly',
   inLongForm,
   async (t) => {
     t.diagnostic(`seed ${seed}`)
@@ -91,14 +91,15 @@ test(
       }
       await ended
     }
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'paused for a while', pauses, 'goes on where it was')
+    await assertInvariants(story, acknowledged)
+    reportFault(t, 'paused for a while', pauses, 'goes on where it was')
   },
 )
 
-test('with little memory a large repository is exported all the same', inLongForm, async (t) => {
+test('a large repository is exported with little memory', inLongForm, async (t) => {
   const story = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), inForm({ short: 80, long: 400 })),
+    repositories: (host) =>
+      largePack(host.path('alice/large'), shortOrLong({ short: 80, long: 400 })),
     flags: ['--rate-limit', '0'],
     env: { NODE_OPTIONS: '--max-old-space-size=48' },
   })
@@ -106,27 +107,23 @@ test('with little memory a large repository is exported all the same', inLongFor
   const id = await story.start(['large'])
   acknowledged.started.set(id, { 'alice/large': refStateOf(story.host.path('alice/large')) })
   await story.untilEnded(id, 'exported')
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'heap of 48 MB, repository many times that', 1, 'exported')
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'heap of 48 MB, repository many times that', 1, 'exported')
 })
 
-test(
-  'refused all memory by the system, and killed for it, it loses nothing',
-  inLongForm,
-  async (t) => {
-    const { names, states, ...story } = await mixedStory(t)
-    const acknowledged = nothingAcknowledged()
-    const { service } = story
-    acknowledged.started.set(await story.start(names), states())
-    execFileSync('prlimit', ['--pid', `${service.pid()}`, `--as=${64 * 1024 * 1024}`])
-    // Whether it dies of that by itself depends on what it asks for.
-    await pause(1500)
-    await service.kill('SIGKILL')
-    await service.restart()
-    await assertUnharmed(story, acknowledged)
-    tried(t, 'no more memory from the system', 1, 'exported after a new start')
-  },
-)
+test('a service that is killed for lack of memory loses nothing', inLongForm, async (t) => {
+  const { names, states, ...story } = await mixedStory(t)
+  const acknowledged = nothingAcknowledged()
+  const { service } = story
+  acknowledged.started.set(await story.start(names), states())
+  execFileSync('prlimit', ['--pid', `${service.pid()}`, `--as=${64 * 1024 * 1024}`])
+  // Whether it dies by itself depends on its allocations.
+  await pause(1500)
+  await service.kill('SIGKILL')
+  await service.restart()
+  await assertInvariants(story, acknowledged)
+  reportFault(t, 'no more memory from the system', 1, 'exported after a new start')
+})
 
 async function dial({ service }: ExportStory): Promise<Socket> {
   const { hostname, port } = new URL(service.url)
@@ -141,7 +138,7 @@ function openFiles(pid: number): number {
   return Number(execFileSync('prlimit', ['--pid', `${pid}`, ...columns]))
 }
 
-/** The soft limit alone: it can be raised again. */
+/** Sets only the soft limit, which can be raised again. */
 function setOpenFiles(pid: number, limit: number): void {
   execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${limit}:`])
 }

@@ -13,10 +13,10 @@ const CLONES = 50
 const REPOSITORIES = 10
 const FILES = 20
 const FILE_BYTES = 200_000
-/** Of reads beside all that: far more than they take, and far less than a clone. */
+/** The longest accepted read: far longer than a read takes, and far shorter than a clone. */
 const SLOWEST_READ_MS = 2000
 
-test('fifty clones at once beside an export: all are whole, and reads are answered', async (t) => {
+test('fifty concurrent clones during an export are complete, and reads are answered', async (t) => {
   await using host = await gitHost()
   const names = Array.from({ length: REPOSITORIES }, (_, at) => `project-${at}`)
   for (const name of names) {
@@ -41,10 +41,10 @@ test('fifty clones at once beside an export: all are whole, and reads are answer
     const name = names[at % REPOSITORIES]!
     const into = join(work, String(at))
     try {
-      await until('there is a place for it', () =>
+      await until('a slot is free', () =>
         host.git(['clone', '--quiet', '--bare', `${from}/alice/${name}.git`, into]).then(
           () => true,
-          // Whoever waits too long for a place is told to come again, as happens on a busy machine.
+          // A client that waits too long for a slot gets 503, as on a busy machine.
           (error: unknown) => {
             if (!/returned error: 503/.test(String(error))) throw error
             return false
@@ -60,7 +60,7 @@ test('fifty clones at once beside an export: all are whole, and reads are answer
   })
   const whole = Promise.all(clones)
   const beganAll = performance.now()
-  // Whatever fails first is told, not what fails because of it.
+  // Reports the first error, not its consequences.
   whole.catch(() => {})
   const took: number[] = []
   while (running > 0) {
@@ -72,7 +72,7 @@ test('fifty clones at once beside an export: all are whole, and reads are answer
     await pause(20)
   }
   await whole
-  // On a machine that has much else to do the clones take longer too.
+  // On a busy machine the clones take longer too.
   const slowest = Math.max(SLOWEST_READ_MS, (performance.now() - beganAll) / 4)
   await untilEnded(service, token, id, 'exported')
   took.sort((a, b) => a - b)

@@ -19,7 +19,7 @@ let apis: [Member, Member]
 let workers: Member[]
 let workersStartedAt: number
 
-/** Two API processes and two workers, for one test after the other. */
+/** Starts two API processes and two workers for all tests. */
 before(async () => {
   host = await gitHost()
   wholeFile.after(host.remove)
@@ -28,13 +28,13 @@ before(async () => {
   const flags = ['--log-level', 'debug', '--rate-limit', '0']
   cluster = await startCluster(wholeFile, { repositories: host.root, flags })
   alice = await cluster.token('alice')
-  // An API process whose archives are elsewhere has nothing on its own disk; not even the directory.
+  // An API process whose archives are in a bucket has no data directory.
   const elsewhere = await mkdtemp(join(tmpdir(), 'godwit-api-'))
   apis = await Promise.all([cluster.api('--data', elsewhere), cluster.api()])
   await rm(elsewhere, { recursive: true })
 })
 
-test('each due time of a schedule is run once, whichever workers look', async (t) => {
+test('each due time of a schedule runs once, with several workers', async (t) => {
   const daily = { repositories: ['alice/r0'], every: 'day', at: '03:30', time_zone: 'UTC' }
   const path = '/user/migrations/schedules'
   for (let n = 0; n < 6; n++) await post(cluster, apis[0], alice, path, daily)
@@ -42,7 +42,7 @@ test('each due time of a schedule is run once, whichever workers look', async (t
   t.after(close)
   const yesterday = Date.now() - 86_400_000
   await db.updateTable('schedules').set({ next_run_at: yesterday }).execute()
-  // Both look as soon as they have started.
+  // Both look for due times as soon as they have started.
   workersStartedAt = Date.now()
   workers = await Promise.all([cluster.worker(), cluster.worker()])
   await until(
@@ -60,7 +60,7 @@ test('each due time of a schedule is run once, whichever workers look', async (t
   assert.equal(migrations.length, runs.length)
 })
 
-test('an API that sees no repositories, and workers that do', async (t) => {
+test('an API without access to the repositories works with workers that have it', async (t) => {
   const [one, two] = apis
   const body = { repositories: names, lock_repositories: true }
   const { free_bytes } = await post(cluster, one, alice, '/user/migrations/preflight', body)
@@ -81,10 +81,10 @@ test('an API that sees no repositories, and workers that do', async (t) => {
   await host.push('alice/r0', { b: '2' })
 })
 
-test('housekeeping is done by one of the workers, not by each', async () => {
+test('only one of the workers does the housekeeping', async () => {
   await Promise.all(workers.map((worker) => worker.kill('SIGTERM')))
   const turns = cluster.log().matchAll(/"housekeeping":"([^"]+)"/g)
-  // Those of schedules come again too soon to be counted.
+  // Schedules are checked too often to be counted.
   const names = [...turns].map(([, name]) => name!).filter((name) => !name.endsWith('schedules'))
   assert.deepEqual([...new Set(names)].sort(), [
     'checking stored data',
@@ -98,13 +98,13 @@ test('housekeeping is done by one of the workers, not by each', async () => {
     'sweeping sessions',
     'sweeping webhook deliveries',
   ])
-  // The others come again after a minute at the soonest.
+  // The other tasks run at most once a minute.
   const minutes = Math.ceil((Date.now() - workersStartedAt) / 60_000)
   for (const [name, taken] of Map.groupBy(names, (name) => name))
     assert.ok(taken.length <= minutes, `${name}: ${taken.length} times in ${minutes} minutes`)
 })
 
-test('API processes on one database count against the same rate limit', async () => {
+test('API processes on one database share the rate limit', async () => {
   const bob = await cluster.token('bob')
   const limited = () => cluster.api('--rate-limit', '4')
   const apis = await Promise.all([limited(), limited()])

@@ -18,8 +18,8 @@ const PRESENTED = {
 }
 
 async function emptyStore(limits = S3_LIMITS) {
-  const place = await emptyBucket()
-  return { place, blobs: createS3BlobStore({ ...place, limits }) }
+  const bucket = await emptyBucket()
+  return { bucket, blobs: createS3BlobStore({ ...bucket, limits }) }
 }
 
 const packed = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
@@ -27,8 +27,8 @@ const small = (name: string, bytes: number) => [file(name, lines(bytes))]
 const many = Array.from({ length: 80 }, (_, n) => small(`small-${n}`, 2000 * n))
 
 describe('composing on a real server', needsObjectStore, () => {
-  test('many small segments and some large: the same bytes as read from the segments', async () => {
-    const { place, blobs } = await emptyStore()
+  test('an archive of many small and some large segments has the same bytes as the segments', async () => {
+    const { bucket, blobs } = await emptyStore()
     const segments = await storeSegments(blobs, [
       small('schema.json', 20),
       ...many.slice(0, 40),
@@ -43,7 +43,7 @@ describe('composing on a real server', needsObjectStore, () => {
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
     const kept = [...segments.map(({ key }) => key), 'archive'].sort()
-    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
 
     const url = await blobs.presign('archive', PRESENTED)
     const answer = await fetch(url)
@@ -60,17 +60,17 @@ describe('composing on a real server', needsObjectStore, () => {
     assert.ok(Buffer.from(await part.arrayBuffer()).equals(slice))
   })
 
-  test('a small archive', async () => {
-    const { place, blobs } = await emptyStore()
+  test('a small archive is composed', async () => {
+    const { bucket, blobs } = await emptyStore()
     const plan = planArchive(await storeSegments(blobs, [small('a', 10), small('b', 100_000)]))
     await composeArchive(plan, blobs, 'archive')
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
-    assert.deepEqual((await contentsOf(place)).uploads, [])
+    assert.deepEqual((await contentsOf(bucket)).uploads, [])
   })
 
-  test('more parts than an upload takes', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
+  test('an archive of more parts than one upload allows is composed', async () => {
+    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
     const packs = Array.from({ length: 5 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
     const segments = await storeSegments(blobs, packs)
     const plan = planArchive(segments)
@@ -78,85 +78,85 @@ describe('composing on a real server', needsObjectStore, () => {
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
     const kept = [...segments.map(({ key }) => key), 'archive'].sort()
-    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
   })
 
-  describe('what goes wrong leaves nothing', () => failures())
+  describe('failures leave nothing behind', () => failures())
   describe('presigned addresses', () => presigned())
 })
 
-/** One of which a part is uploaded, three that are copied; and two that could stand in the place of the third. */
+/** One segment with a part that is uploaded, three that are copied, and two substitutes for the third. */
 async function segmentsToCompose() {
-  const { place, blobs } = await emptyStore()
+  const { bucket, blobs } = await emptyStore()
   const packs = [11, 5.5, 5.5, 5.5].map((size, n) => packed(`${n}.pack`, size * MEGABYTE + n))
   const segments = await storeSegments(blobs, packs)
   await blobs.put('shorter', [noise(5_400_000)])
   await blobs.put('longer', [noise(5_600_000)])
-  return { place, segments }
+  return { bucket, segments }
 }
 
 function failures(): void {
-  // What goes wrong leaves everything as it was: so one bucket will do for all of them.
+  // Failures change nothing, so all tests share a bucket.
   let made: ReturnType<typeof segmentsToCompose> | undefined
 
   for (const [how, limits] of [
     ['in one upload', S3_LIMITS],
     ['through runs', { ...S3_LIMITS, maxParts: 3 }],
   ] as const) {
-    /** Four segments as stored, and what is in the bucket then. */
+    /** Stores four segments and lists the bucket. */
     async function segmentsIn() {
       made ??= segmentsToCompose()
-      const { place, segments } = await made
-      const blobs = createS3BlobStore({ ...place, limits })
-      /** As they would be had that blob been put under the key of the third. */
+      const { bucket, segments } = await made
+      const blobs = createS3BlobStore({ ...bucket, limits })
+      /** Replaces the blob of the third segment. */
       const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
-      return { place, blobs, segments, withThird, before: await contentsOf(place) }
+      return { bucket, blobs, segments, withThird, before: await contentsOf(bucket) }
     }
 
-    test(`a segment that is gone, ${how}`, async () => {
-      const { place, blobs, withThird, before } = await segmentsIn()
+    test(`a missing segment, ${how}`, async () => {
+      const { bucket, blobs, withThird, before } = await segmentsIn()
       const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
       await assert.rejects(composing, BlobNotFound)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
 
     for (const what of ['shorter', 'longer'])
       test(`a segment that is ${what} than its description, ${how}`, async () => {
-        const { place, blobs, withThird, before } = await segmentsIn()
+        const { bucket, blobs, withThird, before } = await segmentsIn()
         await assert.rejects(composeArchive(planArchive(withThird(what)), blobs, 'archive'))
-        assert.deepEqual(await contentsOf(place), before)
+        assert.deepEqual(await contentsOf(bucket), before)
       })
 
     test(`an abort, ${how}`, async (t) => {
-      const { place, blobs, segments, before } = await segmentsIn()
+      const { bucket, blobs, segments, before } = await segmentsIn()
       const stop = new AbortController()
       const cancelled = new Error('cancelled')
       onCopy(t, () => stop.abort(cancelled))
       const composing = composeArchive(planArchive(segments), blobs, 'archive', stop)
       await assert.rejects(composing, cancelled)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
 
-    test(`a key that is taken, ${how}`, async () => {
-      const { place, blobs, segments, before } = await segmentsIn()
+    test(`an existing key, ${how}`, async () => {
+      const { bucket, blobs, segments, before } = await segmentsIn()
       const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
       await assert.rejects(composing, BlobExists)
-      assert.deepEqual(await contentsOf(place), before)
+      assert.deepEqual(await contentsOf(bucket), before)
     })
   }
 
-  test('more parts than even runs have room for', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
+  test('more parts than two levels of composing allow', async () => {
+    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
     const parts: BlobPart[] = [
       { key: 'a', length: 6 * MEGABYTE },
       { key: 'b', length: 6 * MEGABYTE },
     ]
     await assert.rejects(blobs.compose('archive', parts), RangeError)
-    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+    assert.deepEqual(await contentsOf(bucket), { objects: [], uploads: [] })
   })
 }
 
-/** Does something whenever the server is asked to copy. */
+/** Calls `act` whenever the server copies. */
 function onCopy(t: TestContext, act: () => void): void {
   const copy = S3.prototype.uploadPartCopy as (...args: unknown[]) => unknown
   t.mock.method(S3.prototype, 'uploadPartCopy', function (this: S3, ...args: unknown[]) {
@@ -166,7 +166,7 @@ function onCopy(t: TestContext, act: () => void): void {
 }
 
 function presigned(): void {
-  test('are good for reading that blob, and nothing else', async () => {
+  test('give read access to that blob only', async () => {
     const { blobs } = await emptyStore()
     await blobs.put('archive', [Buffer.from('bytes')])
     await blobs.put('another', [Buffer.from('other')])
@@ -185,7 +185,7 @@ function presigned(): void {
     }
   })
 
-  test('lead to the public endpoint', async () => {
+  test('use the public endpoint', async () => {
     const { endpoint, bucket } = await emptyBucket()
     const publicEndpoint = endpoint.replace('127.0.0.1', 'localhost')
     const blobs = createS3BlobStore({ bucket, endpoint, publicEndpoint, prefix: 'blobs/' })
@@ -195,7 +195,7 @@ function presigned(): void {
     assert.equal(await (await fetch(url)).text(), 'bytes')
   })
 
-  test('a file name that would need quoting is refused', async () => {
+  test('reject a file name that would need quoting', async () => {
     const { blobs } = await emptyStore()
     for (const filename of ['', 'a b', 'a"', 'a;b', 'a\r\nb', '../a/b']) {
       await assert.rejects(blobs.presign('archive', { ...PRESENTED, filename }), TypeError)

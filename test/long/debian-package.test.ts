@@ -1,24 +1,100 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync } from 'node:child_process'
+import {
+  type ChildProcess,
+  execFileSync,
+  type SpawnOptions,
+  spawn,
+  spawnSync,
+} from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import {
-  contentsDigest,
-  type DebianRoot,
-  debianRoot,
-  needsDebianRoot,
-} from '../support/debian-root.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { PREVIEW, untilEnded } from '../support/service.ts'
+import { skipUnless } from '../support/skip-unless.ts'
 import { inTime, until } from '../support/wait-until.ts'
 
+const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+/** Made by `scripts/debian-root`. */
+const TAR = join(CACHE, 'godwit', 'debian-bookworm.tar')
+
+/** Options for tests that install packages. */
+const needsDebianRoot = skipUnless(whyNot() === undefined, whyNot()!)
+
+function whyNot(): string | undefined {
+  if (process.getuid?.() !== 0) return 'only root can install a Debian package'
+  if (spawnSync('which', ['dpkg-deb', 'chroot']).status !== 0) return 'this is no Debian'
+  return existsSync(TAR) ? undefined : 'scripts/debian-root has made no Debian to install in'
+}
+
+interface DebianRoot {
+  path(inside: string): string
+  text(inside: string): string
+  /** Runs a command as root and returns its output; throws with all output if it fails. */
+  run(program: string, ...args: string[]): { stdout: string; said: string }
+  /** Returns mode, owner and group, such as `-rw-r----- root godwit`. */
+  access(inside: string): string
+  /** Starts the command of a unit, as its user and with its environment, without the rest of systemd's work. */
+  startUnit(name: string, options: SpawnOptions): ReturnType<typeof spawn>
+}
+
+const SEARCH_PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Extracts a small Debian into a directory. */
+function debianRoot(t: TestContext): DebianRoot {
+  const root = temporaryDirectory(t)
+  execFileSync('tar', ['--extract', '--numeric-owner', '--file', TAR, '--directory', root])
+  // Users other than root must be able to enter it.
+  execFileSync('chmod', ['755', root])
+  const path = (inside: string) => join(root, inside)
+  const text = (inside: string) => readFileSync(path(inside), 'utf8')
+
+  const run: DebianRoot['run'] = (program, ...args) => {
+    const inside = [root, 'env', '-i', SEARCH_PATH, 'HOME=/root', 'DEBIAN_FRONTEND=noninteractive']
+    const ended = spawnSync('chroot', [...inside, program, ...args], { encoding: 'utf8' })
+    const said = `${ended.stdout}${ended.stderr}`
+    if (ended.status !== 0) throw new Error(`${program} ${args.join(' ')} failed:\n${said}`)
+    return { stdout: ended.stdout.trimEnd(), said }
+  }
+
+  return {
+    path,
+    text,
+    run,
+    access: (inside) => run('stat', '--format=%A %U %G', inside).stdout,
+    startUnit(name, options) {
+      const unit = text(`/usr/lib/systemd/system/${name}`)
+      const all = (key: string) =>
+        [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value!)
+      const user = all('User')[0]!
+      for (const [kind, parent] of [
+        ['StateDirectory', 'var/lib'],
+        ['CacheDirectory', 'var/cache'],
+      ] as const)
+        for (const each of all(kind))
+          run('install', '--directory', `--owner=${user}`, `--group=${user}`, `/${parent}/${each}`)
+      const groups = all('SupplementaryGroups').join(',')
+      const identity = [`--userspec=${user}:${user}`, `--groups=${groups}`]
+      const environment = ['env', '-i', SEARCH_PATH, ...all('Environment')]
+      const command = all('ExecStart')[0]!.split(' ')
+      return spawn('chroot', [...identity, root, ...environment, ...command], options)
+    },
+  }
+}
+
+/** Returns a digest of the content of a package, which does not depend on its compression. */
+function contentsDigest(deb: string): string {
+  const script = 'dpkg-deb --fsys-tarfile "$0" | sha256sum'
+  return execFileSync('sh', ['-c', script, deb], { encoding: 'utf8' }).split(' ')[0]!
+}
+
 const PROJECT = new URL('../..', import.meta.url).pathname
-/** Packing and unpacking hundreds of megabytes takes as long as the disk needs. */
+/** Packing and unpacking hundreds of megabytes depends on the disk. */
 const PATIENT = { timeout: 1_800_000 }
 
 function makePackage(shelf: string, ...args: string[]): string {
@@ -27,7 +103,7 @@ function makePackage(shelf: string, ...args: string[]): string {
   return execFileSync('npm', command, { cwd: PROJECT, env, encoding: 'utf8' }).trim()
 }
 
-test('the Debian package: the same bytes each time; installed, started, upgraded, removed, purged', {
+test('the Debian package is reproducible and can be installed, started, upgraded, removed and purged', {
   ...needsDebianRoot,
   ...PATIENT,
 }, async (t) => {
@@ -105,7 +181,7 @@ function assertInstalled(debian: DebianRoot): void {
   debian.run('dpkg', '--verify', 'godwit')
 }
 
-/** Repositories and a port, as an operator writes them down. */
+/** Configures repositories and a port like an operator. */
 async function configure(t: TestContext, debian: DebianRoot): Promise<string> {
   const host = await gitHost()
   t.after(host.remove)

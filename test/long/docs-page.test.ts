@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { keepScreenshot, pagesPort } from '../support/dashboard.ts'
+import { dashboardPort, keepScreenshot } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -10,21 +10,21 @@ type Operations = Record<string, Record<string, unknown>>
 
 interface Description {
   paths: Operations
-  /** What the service sends to others. */
+  /** The webhooks that the service sends. */
   webhooks: Operations
 }
 
 test(
-  'the API is described on a page: every operation, search, examples, and trying it out',
+  '/docs shows every operation, with search, examples and requests',
   needsChromium,
   async (t) => {
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('alice/atlas', { files: { a: '1' } })
-    const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
+    const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
     const token = await service.token('alice')
-    const told = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
-    const operations = [told.paths, told.webhooks]
+    const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const operations = [description.paths, description.webhooks]
       .flatMap((each) => Object.values(each))
       .flatMap((methods) => Object.values(methods))
 
@@ -38,7 +38,7 @@ test(
     await until('one operation is left', async () => (await shown.count()) === 1)
     await page.getByText('/user/migrations/preflight').waitFor()
 
-    // Whoever is signed in here can try an operation out; the preview is asked for where it must be.
+    // A signed-in user can try an operation; the preview media type is sent where it is required.
     await page.getByLabel('Search').fill('list caller migrations')
     await page.getByRole('button', { name: 'Authorize' }).click()
     await page.locator('.auth-container input').fill(token)
@@ -60,7 +60,7 @@ test(
     await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
 
     await page.setViewportSize({ width: 390, height: 800 })
-    // The title comes before all that it is the title of, and no part of a table is out of sight.
+    // Headings precede their content, and no part of a table is hidden.
     const top = async (of: string) => (await page.locator(of).first().boundingBox())!.y
     assert.ok((await top('h1')) < (await top('#search')))
     assert.ok((await top('h1')) < (await top('.opblock')))

@@ -26,12 +26,12 @@ async function mixedStory(t: TestContext) {
   return { ...story, git, names, refStates: () => refStatesOf(story, names) }
 }
 
-test('an export that is asked to stop stops soon, tidily, and goes on at the next start', async (t) => {
+test('a stopped export ends soon, leaves nothing behind, and continues at the next start', async (t) => {
   const { git, names, service, start, untilEnded, unpacked, refStates } = await mixedStory(t)
   const id = await start(names)
   await until('something is finished', () => blobsOf(service).length > 0)
   await git.pid()
-  // Had it been cut off after its ten seconds, it would have ended as by the signal.
+  // If it had been killed after its ten seconds, it would have ended by the signal.
   assert.equal(await service.kill('SIGTERM'), 0, service.log())
   assert.deepEqual(unfinishedFiles(service), [])
   const [migration] = rowsOf<{ state: string }>(service, 'select state from migrations')
@@ -41,7 +41,7 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
   for (const { lease, failures } of jobs) assert.deepEqual([lease, failures], [null, 0])
   const finished = blobsOf(service)
 
-  await git.hurry()
+  await git.speedUp()
   await service.restart()
   await untilEnded(id, 'exported')
   assert.deepEqual(
@@ -53,7 +53,7 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
   assertArchiveHolds(await unpacked(id), refStates())
 })
 
-test('a repository whose export kills the service each time fails by name, and the others go on', async (t) => {
+test('a repository whose export crashes the service every time fails by name, and the others are exported', async (t) => {
   const git = await slowGit()
   t.after(git.remove)
   const { service, host, call, start, untilEnded, migrate } = await exportStory(t, {
@@ -70,7 +70,7 @@ test('a repository whose export kills the service each time fails by name, and t
   const report = await (await call(`/user/migrations/${id}/report`)).text()
   assert.match(report, /"full_name":"alice\/deadly".*"its worker was lost"/)
   assert.equal(await git.pid(5), await git.pid(), 'it was not tried a sixth time')
-  await git.hurry()
+  await git.speedUp()
   await host.repository('alice/harmless', { files: { a: 'a' } })
   await service.godwit('sync')
   await migrate(['harmless'])

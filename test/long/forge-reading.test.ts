@@ -29,7 +29,7 @@ interface Outcome {
   requests: number
 }
 
-/** Undefined where it was killed after so many batches. */
+/** Resolves to undefined if it was killed after this many batches. */
 async function read(
   t: TestContext,
   url: string,
@@ -47,7 +47,7 @@ async function read(
   return last.startsWith('{') ? (JSON.parse(last) as Outcome) : undefined
 }
 
-test('50,000 issues are read in little memory', async (t) => {
+test('reading 50,000 issues needs little memory', async (t) => {
   const url = await startForge(t, 50_000)
   const outcome = await read(t, url, temporaryDirectory(t))
   assert.ok(outcome)
@@ -55,7 +55,7 @@ test('50,000 issues are read in little memory', async (t) => {
   assert.ok(outcome.megabytes <= 250, `${outcome.megabytes} MB`)
 })
 
-test('a reading that is killed twenty times comes to the same as one that is not', async (t) => {
+test('a reader that is killed twenty times reads the same as one that is not', async (t) => {
   const url = await startForge(t, 2000)
   const whole = await read(t, url, temporaryDirectory(t))
   assert.ok(whole)

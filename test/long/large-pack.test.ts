@@ -3,7 +3,7 @@ import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
 
-test('a pack of 300 MB that nothing compresses comes out whole', async (t) => {
+test('an incompressible pack of 300 MB is exported intact', async (t) => {
   const { host, migrate, unpacked } = await exportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 300),
   })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
-import { type FalseClock, falseClock, needsFalseClock } from '../support/false-clock.ts'
+import { type FakeClock, fakeClock, needsFaketime } from '../support/fake-clock.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import {
-  asking,
+  jsonClient,
   makeHost,
   OWN,
   type Run,
@@ -16,29 +16,29 @@ import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
-/** Three Sundays from now. */
-let later: FalseClock
+/** A clock three Sundays ahead. */
+let later: FakeClock
 
 before(() => {
-  later = falseClock(wholeFile)
+  later = fakeClock(wholeFile)
   later.set(21 * 24)
 })
 
 onEachEngine('a schedule that missed its time', (engine) => {
-  test('is made up for once, when the service is back', needsFalseClock, async (t) => {
+  test('is run once when the service is back', needsFaketime, async (t) => {
     const host = await makeHost(t)
-    const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
-    const first = await startInRow(t, place)
+    const options = { repositories: host.root, engine, data: temporaryDirectory(t) }
+    const first = await startInRow(t, options)
     const token = await first.token('alice', '--expires', '900d')
-    const made = await asking(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
+    const made = await jsonClient(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
     assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
     await first.stop()
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
 
     const { databaseUrl } = first
-    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: later.env }
+    const again = { ...options, ...(databaseUrl && { databaseUrl }), env: later.env }
     const service = await startInRow(t, again)
-    const ask = asking(service, token)
+    const ask = jsonClient(service, token)
     const ended = await until(
       () => `the schedule has run:\n${service.log()}`,
       async () => {

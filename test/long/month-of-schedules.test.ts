@@ -7,7 +7,7 @@ import { onEachEngine } from '../support/databases.ts'
 const at = (moment: number | null) => new Date(moment!).toISOString().slice(0, 16)
 
 onEachEngine('a month of schedules', (engine) => {
-  test('runs each time once, reuses what is unchanged, and keeps the last archives', async (t) => {
+  test('runs at each due time once, reuses unchanged repositories, and keeps the last archives', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-03-08T12:00Z')
     const { clock, db, alice } = scene
     const byHand = await scene.start(['alice/atlas'])
@@ -30,7 +30,7 @@ onEachEngine('a month of schedules', (engine) => {
     const days = (await scene.runs(daily)).toReversed()
     const expected = Array.from({ length: 30 }, (_, day) => {
       const date = at(Date.UTC(2026, 2, 9 + day)).slice(0, 10)
-      // There is no 02:30 on the day that the clocks go forward: 03:00 it is.
+      // There is no 02:30 on the day that the clocks go forward, so it runs at 03:00.
       if (date === '2026-03-29') return `${date}T01:00`
       return date < '2026-03-29' ? `${date}T01:30` : `${date}T00:30`
     })
@@ -44,7 +44,7 @@ onEachEngine('a month of schedules', (engine) => {
       ['2026-03-15T03:00', '2026-03-22T03:00', '2026-03-29T02:00', '2026-04-05T02:00'],
     )
     assert.ok([...days, ...weeks].every(({ state }) => state === 'exported'))
-    // Every one of the week outlives the usual seven days; of the daily ones the last three are there.
+    // Weekly archives outlive the usual seven days; of the daily ones the last three exist.
     assert.deepEqual(
       weeks.map(({ hasArchive }) => hasArchive),
       [true, true, true, true],
@@ -59,7 +59,7 @@ onEachEngine('a month of schedules', (engine) => {
     assert.deepEqual(reused, [0, 1, ...Array(33).fill(2)])
   })
 
-  test('once a schedule is gone, its archives expire like any others', async (t) => {
+  test('the archives of a deleted schedule expire like others', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-06-01T00:00Z')
     const { clock, db } = scene
     const schedule = await scene.make()
@@ -86,7 +86,7 @@ onEachEngine('a month of schedules', (engine) => {
     }
   })
 
-  test('a run that fails never drives out the last good archive', async (t) => {
+  test('a failed run never replaces the last good archive', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-06-01T00:00Z')
     const schedule = await scene.make({ keep: 1 })
     const runAgain = async () => {

@@ -1,19 +1,116 @@
 import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { after, before, describe, test } from 'node:test'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { SELF_SIGNED } from '../support/forge/self-signed.ts'
+import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { type Nginx, needsNginx, nginxBefore } from '../support/nginx.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
+import { skipUnless } from '../support/skip-unless.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { inTime, until } from '../support/wait-until.ts'
 
-/** More than nginx would hold in memory, and than it would write to its disk without saying so. */
+const EXAMPLE = new URL('../../packaging/proxy/nginx.conf', import.meta.url)
+const searchPath = `${process.env.PATH ?? ''}:/usr/sbin:/sbin`
+
+/** Options for tests with nginx. */
+const needsNginx = skipUnless(isInstalled(), 'nginx is not installed')
+
+function isInstalled(): boolean {
+  try {
+    execFileSync('which', ['nginx'], { env: { PATH: searchPath } })
+    return true
+  } catch {
+    return false
+  }
+}
+
+interface Nginx {
+  /** Sends a request over TLS, optionally from another local address. */
+  get(path: string, headers?: Record<string, string>, from?: string): Promise<IncomingMessage>
+  /** Lists the responses that nginx buffers on disk. */
+  spooled(): string[]
+}
+
+/**
+ * Starts nginx with the example configuration of the project; only the port, the certificate and the upstream
+ * port differ.
+ */
+async function nginxBefore(t: Pick<TestContext, 'after'>, upstream: string): Promise<Nginx> {
+  const base = temporaryDirectory(t)
+  const port = await freePort()
+  const spool = join(base, 'spool')
+  mkdirSync(spool)
+  writeFileSync(join(base, 'cert.pem'), SELF_SIGNED.cert)
+  writeFileSync(join(base, 'key.pem'), SELF_SIGNED.key)
+  const site = replaced(readFileSync(EXAMPLE, 'utf8'), {
+    'server 127.0.0.1:3000;': `server ${upstream};`,
+    'listen 443 ssl http2;': `listen 127.0.0.1:${port} ssl http2;`,
+    '/etc/letsencrypt/live/migrations.example.com/fullchain.pem': join(base, 'cert.pem'),
+    '/etc/letsencrypt/live/migrations.example.com/privkey.pem': join(base, 'key.pem'),
+  })
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const spools = kinds.map((kind) => `${kind}_temp_path ${spool};`).join('\n')
+  const http = `access_log off;\n${spools}\n${site}`
+  writeFileSync(
+    join(base, 'nginx.conf'),
+    `daemon off;\npid ${base}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}\n}\n`,
+  )
+  const args = ['-p', base, '-c', join(base, 'nginx.conf')]
+  let said = ''
+  const env = { ...process.env, PATH: searchPath }
+  const child = spawn('nginx', args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  t.after(() => stop(child))
+  const get: Nginx['get'] = async (path, headers = {}, from = '127.0.0.1') => {
+    const asking = request({
+      ...{ host: '127.0.0.1', port, path, localAddress: from },
+      headers: { 'user-agent': 'behind-nginx', ...headers },
+      ...{ rejectUnauthorized: false, agent: false },
+    })
+    asking.end()
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+    return answer
+  }
+  await until(
+    () => `nginx answers:\n${said}`,
+    async () => {
+      if (child.exitCode !== null) throw new Error(`nginx ended:\n${said}`)
+      const answer = await get('/healthz').catch(() => undefined)
+      answer?.resume()
+      return answer?.statusCode === 200
+    },
+  )
+  return { get, spooled: () => readdirSync(spool, { recursive: true }).map(String) }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await inTime('nginx ends', ended)
+}
+
+function replaced(text: string, by: Readonly<Record<string, string>>): string {
+  return Object.entries(by).reduce((made, [from, to]) => {
+    if (!made.includes(from)) throw new Error(`the example has no "${from}"`)
+    return made.replace(from, to)
+  }, text)
+}
+
+/** More than nginx keeps in memory or buffers on disk by default. */
 const LARGE = 24 * 1024 * 1024
 
-describe('behind nginx, by the example', needsNginx, () => {
+describe('the example configuration of nginx', needsNginx, () => {
   let service: SharedService
   let nginx: Nginx
   let git: SlowGit
@@ -30,7 +127,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     t.after(host.remove)
     git = await slowGit()
     t.after(git.remove)
-    await git.hurry()
+    await git.speedUp()
     const noise = randomBytes(LARGE / 2).toString('hex')
     await host.repository('alice/site', { files: { 'noise.txt': noise } })
     await host.repository('alice/other', { files: { a: 'a' } })
@@ -49,8 +146,8 @@ describe('behind nginx, by the example', needsNginx, () => {
     return ((await answer.json()) as { id: number }).id
   }
 
-  test('events arrive as they are sent', async () => {
-    await git.dawdle()
+  test('forwards events as they are sent', async () => {
+    await git.slowDown()
     const id = await start('alice/other')
     await git.pid()
     const accept = 'text/event-stream'
@@ -59,16 +156,16 @@ describe('behind nginx, by the example', needsNginx, () => {
       const stream = await inTime('a stream begins', nginx.get(path, asAlice({ accept })))
       assert.equal(stream.headers['content-type'], 'text/event-stream')
       const ended = once(stream, 'end')
-      const told = await inTime('an event arrives while the export goes on', firstWords(stream))
-      assert.match(told, /^event: progress$/m)
-      await git.hurry()
+      const events = await inTime('an event arrives while the export goes on', firstWords(stream))
+      assert.match(events, /^event: progress$/m)
+      await git.speedUp()
       await inTime('the stream ends with the export', ended)
     } finally {
-      await git.hurry()
+      await git.speedUp()
     }
   })
 
-  test('a large archive passes whole, in parts, and leaves nothing on the disk of nginx', async () => {
+  test('forwards a large archive, complete and in ranges, without buffering it on disk', async () => {
     const id = await start('alice/site')
     await untilEnded(service, token, id, 'exported')
     const archive = await nginx.get(`/user/migrations/${id}/archive`, asAlice())
@@ -90,7 +187,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     assert.deepEqual(nginx.spooled(), [])
   })
 
-  test('the log has the address of the client, whatever the client says it is', async () => {
+  test('passes on the real address of the client', async () => {
     const spoofed = { 'x-forwarded-for': '203.0.113.9' }
     const answer = await nginx.get('/user', asAlice(spoofed), '127.0.0.77')
     answer.resume()
@@ -103,7 +200,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     assert.ok(!service.log().includes('untrusted address'))
   })
 
-  test('figures of the service stay inside', async () => {
+  test('does not expose metrics', async () => {
     const answer = await nginx.get('/metrics')
     answer.resume()
     assert.equal(answer.statusCode, 404)

@@ -12,17 +12,17 @@ const WORKER = new URL('../../src/queue/pg-boss-test-process.ts', import.meta.ur
 async function startWorker(t: TestContext, databaseUrl: string, name: string, lookEveryMs = 1000) {
   const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(lookEveryMs)])
   t.after(() => child.kill('SIGKILL'))
-  const told = new EventEmitter()
+  const output = new EventEmitter()
   const log: string[] = []
   child.on('message', ({ what, payload }: { what: string; payload: unknown }) => {
     log.push(`${what} ${payload}`)
-    told.emit('news')
+    output.emit('news')
   })
-  /** Until the process has said all of this. */
+  /** Waits until the process has printed all of these. */
   async function says(...what: string[]): Promise<void> {
     while (!what.every((line) => log.some((said) => said.startsWith(line)))) {
       const waited = () => `${name} says ${what.join(', ')}; it said ${log.join(', ')}`
-      await inTime(waited, once(told, 'news'))
+      await inTime(waited, once(output, 'news'))
     }
   }
   await says('ready')
@@ -38,7 +38,7 @@ const untilDone = (db: Db, count: number) =>
     return rows.length >= count && rows
   })
 
-test('two processes share 200 jobs, and each job is done once', bounded, async (t) => {
+test('two processes share 200 jobs, and each job runs once', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
   const workers = await Promise.all([
     startWorker(t, databaseUrl, 'one'),
@@ -51,11 +51,11 @@ test('two processes share 200 jobs, and each job is done once', bounded, async (
   assert.equal(new Set(rows.map(({ login }) => login)).size, 200)
   assert.deepEqual(new Set(rows.map(({ by }) => by)), new Set(['one', 'two']))
   const said = (what: string) => workers.flatMap(({ log }) => log).filter((l) => l.startsWith(what))
-  await until('200 jobs are told to be done', () => said('done').length === 200)
+  await until('200 jobs are done', () => said('done').length === 200)
   assert.equal(said('took').length, 200)
 })
 
-test('kill -9: another process takes the job over', bounded, async (t) => {
+test('another process takes over the job of a killed process', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
   const killed = await startWorker(t, databaseUrl, 'killed')
   await enqueue(['job'])
@@ -69,7 +69,7 @@ test('kill -9: another process takes the job over', bounded, async (t) => {
 })
 
 test(
-  'a process that was frozen for too long learns that it lost the job, and cannot write',
+  'a process that was suspended for too long loses its job and cannot write',
   bounded,
   async (t) => {
     const { db, databaseUrl, enqueue } = await openQueue(t)
@@ -89,9 +89,9 @@ test(
   },
 )
 
-test('all connections to PostgreSQL are cut, and the work goes on', bounded, async (t) => {
+test('work continues after all connections to PostgreSQL are cut', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
-  // It looks for work only when it hears of some.
+  // It looks for work only when it is notified.
   const worker = await startWorker(t, databaseUrl, 'worker', NEVER)
   await enqueue(['a', 'b', 'c'])
   await worker.says('took a', 'took b')
@@ -102,7 +102,7 @@ test('all connections to PostgreSQL are cut, and the work goes on', bounded, asy
   await admin.query(`select pg_terminate_backend(pid) ${others}`)
   worker.letFinish()
   await worker.says('done a', 'done b', 'done c')
-  // The first may be found by who was cut off and looks again, the second only by who is listening again.
+  // The first job may be found by polling after the cut, the second only by listening again.
   for (const job of ['d', 'e']) {
     await enqueue([job])
     await worker.says(`done ${job}`)

@@ -13,12 +13,12 @@ import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { desk } from '../support/without-server.ts'
 
-/** Connections that fail after a cut, as while PostgreSQL restarts. */
+/** The number of connections that fail after a cut, as during a restart. */
 const REFUSED = 3
-/** Messages of clients after which all connections are cut; a start has about fifty. */
+/** The number of client messages after which all connections are cut; a start has about fifty. */
 const CUTS = [1, 4, 9, 16, 25, 40]
 
-test('a process that starts while PostgreSQL restarts waits for it, and logs one line', async (t) => {
+test('a process that starts during a restart of PostgreSQL waits for it, and logs one line', async (t) => {
   const direct = new URL(await createDatabase())
   const postgres = await restartingPostgres(t, Number(direct.port))
   const databaseUrl = Object.assign(new URL(direct), { port: String(postgres.port) }).href
@@ -55,7 +55,7 @@ test('a process that starts while PostgreSQL restarts waits for it, and logs one
   }
 })
 
-test('a command that loses PostgreSQL says so in one line', async (t) => {
+test('a command that loses PostgreSQL prints one line', async (t) => {
   const direct = new URL(await createDatabase())
   const postgres = await restartingPostgres(t, Number(direct.port))
   const databaseUrl = Object.assign(new URL(direct), { port: String(postgres.port) }).href
@@ -78,7 +78,7 @@ test('a command that loses PostgreSQL says so in one line', async (t) => {
   assert.ok(failures >= 3)
 })
 
-/** A way to PostgreSQL that breaks when it is told to. */
+/** A proxy to PostgreSQL that fails on demand. */
 async function restartingPostgres(t: TestContext, to: number) {
   const sockets = new Set<Socket>()
   let messagesLeft = Number.POSITIVE_INFINITY

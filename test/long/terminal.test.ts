@@ -12,7 +12,7 @@ import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const ESCAPE = '\x1b'
-/** Colours and weights, as opposed to movements of the cursor. */
+/** Escape sequences for colours and weights, but not for the cursor. */
 const COLOUR = new RegExp(`${ESCAPE}\\[[\\d;]*m`)
 const REDRAWN = `\r${ESCAPE}[K`
 
@@ -41,7 +41,7 @@ before(async () => {
 const shownBy = (line: string, more: Record<string, string> = {}) =>
   atTerminal(`${GODWIT} ${line}`, { cwd: folder, env: { ...env, ...more } })
 
-test('a terminal has a bar, drawn in place, and colours', needsTerminal, async () => {
+test('a terminal shows a progress bar in place, and colours', needsTerminal, async () => {
   const { code, shown } = await shownBy('migration watch 1')
   assert.equal(code, 0, shown)
   const bars = shown.split(REDRAWN).filter((drawn) => drawn.startsWith('['))
@@ -54,7 +54,7 @@ test('a terminal has a bar, drawn in place, and colours', needsTerminal, async (
   assert.match(shown, new RegExp(`migration 1 is ${ESCAPE}\\[32mexported`))
 })
 
-test('under NO_COLOR it has the bar and no colours', needsTerminal, async () => {
+test('NO_COLOR turns colours off and keeps the bar', needsTerminal, async () => {
   for (const line of ['migration watch 1', 'migration list', '--help']) {
     const { code, shown } = await shownBy(line, { NO_COLOR: '1' })
     assert.equal(code, 0, shown)
@@ -63,12 +63,12 @@ test('under NO_COLOR it has the bar and no colours', needsTerminal, async () => 
   }
 })
 
-test('titles of tables and helps stand out', needsTerminal, async () => {
+test('headings of tables and help texts are bold', needsTerminal, async () => {
   assert.match((await shownBy('migration list')).shown, new RegExp(`${ESCAPE}\\[1mID +STATE`))
   assert.match((await shownBy('migration list --help')).shown, /\[1mExamples:/)
 })
 
-test('progress goes to the terminal while data goes elsewhere', needsTerminal, async () => {
+test('progress goes to the terminal while output is redirected', needsTerminal, async () => {
   const { code, shown } = await shownBy('migration download 1 --json > said')
   assert.equal(code, 0, shown)
   assert.match(shown, /\[.*#.*\].* of /)
@@ -82,14 +82,14 @@ test('progress goes to the terminal while data goes elsewhere', needsTerminal, a
   assert.match(refused.shown, /an archive cannot be written to a terminal/)
 })
 
-test('an export without a server has the same bar', needsTerminal, async () => {
+test('an export without a server shows the same bar', needsTerminal, async () => {
   const order = `export alice --repositories ${repositories} --output alice.tar.gz`
   const { code, shown } = await shownBy(order)
   assert.equal(code, 0, shown)
   assert.match(shown.replaceAll(new RegExp(COLOUR, 'g'), ''), /\[#+\.*\] 1\/2 alice\//)
 })
 
-test('the log is readable on a terminal, and JSON where asked for', needsTerminal, async (t) => {
+test('the log is readable at a terminal, and JSON on request', needsTerminal, async (t) => {
   const serve = async (flags: string) => {
     const listen = `127.0.0.1:${await freePort()}`
     const settings = `--repositories ${repositories} --data ${temporaryDirectory(t)} ${flags}`

@@ -21,7 +21,7 @@ async function startOnBucket(t: TestContext, repositories: string) {
 }
 
 test(
-  'archives are composed in the bucket and fetched from there, or through the API',
+  'archives are composed in the bucket and downloaded from there, or through the API',
   needsObjectStore,
   async (t) => {
     const host = await gitHost()
@@ -45,7 +45,7 @@ test(
     const before = (await contentsOf(bucket)).objects.length
     const path = `/user/migrations/${id}/archive`
     assert.equal((await cluster.call(api!, token, path, { method: 'DELETE' })).status, 204)
-    // The whole, the metadata and the manifest go; the repositories stay for the next export.
+    // The archive, the metadata and the manifest are deleted; the repositories stay for the next export.
     await until('three objects are gone', async () => {
       const { objects } = await contentsOf(bucket)
       return objects.length <= before - 3
@@ -58,7 +58,7 @@ test(
   },
 )
 
-test('downloads by proxy come from the API itself', needsObjectStore, async (t) => {
+test('proxied downloads come from the API', needsObjectStore, async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const names = await manyRepositories(host, 2)

@@ -1,18 +1,73 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+interface HaltingProxy {
+  port: number
+  /** From the next connection on, cuts the connection or stops forwarding after this many bytes of responses. */
+  interrupt(after: number, how: 'cut' | 'stall'): void
+  /** Returns everything that clients sent. */
+  sent(): string
+}
+
+/** Starts a proxy that fails on demand. */
+async function haltingProxy(
+  t: Pick<TestContext, 'after'>,
+  port: number,
+  to: () => number,
+): Promise<HaltingProxy> {
+  const sockets = new Set<Socket>()
+  let next: { after: number; how: 'cut' | 'stall' } | undefined
+  let sent = ''
+  const server = createServer((client) => {
+    const there = connect(to(), '127.0.0.1')
+    for (const each of [client, there]) {
+      sockets.add(each)
+      each.on('error', () => {}).on('close', () => [client, there].map((end) => end.destroy()))
+    }
+    client.on('data', (bytes: Buffer) => {
+      sent += bytes.toString('latin1')
+      there.write(bytes)
+    })
+    let left = Number.POSITIVE_INFINITY
+    there.on('data', (bytes: Buffer) => {
+      // Only long responses are interrupted.
+      if (next && bytes.includes('content-disposition')) left = next.after
+      client.write(bytes.subarray(0, left))
+      left -= bytes.length
+      if (left > 0 || !next) return
+      if (next.how === 'cut') client.destroy()
+      else there.pause()
+      next = undefined
+    })
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    interrupt(after, how) {
+      next = { after, how }
+    },
+    sent: () => sent,
+  }
+}
 
 const MIB = 1024 * 1024
 
@@ -22,13 +77,13 @@ interface Scene {
   proxy: HaltingProxy
   whole: Buffer
   etag: string
-  /** As browsers name it too. */
+  /** The file name, as browsers choose it too. */
   name: string
 }
 
 let scene: Scene
 
-/** A service with an archive of some megabytes, whose links lead over a network that can fail. */
+/** A service with an archive of some megabytes, whose links go through a proxy that can fail. */
 const wholeFile = forTheWholeFile()
 
 before(async () => {
@@ -53,13 +108,13 @@ before(async () => {
 })
 
 async function deskHere(t: TestContext) {
-  const at = await clientDesk(t, scene)
+  const at = await clientCommandLine(t, scene)
   const before = scene.proxy.sent().length
   const sent = () => scene.proxy.sent().slice(before)
   return { ...scene, ...at, sent, file: join(at.folder, scene.name) }
 }
 
-test('a download that is cut off in the middle goes on to identical bytes', async (t) => {
+test('an interrupted download continues to identical bytes', async (t) => {
   const { migration, proxy, sent, whole, file, folder } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { err } = await migration(0, 'download', '1')
@@ -70,7 +125,7 @@ test('a download that is cut off in the middle goes on to identical bytes', asyn
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('one that is killed in the middle is taken up by the next', async (t) => {
+test('the next download continues where a killed one stopped', async (t) => {
   const { migration, start, proxy, sent, whole, file, folder } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'stall')
   const first = start(['migration', 'download', '1'])
@@ -88,14 +143,14 @@ test('one that is killed in the middle is taken up by the next', async (t) => {
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('what an earlier download left is never taken on trust', async (t) => {
+test('leftovers of an earlier download are verified before they are used', async (t) => {
   const { migration, whole, etag, file, folder } = await deskHere(t)
   await writeFile(`${file}.part`, randomBytes(MIB))
   await writeFile(`${file}.part.etag`, '"of another archive"')
   await migration(0, 'download', '1')
   assert.deepEqual(await readFile(file), whole)
 
-  // The right validator and wrong bytes, as a power cut may leave them.
+  // The right ETag and wrong bytes, as after a power cut.
   await writeFile(`${file}.part`, Buffer.alloc(MIB))
   await writeFile(`${file}.part.etag`, etag)
   const { err } = await migration(1, 'download', '1', '--force')
@@ -104,7 +159,7 @@ test('what an earlier download left is never taken on trust', async (t) => {
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
-test('a part that somebody else left is not touched', async (t) => {
+test('a partial file of another user is not touched', async (t) => {
   const { migration, file, folder } = await deskHere(t)
   await writeFile(`${file}.part`, 'of a browser')
   const { err } = await migration(1, 'download', '1')
@@ -113,7 +168,7 @@ test('a part that somebody else left is not touched', async (t) => {
   assert.equal(await readFile(`${file}.part`, 'utf8'), 'of a browser')
 })
 
-test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {
+test('an archive on standard output contains nothing else, and continues after an interruption', async (t) => {
   const { godwit, proxy, whole, leftovers } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { code, stdout, stderr } = await godwit(['migration', 'download', '1', '--output', '-'])

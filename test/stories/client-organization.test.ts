@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 
-test('the whole life of an organization’s migration, by the client alone', async (t) => {
+test('the client runs a migration of an organization from start to deletion', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   for (const name of ['octo/site', 'octo/tools', 'alice/own'])
@@ -14,7 +14,7 @@ test('the whole life of an organization’s migration, by the client alone', asy
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
-  const { migration: mine } = await clientDesk(t, { url: service.url, token })
+  const { migration: mine } = await clientCommandLine(t, { url: service.url, token })
   const migration = (code: number, ...args: string[]) => mine(code, ...args, '--org', 'Octo')
 
   const forecast = await migration(0, 'start', 'site', 'octo/tools', '--preflight')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
@@ -17,11 +17,11 @@ async function downloaded(service: Service, token: string, id: number): Promise<
 
 const wholeFile = forTheWholeFile()
 let host: GitHost
-/** Quick unless a test has it dawdle. */
+/** Fast unless a test slows it down. */
 let git: SlowGit
 let service: Service
 let token: string
-let desk: ClientDesk
+let desk: ClientCommandLine
 
 before(async () => {
   host = await gitHost()
@@ -30,14 +30,14 @@ before(async () => {
   await host.repository('alice/tools', { files: { a: '2' } })
   git = await slowGit()
   wholeFile.after(git.remove)
-  await git.hurry()
+  await git.speedUp()
   const flags = ['--git', git.program]
   service = await startService(wholeFile, { repositories: host.root, flags })
   token = await service.token('alice')
-  desk = await clientDesk(wholeFile, { url: service.url, token })
+  desk = await clientCommandLine(wholeFile, { url: service.url, token })
 })
 
-test('the whole life of a migration, by the client alone', async () => {
+test('the client runs a migration from start to deletion', async () => {
   const { migration, folder } = desk
 
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
@@ -105,7 +105,7 @@ test('the whole life of a migration, by the client alone', async () => {
   await migration(0, 'watch', '2')
 })
 
-test('a failed migration is an exit code, and retry, report and cancel do the rest', async () => {
+test('a failed migration sets the exit code, and retry, report and cancel work', async () => {
   const { migration } = desk
   await host.loseObjects('alice/site')
 
@@ -118,26 +118,26 @@ test('a failed migration is an exit code, and retry, report and cancel do the re
   assert.equal((await migration(0, 'retry', '3')).out, '4')
   await migration(0, 'watch', '4')
 
-  await git.dawdle()
+  await git.slowDown()
   await host.push('alice/site', { b: '2' })
   assert.equal((await migration(0, 'start', 'site')).out, '5')
   await git.pid()
   assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 is cancelled')
   assert.match((await migration(1, 'watch', '5')).err, /migration 5 is cancelled; /)
   assert.match((await migration(3, 'cancel', '5')).err, /The migration has already ended/)
-  await git.hurry()
+  await git.speedUp()
 })
 
-/** Starts a migration of what was changed just now, and waits until it is being exported. */
+/** Starts a migration of repositories that have just changed, and waits until it is exporting. */
 async function startSlowly(...names: string[]): Promise<string> {
-  await git.dawdle()
+  await git.slowDown()
   for (const name of names) await host.push(`alice/${name}`, { [`file-${Date.now()}`]: 'new' })
   const { out } = await desk.migration(0, 'start', ...names)
   await git.pid()
   return out
 }
 
-test('a server that is killed and started again is watched to the end', async () => {
+test('a migration is watched to its end although the server is killed and started again', async () => {
   const { start } = desk
   const id = await startSlowly('site', 'tools')
   const watching = start(['migration', 'watch', id])
@@ -154,7 +154,7 @@ test('a server that is killed and started again is watched to the end', async ()
   await service.kill('SIGKILL')
   await says(/trying again/)
   await desk.migration(4, 'show', id)
-  await git.hurry()
+  await git.speedUp()
   await service.restartInRow()
   const { code, stdout } = await watching.ended
   assert.equal(code, 0, said)
@@ -172,15 +172,15 @@ test('Ctrl-C ends the watch and not the migration', async () => {
   const { code, stderr } = await watching.ended
   assert.equal(code, 130)
   assert.match(stderr, /stopped watching; the migration continues\n$/)
-  await git.hurry()
+  await git.speedUp()
 })
 
-test('the same of one that was started with it', async () => {
-  await git.dawdle()
+test('Ctrl-C ends the watch of a migration that was started with --watch, and not the migration', async () => {
+  await git.slowDown()
   await host.push('alice/site', { 'another-file': 'new' })
   const started = desk.start(['migration', 'start', 'site', '--watch'])
   await inTime('the watch has begun', once(started.stderr, 'data'))
   started.kill('SIGINT')
   assert.match((await started.ended).stderr, /stopped watching; the migration continues\n$/)
-  await git.hurry()
+  await git.speedUp()
 })

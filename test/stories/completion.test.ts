@@ -1,23 +1,60 @@
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { commandRow } from '../support/command-row.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { skipUnless } from '../support/skip-unless.ts'
 import { needsTerminal } from '../support/terminal.ts'
-import { shellAtTerminal } from '../support/typing.ts'
+import { inTime, until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+interface Typist {
+  /** Types the keys and waits until the output matches. */
+  type(keys: string, shown: RegExp): Promise<string>
+}
+
+/** Starts a shell at its own terminal. */
+function shellAtTerminal(
+  t: Pick<TestContext, 'after'>,
+  shell: string,
+  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
+): Typist {
+  const child = spawn('script', ['-qefc', `stty cols 120 rows 50; exec ${shell}`, '/dev/null'], {
+    cwd,
+    env: { ...process.env, TERM: 'dumb', PS1: '> ', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGHUP')
+    await inTime(`${shell} ends with its terminal`, ended)
+  })
+  return {
+    async type(keys, expected) {
+      const before = shown.length
+      child.stdin.write(keys)
+      const since = () => shown.slice(before)
+      await until(
+        () => `${JSON.stringify(keys)} brings ${expected}: ${JSON.stringify(since())}`,
+        async () => expected.test(since()),
+      )
+      return since()
+    },
+  }
+}
 
 const run = promisify(execFile)
 
-const needs = (shell: string): { skip: string | false } => ({
-  skip:
-    spawnSync(shell, ['--version']).status !== 0 &&
-    process.env.CI !== 'true' &&
-    `${shell} is not installed`,
-})
+const needs = (shell: string) =>
+  skipUnless(spawnSync(shell, ['--version']).status === 0, `${shell} is not installed`)
 
 let folder: string
 const scriptFor = (shell: string) => join(folder, `completion.${shell}`)
@@ -34,7 +71,7 @@ before(async () => {
   writeFileSync(join(folder, 'an-archive.tar.gz'), '')
 })
 
-/** What is typed, and what must be among, or missing from, what is offered. */
+/** The typed text, and the completions that must be offered or not offered. */
 const CASES: [typed: string, offered: string[], not: string[]][] = [
   ['tok', ['token'], ['serve']],
   ['', ['serve', 'token', 'completion', 'version', 'help'], ['add']],
@@ -53,12 +90,12 @@ const CASES: [typed: string, offered: string[], not: string[]][] = [
 ]
 
 function check(typed: string, offered: string[], wanted: string[], not: string[]): void {
-  const told = `godwit ${typed}: ${offered.join(' ')}`
-  for (const word of wanted) assert.ok(offered.includes(word), told)
-  for (const word of not) assert.ok(!offered.includes(word), told)
+  const message = `godwit ${typed}: ${offered.join(' ')}`
+  for (const word of wanted) assert.ok(offered.includes(word), message)
+  for (const word of not) assert.ok(!offered.includes(word), message)
 }
 
-test('bash offers what fits', needs('bash'), async () => {
+test('bash completes commands and options', needs('bash'), async () => {
   const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
     _godwit; printf '%s\\n' "\${COMPREPLY[@]}"`
   for (const [typed, wanted, not] of CASES) {
@@ -73,7 +110,7 @@ test('bash offers what fits', needs('bash'), async () => {
   check('serve --role=a', stdout.split('\n'), ['all', 'api'], [])
 })
 
-test('bash at a terminal: the Tab key', { ...needsTerminal }, async (t) => {
+test('bash completes at a terminal with the Tab key', { ...needsTerminal }, async (t) => {
   const bash = shellAtTerminal(t, 'bash --norc --noprofile -i', { cwd: folder })
   await bash.type(
     `bind 'set bell-style none'; source ${scriptFor('bash')}; echo rea''dy\n`,
@@ -87,7 +124,7 @@ test('bash at a terminal: the Tab key', { ...needsTerminal }, async (t) => {
   await bash.type('\x15exit\n', /exit/)
 })
 
-test('zsh at a terminal: the Tab key', needs('zsh'), async (t) => {
+test('zsh completes at a terminal with the Tab key', needs('zsh'), async (t) => {
   const zsh = shellAtTerminal(t, 'zsh -f -i', { cwd: folder })
   const load = 'autoload -U compinit; compinit -u -D'
   await zsh.type(`PS1='> '; ${load}; source ${scriptFor('zsh')}; echo rea''dy\n`, /ready/)
@@ -100,7 +137,7 @@ test('zsh at a terminal: the Tab key', needs('zsh'), async (t) => {
   await zsh.type('\x15exit\n', /exit/)
 })
 
-test('fish offers what fits', needs('fish'), async () => {
+test('fish completes commands and options', needs('fish'), async () => {
   const ask = 'source $argv[1]; complete -C "godwit $argv[2]"'
   for (const [typed, wanted, not] of CASES) {
     const { stdout } = await run('fish', ['--no-config', '-c', ask, scriptFor('fish'), typed], {

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { verifyBytes } from '../support/cluster-story.ts'
 import { damageBlob, flipBit } from '../support/damage-blob.ts'
 import { untilEnded } from '../support/ended-migration.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
@@ -19,11 +19,11 @@ import { desk as commandsAt } from '../support/without-server.ts'
 
 const wholeFile = forTheWholeFile()
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 let database: DatabaseSync
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of ['one', 'two', 'three', 'four', 'five'])
         await host.repository(`alice/${name}`, {
@@ -32,7 +32,10 @@ before(async () => {
     },
   })
   const { service } = story
-  desk = await clientDesk(wholeFile, { url: service.url, token: await service.token('alice') })
+  desk = await clientCommandLine(wholeFile, {
+    url: service.url,
+    token: await service.token('alice'),
+  })
   database = new DatabaseSync(join(service.data, 'godwit.sqlite'), { timeout: 10_000 })
   wholeFile.after(() => database.close())
 })
@@ -57,7 +60,7 @@ async function flipIn(id: number): Promise<void> {
 const json = async (path: string): Promise<Record<string, unknown>> =>
   (await (await story.call(path)).json()) as Record<string, unknown>
 
-test('a download of a damaged segment breaks off, and the archive is refused from then on', async () => {
+test('a download of a damaged segment breaks off, and the archive is refused afterwards', async () => {
   const { id } = await story.migrate(['one'])
   const link = await story.link(id)
   await flipIn(id)
@@ -99,7 +102,7 @@ test('a download of a damaged segment breaks off, and the archive is refused fro
   assert.equal(sound.code, 0, sound.said)
 })
 
-test('the client says what is damaged, and keeps nothing of it', async () => {
+test('the client names the damage and keeps nothing', async () => {
   const { id } = await story.migrate(['two'])
   await flipIn(id)
   const { err } = await desk.migration(3, 'download', String(id))
@@ -111,7 +114,7 @@ test('the client says what is damaged, and keeps nothing of it', async () => {
   assert.match(listed.out, new RegExp(`^${id} +exported .* damaged$`, 'm'))
 })
 
-test('what was not read for long is compared before it is reused', async () => {
+test('a segment that was not read for long is verified before it is reused', async () => {
   const { id } = await story.migrate(['three'])
   await flipIn(id)
   database.exec('update segments set checked_at = 0 where damaged_at is null')
@@ -121,7 +124,7 @@ test('what was not read for long is compared before it is reused', async () => {
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 410)
 })
 
-test('what was not read for long is read in the background', async () => {
+test('segments that were not read for long are verified in the background', async () => {
   const { service } = story
   const { id } = await story.migrate(['five'])
   await flipIn(id)
@@ -134,7 +137,7 @@ test('what was not read for long is read in the background', async () => {
   assert.match(service.log(), /stored data is damaged; the next migration exports it again/)
 })
 
-test('check --store reads all that is stored, and names the archives that are damaged', async () => {
+test('check --store reads all blobs and names the damaged archives', async () => {
   const { id } = await story.migrate(['one', 'two', 'three'])
   const settings = ['--data', story.service.data]
   const misused = await desk.godwit(['check', 'alice', '--store', ...settings])
@@ -150,9 +153,9 @@ test('check --store reads all that is stored, and names the archives that are da
   assert.match(ended.stdout.toString(), /^\d+ intact, \d+ damaged; .* read$/m)
   assert.match(ended.stderr, /stored segments and archives are damaged; the next migration/)
 
-  const told = await desk.godwit(['check', '--store', '--json', ...settings])
-  const { archives, intact, damaged } = JSON.parse(told.stdout.toString())
-  assert.ok(intact > 0 && damaged > 0 && told.code === 1)
+  const checked = await desk.godwit(['check', '--store', '--json', ...settings])
+  const { archives, intact, damaged } = JSON.parse(checked.stdout.toString())
+  assert.ok(intact > 0 && damaged > 0 && checked.code === 1)
   assert.ok(
     archives.some(
       (each: { migration_id: number; login: string; damaged: string[] }) =>
@@ -160,7 +163,7 @@ test('check --store reads all that is stored, and names the archives that are da
         each.login === 'alice' &&
         each.damaged[0] === 'alice/four',
     ),
-    told.said,
+    checked.said,
   )
   const doctor = await desk.godwit(['doctor', '--json', ...settings])
   const { checks } = JSON.parse(doctor.stdout.toString()) as {
@@ -203,7 +206,7 @@ for (const downloads of ['proxy', 'redirect'] as const) {
       const largest = (await Array.fromAsync(blobs.list())).sort((a, b) => b.size - a.size)
       const [whole, segment] = downloads === 'redirect' ? largest : [undefined, ...largest]
       if (whole) {
-        // The bucket's own copy of the archive.
+        // The archive as composed in the bucket.
         await damageBlob(blobs, whole.key, flipBit)
         const { godwit } = await commandsAt(t, envFor(bucket))
         const settings = ['--database-url', service.databaseUrl!, ...flagsFor(bucket)]

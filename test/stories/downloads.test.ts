@@ -8,7 +8,7 @@ import { before, test } from 'node:test'
 import { isOwnerMark } from '../../src/exporter/sweep.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
@@ -19,7 +19,7 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 40)
       await host.repository('alice/site', { files: { a: '1' } })
@@ -27,7 +27,7 @@ before(async () => {
   })
 })
 
-test('a download that does not come to its end is told, and counted by how it ended', async () => {
+test('an incomplete download is logged, and counted by its outcome', async () => {
   const { service } = story
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
@@ -38,8 +38,8 @@ test('a download that does not come to its end is told, and counted by how it en
     const found = text.matchAll(/^godwit_downloads_total{outcome="(\w+)"} (\d+)$/gm)
     return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]))
   }
-  /** The line with that message that comes after so many. */
-  const told = async (message: string, after = 0) => {
+  /** Returns the log line with that message, after the first `after` ones. */
+  const untilLogged = async (message: string, after = 0) => {
     const lines = () =>
       service
         .log()
@@ -57,7 +57,7 @@ test('a download that does not come to its end is told, and counted by how it en
   const [answer] = await inTime('an answer comes', once(leaving, 'response'))
   await inTime('its first bytes come', once(answer, 'data'))
   leaving.on('error', () => {}).destroy()
-  const left = await told('the client ended a download')
+  const left = await untilLogged('the client ended a download')
   assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
   assert.equal((await outcomes()).ended_by_client, 1)
 
@@ -68,12 +68,12 @@ test('a download that does not come to its end is told, and counted by how it en
   assert.equal(gone.headers.get('etag'), null)
   const body = (await gone.json()) as object
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
-  const lost = await told('an archive cannot be read')
+  const lost = await untilLogged('an archive cannot be read')
   assert.deepEqual([lost.level, lost.sent], [50, 0])
   assert.equal((await outcomes()).failed_at_source, 1)
 
   await rename(`${blobs}-away`, blobs)
-  // Only of the segment that comes first is it known in time that it is missing.
+  // Only a missing first segment is detected before the response starts.
   const sent: number[] = []
   for (const segment of segments) {
     await rename(segment, `${segment}-away`)
@@ -92,13 +92,13 @@ test('a download that does not come to its end is told, and counted by how it en
     if (answer.status === 200) await assert.rejects(answer.arrayBuffer())
     else assert.equal(answer.status, 503)
     await until('it is counted', async () => (await outcomes()).failed_at_source === failed + 1)
-    const { sent } = await told('an archive cannot be read', failed)
+    const { sent } = await untilLogged('an archive cannot be read', failed)
     assert.equal(sent === 0, answer.status === 503)
     return sent!
   }
 })
 
-test('an archive past its time is refused from that second on', async () => {
+test('an expired archive is refused from that second on', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   assert.equal((await fetch(link)).status, 200)
@@ -116,32 +116,32 @@ test('an archive past its time is refused from that second on', async () => {
     assert.equal((await story.call(`/user/migrations/${id}/${path}`)).status, 404)
 })
 
-test('a download that began as the archive was deleted finds nothing; one that lacks a part is an error', async () => {
+test('a download of a deleted archive is 404; one that lacks a segment is an error', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   using database = new DatabaseSync(join(story.service.data, 'godwit.sqlite'), { timeout: 10_000 })
   const { metadata_key } = database
     .prepare('select metadata_key from migrations where id = ?')
     .get(id) as { metadata_key: string }
-  // As the row is between the question whether there is an archive and the next.
+  // The state of the row between two queries of a download.
   const setKey = database.prepare('update migrations set metadata_key = ? where id = ?')
   setKey.run(null, id)
   assert.equal((await fetch(link)).status, 404)
-  // As no deletion leaves it.
+  // A state that no deletion leaves behind.
   setKey.run('lost', id)
   assert.equal((await fetch(link)).status, 500)
   setKey.run(metadata_key, id)
   assert.equal((await fetch(link)).status, 200)
 })
 
-test('a service that stops ends its exports while a slow client takes the rest of a download', async (t) => {
+test('a stopping service ends its exports while a slow client finishes a download', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await largePack(host.path('alice/large'), 40)
   await host.repository('alice/site', { files: { a: '1' } })
   const git = await slowGit()
   t.after(git.remove)
-  await git.hurry()
+  await git.speedUp()
   const flags = ['--git', git.program]
   const service = await startInRow(t, { repositories: host.root, flags })
   const alice = await service.token('alice')
@@ -156,7 +156,7 @@ test('a service that stops ends its exports while a slow client takes the rest o
   const [download] = (await inTime('an answer comes', once(asking, 'response'))) as [
     IncomingMessage,
   ]
-  await git.dawdle()
+  await git.slowDown()
   await migrate('site')
   const pid = await git.pid()
 
@@ -176,7 +176,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The largest first. */
+/** Lists the files, largest first. */
 async function filesBySize(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile() && !isOwnerMark(entry.name))

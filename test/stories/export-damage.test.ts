@@ -10,7 +10,7 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
@@ -20,7 +20,7 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
       for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))
@@ -29,16 +29,16 @@ before(async () => {
   })
 })
 
-test('a repository that lacks anything is refused by name, and the good ones are not lost', async () => {
+test('an incomplete repository is rejected by name, and the others are exported', async () => {
   const { host, service, migrate, unpacked } = story
   const sources = Object.fromEntries(GOOD.map((name) => [name, refStateOf(host.path(name))]))
 
   const first = await migrate([...GOOD, ...DAMAGED], {}, 'failed')
   assert.equal(first.archive_url, undefined)
   assertReasons(omissionsOf(story, first.id))
-  const told = reasonOf(story, first.id).split('\n')
+  const reasons = reasonOf(story, first.id).split('\n')
   for (const [index, name] of DAMAGED.entries())
-    assert.match(told[index]!, new RegExp(`^${name}: (?!${name})(?!hint)`))
+    assert.match(reasons[index]!, new RegExp(`^${name}: (?!${name})(?!hint)`))
   assertNothingLeftOver(service)
   const kept = blobsOf(service)
   assert.equal(kept.length, GOOD.length)
@@ -59,7 +59,7 @@ test('a repository that lacks anything is refused by name, and the good ones are
   assertNothingLeftOver(service)
 })
 
-test('a repository that is mended comes along the next time', async () => {
+test('a repaired repository is exported the next time', async () => {
   const { host, migrate, unpacked } = story
   await migrate(['grafted'], {}, 'failed')
   const dir = host.path('alice/grafted')

@@ -8,7 +8,7 @@ import {
   type ExportStory,
   exportStory,
   type SharedStory,
-  storyInRow,
+  sharedExportStory,
   until,
 } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
@@ -44,12 +44,12 @@ function lockStory<Story extends SharedStory>(story: Story) {
 const wholeFile = forTheWholeFile()
 let story: ReturnType<typeof lockStory<ExportStory>>
 
-/** For all tests that leave no lock behind. */
+/** A story for all tests that leave no lock behind. */
 before(async () => {
   story = lockStory(await exportStory(wholeFile, { repositories: twoRepositories }))
 })
 
-test('a locked repository takes no pushes and gives what it has, until it is unlocked', async () => {
+test('a locked repository refuses pushes and can be read until it is unlocked', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   await push('alice/site')
   const { id, ended } = await lock('site', 'blog')
@@ -77,7 +77,7 @@ test('a locked repository takes no pushes and gives what it has, until it is unl
   assert.equal(await unlock(id, 'alice%2Fblog'), 404)
 })
 
-test('a repository that two migrations hold opens when the last lets go', async () => {
+test('a repository locked by two migrations opens when the last one releases it', async () => {
   const { lock, unlock, push, assertLocked } = story
   const first = await lock('site')
   const second = await lock('site', 'blog')
@@ -90,7 +90,7 @@ test('a repository that two migrations hold opens when the last lets go', async 
   await push('alice/site')
 })
 
-test('what the host hides from pushes for reasons of its own stays hidden', async () => {
+test('refs that the host hides from pushes stay hidden', async () => {
   const { host, lock, unlock, assertLocked } = story
   const dir = host.path('alice/site')
   await host.git(['config', 'receive.hideRefs', 'refs/heads'], { dir })
@@ -102,9 +102,9 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
   await host.git(['config', '--unset-all', 'receive.hideRefs'], { dir })
 })
 
-test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
+test('an expired lock is released, even if another cannot be released', async (t) => {
   const { host, service, lock, assertLocked, takesPushes, unlock } = lockStory(
-    await storyInRow(t, { repositories: twoRepositories }),
+    await sharedExportStory(t, { repositories: twoRepositories }),
   )
   const { id, ended } = await lock('blog', 'site')
   await assertLocked('alice/site')
@@ -117,7 +117,7 @@ test('a lock whose time is over opens by itself, also where another cannot be op
   assert.equal(await unlock(id, 'site'), 404)
 })
 
-test('a lock of a repository that was away goes when it is back; a stray one is found and released', async () => {
+test('a lock of a missing repository is released when it is back; a stray lock is found and released', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
   const locks = async () => (await service.godwit('locks')).split('\n').slice(1)
@@ -130,7 +130,7 @@ test('a lock of a repository that was away goes when it is back; a stray one is 
     (await locks()).join(),
     new RegExp(`^alice/site +${id} .* released .*, not yet removed$`),
   )
-  // While it is away: once it is back, housekeeping may open it at any moment.
+  // While it is missing: once it is back, housekeeping may release the lock at any moment.
   assert.match(await readFile(join(away, 'site.git/config'), 'utf8'), /hideRefs = refs\//)
   await rename(away, here)
   await service.godwit('sync')
@@ -139,7 +139,7 @@ test('a lock of a repository that was away goes when it is back; a stray one is 
 
   const second = await lock('site', 'blog')
   await second.ended('exported')
-  // Renamed by hand, with the lock in it: no lock is known by its new name.
+  // Renamed by hand with the lock in its config: no lock is known by the new name.
   for (const part of ['.git', '.wiki.git']) {
     await rename(join(here, `site${part}`), join(here, `web${part}`))
   }

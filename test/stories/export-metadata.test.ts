@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { readManifest } from '../support/export-proof.ts'
-import { type SharedStory, type StartFlags, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, type StartFlags, sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -34,11 +34,11 @@ const wholeFile = forTheWholeFile()
 let story: SharedStory
 
 before(async () => {
-  story = await storyInRow(wholeFile, { repositories: makeRepositories })
+  story = await sharedExportStory(wholeFile, { repositories: makeRepositories })
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
-/** The archive of one migration: its files at the top, and what the JSON in them says. */
+/** Returns the archive of one migration: its top-level files, and their JSON. */
 async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], flags?: StartFlags) {
   const { id } = await migrate(names, flags)
   const folder = await unpacked(id)
@@ -54,7 +54,7 @@ async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], fl
 const TIME = '2020-01-02T03:04:05Z'
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000\+00:00$/
 
-test('the records are those that importers know', async () => {
+test('the records have the shape that importers know', async () => {
   const { url } = story.service
   const { folder, top, read, records } = await archiveOf(story, NAMES)
   assert.deepEqual(top, [
@@ -114,7 +114,7 @@ test('the records are those that importers know', async () => {
   assert.deepEqual([site.type, site.created_at, site.default_branch], ['repository', TIME, 'main'])
 })
 
-test('the members of an organization are those that were added, for archives of people who belong to it', async () => {
+test('the members of an organization are in the archives of its owners', async () => {
   const { url, godwit } = story.service
   await godwit('account', 'set', 'dave', '--create')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
@@ -147,9 +147,9 @@ test('the members of an organization are those that were added, for archives of 
   await assert.rejects(godwit('member', 'add', 'octo', 'nobody'), /account nobody does not exist/)
 })
 
-test('without git data there are records alone, a hundred to a file', async (t) => {
+test('without git data an archive has only records, a hundred per file', async (t) => {
   const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
-  const story = await storyInRow(t, {
+  const story = await sharedExportStory(t, {
     async repositories(host) {
       for (const name of names) await host.repository(name)
       await host.repository('alice/r7.wiki', { files: { a: '1' } })
@@ -177,7 +177,7 @@ test('without git data there are records alone, a hundred to a file', async (t) 
   assert.deepEqual(readManifest(folder).repositories, [])
 })
 
-test('without metadata there are no users', async () => {
+test('without metadata an archive has no users', async () => {
   const { top, folder } = await archiveOf(story, NAMES, { exclude_metadata: true })
   assert.deepEqual(top, [
     'godwit-manifest.json',
@@ -194,7 +194,7 @@ test('without metadata there are no users', async () => {
   ])
 })
 
-test('of organizations alone there are their records, and no repositories', async () => {
+test('a migration of organization metadata only has their records and no repositories', async () => {
   const { top, records } = await archiveOf(story, [], { org_metadata_only: true })
   assert.deepEqual(top, ['godwit-manifest.json', 'organizations_000001.json', 'schema.json'])
   assert.deepEqual(

@@ -7,16 +7,16 @@ import { needs } from '../support/archive-tools.ts'
 import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import { makeWiki, ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
 
 const fullNameOf = (kind: string): string => `alice/${kind.replace(/[^\w]+/g, '-').toLowerCase()}`
 const BORROWER = fullNameOf('objects borrowed from another')
 const WITH_WIKI = fullNameOf('packed and loose objects')
 
-test('repositories of every odd kind come out of one archive as they went in', async (t) => {
+test('repositories of every unusual kind are unchanged after a round trip', async (t) => {
   const names = Object.keys(ODD_REPOSITORIES).map(fullNameOf)
-  const { host, service, migrate, download, unpacked } = await storyInRow(t, {
+  const { host, service, migrate, download, unpacked } = await sharedExportStory(t, {
     repositories(host) {
       for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) make(host.path(fullNameOf(kind)))
       makeWiki(host.path(`${WITH_WIKI}.wiki`))
@@ -40,13 +40,13 @@ test('repositories of every odd kind come out of one archive as they went in', a
   await assertNoErrors(service)
   const contents = await contentsOfFolder(folder)
   for (const [reader, { tool, read }] of Object.entries(ARCHIVE_READERS))
-    await t.test(`${reader} reads it whole`, needs(tool), async (t) => {
+    await t.test(`${reader} reads the whole archive`, needs(tool), async (t) => {
       assert.deepEqual(await read(archive, join(temporaryDirectory(t), 'out')), contents)
     })
 })
 
-test('a pack of 30 MB that nothing compresses comes out whole', async (t) => {
-  const { host, migrate, unpacked } = await storyInRow(t, {
+test('an incompressible pack of 30 MB is exported intact', async (t) => {
+  const { host, migrate, unpacked } = await sharedExportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])

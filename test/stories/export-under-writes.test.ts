@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { bare, packedHistory } from '../support/odd-repositories.ts'
 
 const MIGRATIONS = 6
 const NAME = 'alice/busy'
 
-test('a repository that is pushed to and repacked all the time is whole in every archive', async (t) => {
-  const { host, service, migrate, unpacked } = await storyInRow(t, {
+test('a repository is complete in every archive although it is pushed to and repacked all the time', async (t) => {
+  const { host, service, migrate, unpacked } = await sharedExportStory(t, {
     repositories(host) {
       bare(host.path(NAME))
       packedHistory(host.path(NAME), 'refs/heads/main', 300)
@@ -39,7 +39,7 @@ test('a repository that is pushed to and repacked all the time is whole in every
   await assertNoErrors(service)
 })
 
-/** Pushes to main and to a branch that comes and goes, and tidies up in between as hosts do, until it is stopped. */
+/** Pushes to main and to a temporary branch, and repacks in between like a host, until it is stopped. */
 function startWriter(host: GitHost) {
   const dir = host.path(NAME)
   const clone = join(host.root, '../clone')

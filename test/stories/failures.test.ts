@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { desk } from '../support/without-server.ts'
 
-test('every failure of a command is a line that says what failed and what to do next', async (t) => {
+test('every error of a command is one line that says what failed and what to do next', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env } = await desk(t)
@@ -95,11 +95,11 @@ test('every failure of a command is a line that says what failed and what to do 
   ]
   for (const [code, args, says] of expected) {
     const ended = await godwit(args)
-    const told = `${args.join(' ')}: ${ended.stderr}`
-    assert.equal(ended.code, code, told)
+    const message = `${args.join(' ')}: ${ended.stderr}`
+    assert.equal(ended.code, code, message)
     assert.match(ended.stderr, says)
     assert.match(ended.stderr, /^godwit: /)
-    assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, told)
-    assert.equal(ended.stdout, '', told)
+    assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, message)
+    assert.equal(ended.stdout, '', message)
   }
 })

@@ -4,7 +4,7 @@ import { mkdirSync, openSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { untilEnded } from '../support/service.ts'
@@ -35,11 +35,11 @@ const exportTo = (file: string) => [
 ]
 
 test(
-  'an export to a disk that is too small ends in a line, and leaves nothing',
+  'an export to a full disk ends with one line and leaves nothing behind',
   needsMount,
   async (t) => {
     const { godwit, leftovers } = await desk(t)
-    // Too small for the snapshot, for the segment beside it, and for the archive beside both.
+    // Too small for the snapshot, for the snapshot and the segment, and for all of them and the archive.
     for (const megabytes of [1, 7, 10]) {
       const { path } = smallDisk(t, megabytes)
       const file = join(path, 'a.tar.gz')
@@ -55,14 +55,14 @@ test(
   },
 )
 
-test('a token that cannot be stored is told in a line', needsMount, async (t) => {
+test('a token that cannot be stored is reported in one line', needsMount, async (t) => {
   const disk = smallDisk(t, 4)
   const { godwit } = await desk(t)
   const data = ['--data', join(disk.path, 'data')]
   const { code } = await godwit(['sync', ...data, '--repositories', host.root])
   assert.equal(code, 0)
   disk.fill()
-  // What the database already holds on disk takes a few more rows.
+  // The database has some free pages on disk.
   for (let n = 1; ; n++) {
     const { code, stderr } = await godwit(['token', 'add', `user${n}`, ...data])
     if (code === 0 && n < 50) continue
@@ -76,7 +76,7 @@ test('a token that cannot be stored is told in a line', needsMount, async (t) =>
 })
 
 test(
-  'a download to a full disk says what it needs, and goes on when there is room',
+  'a download to a full disk says how much it needs, and continues when there is space',
   needsMount,
   async (t) => {
     const service = await startInRow(t, { repositories: host.root })
@@ -84,7 +84,7 @@ test(
     const body = JSON.stringify({ repositories: ['large'] })
     await service.call(token, '/user/migrations', { method: 'POST', body })
     await untilEnded(service, token, 1)
-    const { migration } = await clientDesk(t, { url: service.url, token })
+    const { migration } = await clientCommandLine(t, { url: service.url, token })
     const disk = smallDisk(t, 8)
     const folder = join(disk.path, 'downloads')
     mkdirSync(folder)
@@ -103,7 +103,7 @@ test(
   },
 )
 
-test('output that cannot be written is told in a line', needsMount, (t) => {
+test('output that cannot be written is reported in one line', needsMount, (t) => {
   const disk = smallDisk(t, 1)
   disk.fill()
   for (const args of [['completion', 'bash'], ['config'], ['--help']]) {

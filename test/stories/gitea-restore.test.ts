@@ -24,25 +24,25 @@ import { desk } from '../support/without-server.ts'
 // biome-ignore lint/suspicious/noExplicitAny: other people's JSON of many versions.
 type Said = Record<string, any>
 
-/** Servers keep seconds. */
+/** Servers store times in seconds. */
 const moment = (time: string | null | undefined) =>
   time ? Math.floor(Date.parse(time) / 1000) : null
 const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
-/** How the API names what a dump says. */
+/** The API's names for the review states of a dump. */
 const REVIEW_STATES: Readonly<Record<string, string>> = {
   APPROVED: 'APPROVED',
   CHANGES_REQUESTED: 'REQUEST_CHANGES',
   COMMENTED: 'COMMENT',
 }
 
-describe('a real server takes the dumps', GITEA.needed, () => {
+describe('a real server restores the dumps', GITEA.needed, () => {
   let server: GiteaServer
   let host: GitHost
   let dumps: string
   let said: string
 
-  // A suite has no end of its own to hang these on.
+  // The context of a suite has no `after`.
   const ends: (() => void)[] = []
   const t = { after: (end: () => void) => void ends.push(end) }
 
@@ -71,14 +71,14 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     for (const end of ends) await end()
   })
 
-  test('restore.sh says what arrived', () => {
+  test('restore.sh prints what was restored', () => {
     assert.match(
       said,
       /3 of 3 repositories arrived\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
     )
   })
 
-  test('number, title, state, labels, milestone and times of all that was discussed', async () => {
+  test('number, title, state, labels, milestone and times of issues and pull requests', async () => {
     await compareDiscussed(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
@@ -90,7 +90,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     await compareReviews(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
-  test('whoever was mapped to an account is the author, and nobody else', async (t) => {
+  test('exactly the mapped people are authors', async (t) => {
     if (server.version < 117) return t.skip('servers before 1.17 know no accounts by their numbers')
     const issues = await server.all<Said>('/repos/anna/site/issues?state=all&type=issues')
     const authors = issues.map(({ number, user }) => [number, user?.login === 'anna'])
@@ -100,7 +100,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     ])
   })
 
-  test('pull requests: merged stays merged, commits of forks that are gone are there', async () => {
+  test('merged pull requests stay merged, and commits of deleted forks are present', async () => {
     const dir = join(server.repositories, 'anna/site.git')
     for (const { number, merged, merged_time, head } of readDump(join(dumps, 'alice/site')).pulls) {
       if (head.sha === '') continue
@@ -135,7 +135,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     assert.match(git(wiki, ['ls-tree', '--name-only', 'master']), /^Home\.md$/m)
   })
 
-  test('what was private is private', async () => {
+  test('private repositories stay private', async () => {
     const isPrivate = async (name: string) =>
       (await server.api<Said>(`/repos/${name}`)).private as boolean
     assert.deepEqual(
@@ -144,7 +144,7 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     )
   })
 
-  test('what it says itself comes back from an archive under another owner', async (t) => {
+  test('an export of the restored server matches, under another owner', async (t) => {
     const token = await readFile(server.tokenFile, 'utf8')
     const target = { url: server.url.replace(/\/$/, ''), token }
     const { repository, remove } = await seedForge(target)
@@ -159,14 +159,14 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
     assert.equal(made.code, 0, made.said)
     await restoreAll(into, server, { OWNER: 'bob' })
-    const place = join(into, repository.owner, repository.name)
-    await compareDiscussed(server, place, `bob/${repository.name}`)
-    await compareComments(server, place, `bob/${repository.name}`)
-    await compareReviews(server, place, `bob/${repository.name}`)
+    const dump = join(into, repository.owner, repository.name)
+    await compareDiscussed(server, dump, `bob/${repository.name}`)
+    await compareComments(server, dump, `bob/${repository.name}`)
+    await compareReviews(server, dump, `bob/${repository.name}`)
   })
 
   test(
-    'an archive that github.com made, held to the server’s own schemas',
+    'an archive made by github.com passes the server’s own schemas',
     REAL_ARCHIVE.needed,
     async (t) => {
       const { godwit, folder } = await desk(t)
@@ -181,15 +181,15 @@ describe('a real server takes the dumps', GITEA.needed, () => {
       ])
       assert.equal(made.code, 0, made.said)
       await restoreAll(into, server)
-      const [place, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
-      await compareDiscussed(server, place, name)
-      await compareComments(server, place, name)
-      await compareReviews(server, place, name)
+      const [dump, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
+      await compareDiscussed(server, dump, name)
+      await compareComments(server, dump, name)
+      await compareReviews(server, dump, name)
       const help = await server.run(['restore-repo', '--help'])
       if (!help.includes('--validation')) return
       const to = ['--owner_name', 'go-gitea', '--repo_name', 'validated']
-      await server.run(['restore-repo', '--repo_dir', place, ...to, '--validation'])
-      await compareDiscussed(server, place, 'go-gitea/validated')
+      await server.run(['restore-repo', '--repo_dir', dump, ...to, '--validation'])
+      await compareDiscussed(server, dump, 'go-gitea/validated')
     },
   )
 })
@@ -213,8 +213,8 @@ async function restoreAll(
   return said
 }
 
-async function compareDiscussed(server: GiteaServer, place: string, fullName: string) {
-  const { issues, pulls } = readDump(place)
+async function compareDiscussed(server: GiteaServer, dump: string, fullName: string) {
+  const { issues, pulls } = readDump(dump)
   const found = await server.all<Said>(`/repos/${fullName}/issues?state=all&type=issues`)
   found.push(...(await server.all<Said>(`/repos/${fullName}/issues?state=all&type=pulls`)))
   const there = found.map((one) => ({
@@ -222,7 +222,7 @@ async function compareDiscussed(server: GiteaServer, place: string, fullName: st
     ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
     ...{ milestone: one.milestone?.title ?? '', createdAt: moment(one.created_at) },
     closedAt: moment(one.closed_at),
-    // Of a pull request the server looks at whether it can be merged, and that is a change to it.
+    // The server checks whether a pull request can be merged, which changes its time of update.
     updatedAt: one.pull_request ? null : moment(one.updated_at),
   }))
   const dumped = [...issues, ...pulls].map((one) => ({
@@ -234,8 +234,8 @@ async function compareDiscussed(server: GiteaServer, place: string, fullName: st
   assert.deepEqual(there.sort(byText), dumped.sort(byText))
 }
 
-async function compareComments(server: GiteaServer, place: string, fullName: string) {
-  const { issues, pulls, comments } = readDump(place)
+async function compareComments(server: GiteaServer, dump: string, fullName: string) {
+  const { issues, pulls, comments } = readDump(dump)
   const contents = (those: Said[] | null) => (those ?? []).map(({ content }) => content).sort()
   for (const { number, reactions } of [...issues, ...pulls]) {
     const base = `/repos/${fullName}/issues/${number}`
@@ -249,8 +249,8 @@ async function compareComments(server: GiteaServer, place: string, fullName: str
   }
 }
 
-async function compareReviews(server: GiteaServer, place: string, fullName: string) {
-  const { pulls, reviews } = readDump(place)
+async function compareReviews(server: GiteaServer, dump: string, fullName: string) {
+  const { pulls, reviews } = readDump(dump)
   for (const { number } of pulls) {
     const base = `/repos/${fullName}/pulls/${number}/reviews`
     const found = await server.all<Said>(base)

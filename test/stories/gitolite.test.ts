@@ -89,7 +89,7 @@ describe('gitolite', needsGitolite, () => {
     return gitDirectory({ root: host.root, git, layout })
   }
 
-  test('everyone has here what gitolite itself answers, in every repository', async () => {
+  test('everyone has the access that gitolite itself reports, in every repository', async () => {
     const here = source()
     const found = (await Array.fromAsync(here.list())).flatMap((row) =>
       'found' in row ? row.found : [],
@@ -110,7 +110,7 @@ describe('gitolite', needsGitolite, () => {
       gitolites[path] = USERS.flatMap((user) => {
         const pair = `${path} ${user}`
         if (!readers!.has(pair)) return []
-        // Who may rewind only branches of their own does not administer the repository.
+        // A user who may rewind only their own branches does not administer the repository.
         const isAdmin = rewinders!.has(pair) && path !== 'own'
         return `${user} ${isAdmin ? 'admin' : writers!.has(pair) ? 'write' : 'read'}`
       }).sort()
@@ -128,7 +128,7 @@ describe('gitolite', needsGitolite, () => {
     )
   })
 
-  test('a directory of a user is that user’s only where gitolite gives RW+ there', async () => {
+  test('a directory belongs to its user only where gitolite gives RW+', async () => {
     const rows = await Array.fromAsync(source().list())
     assert.deepEqual(
       rows.flatMap((row: ListedEntry) =>
@@ -140,7 +140,7 @@ describe('gitolite', needsGitolite, () => {
     assert.equal((await source().find('alice', 'notes'))?.owner, 'alice')
   })
 
-  test('a change of the configuration is seen at the next look, without a change of the repository', async () => {
+  test('a change of the configuration is seen at the next sync, without a change of the repository', async () => {
     const here = source()
     const before = await here.find('git', 'partial')
     const rights = async () =>
@@ -158,7 +158,7 @@ describe('gitolite', needsGitolite, () => {
     host.configure(CONF)
   })
 
-  test('rights that cannot be read are nobody’s', async () => {
+  test('unreadable permissions give access to nobody', async () => {
     const conf = join(host.root, 'tools.git/gl-conf')
     renameSync(conf, `${conf}-away`)
     try {
@@ -173,7 +173,7 @@ describe('gitolite', needsGitolite, () => {
     assert.equal((await source().find('git', 'tools'))?.name, 'tools')
   })
 
-  test('godwit sync tells how many were skipped, and export finds a repository in its place', async (t) => {
+  test('godwit sync prints how many were skipped, and export finds a repository by its path', async (t) => {
     const { godwit, folder } = await desk(t)
     const settings = ['--repositories', host.root, ...SETTINGS]
     const synced = await godwit(['sync', '--data', join(folder, 'data'), ...settings])
@@ -187,7 +187,7 @@ describe('gitolite', needsGitolite, () => {
     assert.equal(verified.code, 0, verified.said)
   })
 
-  test('users of the service see what is theirs, and can take it along', async (t) => {
+  test('users of the service see and export their own repositories', async (t) => {
     const service = await startInRow(t, { repositories: host.root, flags: SETTINGS })
     const token = async (login: string) => {
       const { db, close } = await connect({ dataDirectory: service.data, databaseUrl: undefined })

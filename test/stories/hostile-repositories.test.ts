@@ -1,15 +1,204 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { escapeForTerminal } from '../../src/lib/terminal-text.ts'
-import { boobyTraps } from '../support/booby-traps.ts'
-import { storyInRow } from '../support/export-story.ts'
-import { HOSTILE_NAMES, HOSTILE_REPOSITORIES } from '../support/hostile-repositories.ts'
-import { bare, commit, git, temporaryDirectory } from '../support/odd-repositories.ts'
+import { boobyTraps, type Traps } from '../support/booby-traps.ts'
+import { sharedExportStory } from '../support/export-story.ts'
+import { looseObject } from '../support/loose-objects.ts'
+import { bare, commit, git, makeWiki, temporaryDirectory } from '../support/odd-repositories.ts'
 import { desk } from '../support/without-server.ts'
+
+interface Scene {
+  traps: Traps
+  /** The directory of another owner's private repository. */
+  another: string
+}
+
+interface HostileKind {
+  make(dir: string, scene: Scene): void
+  /** The reason for which it is skipped. Without it, it is exported. */
+  refusal?: RegExp
+}
+
+function plain(dir: string): string {
+  bare(dir)
+  return commit(dir, 'refs/heads/main', 'plain')
+}
+
+const packedRef = (name: string) => (dir: string) => {
+  const oid = plain(dir)
+  writeFileSync(join(dir, 'packed-refs'), `${oid} ${name}\n`, 'latin1')
+}
+
+/** Writes a tree that git itself would not write. */
+function treeOf(dir: string, entries: [mode: string, name: string, oid: string][]): string {
+  const bytes = entries.flatMap(([mode, name, oid]) => [
+    Buffer.from(`${mode} ${name}\0`),
+    Buffer.from(oid, 'hex'),
+  ])
+  return git(
+    dir,
+    ['hash-object', '-t', 'tree', '-w', '--stdin', '--literally'],
+    Buffer.concat(bytes),
+  )
+}
+
+/** Repositories of a malicious owner, by name. */
+const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
+  trapped: {
+    make(dir, { traps }) {
+      plain(dir)
+      traps.plantIn(dir)
+      makeWiki(dir.replace(/\.git$/, '.wiki.git'))
+      traps.plantIn(dir.replace(/\.git$/, '.wiki.git'))
+    },
+  },
+  'trapped-by-include': {
+    make(dir, { traps }) {
+      plain(dir)
+      const more = `${dir}.more`
+      bare(more)
+      traps.plantIn(more)
+      appendFileSync(join(dir, 'config'), `[include]\n\tpath = ${more}/config\n`)
+    },
+  },
+  'trapped-promisor': {
+    make(dir, { traps }) {
+      plain(dir)
+      traps.plantIn(dir)
+      rmSync(looseObject(dir, git(dir, ['rev-parse', 'main:file.txt'])))
+      appendFileSync(
+        join(dir, 'config'),
+        '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n',
+      )
+    },
+    refusal: /a partial clone, which has only some of the objects/,
+  },
+  'trapped-borrower': {
+    make(dir, { traps, another }) {
+      plain(dir)
+      traps.plantIn(dir)
+      writeFileSync(join(dir, 'objects/info/alternates'), `${another}/objects\n`)
+    },
+  },
+  'linked-objects': {
+    make(dir, { another }) {
+      bare(dir)
+      rmSync(join(dir, 'objects'), { recursive: true })
+      symlinkSync(join(another, 'objects'), join(dir, 'objects'))
+    },
+  },
+  'linked-description': {
+    make(dir, { another }) {
+      plain(dir)
+      rmSync(join(dir, 'description'))
+      symlinkSync(join(another, 'description'), join(dir, 'description'))
+    },
+    refusal: /description is not a file of its own/,
+  },
+  'head-out': {
+    make(dir) {
+      plain(dir)
+      writeFileSync(join(dir, 'HEAD'), 'ref: ../../../../etc/passwd\n')
+    },
+    refusal: /HEAD (names|points to)/,
+  },
+  'control-characters': { make: packedRef('refs/heads/a\x01b'), refusal: /packed-refs/ },
+  'a-way-up': { make: packedRef('refs/heads/../../../evil'), refusal: /packed-refs/ },
+  'a-ref-outside': { make: packedRef('/etc/passwd'), refusal: /packed-refs/ },
+  'refs-without-end': {
+    make(dir) {
+      packedRef('refs/heads/one')(dir)
+      truncateSync(join(dir, 'packed-refs'), 65 * 1024 * 1024)
+    },
+    refusal: /packed-refs is too large/,
+  },
+  'endless-attributes': {
+    make(dir) {
+      plain(dir)
+      appendFileSync(
+        join(dir, 'config'),
+        '[core]\n\tattributesFile = /dev/zero\n\texcludesFile = /dev/zero\n[mailmap]\n\tfile = /dev/zero\n',
+      )
+      rmSync(join(dir, 'info/attributes'), { force: true })
+      mkdirSync(join(dir, 'info'), { recursive: true })
+      symlinkSync('/dev/zero', join(dir, 'info/attributes'))
+    },
+  },
+  'endless-config': {
+    make(dir) {
+      plain(dir)
+      appendFileSync(join(dir, 'config'), '[include]\n\tpath = /dev/zero\n')
+    },
+    refusal: /its config includes what is not a file/,
+  },
+  'endless-lender': {
+    make(dir) {
+      plain(dir)
+      const lender = `${dir}.lender`
+      mkdirSync(join(lender, 'info'), { recursive: true })
+      symlinkSync('/dev/zero', join(lender, 'info/alternates'))
+      writeFileSync(join(dir, 'objects/info/alternates'), `${lender}\n`)
+    },
+    refusal: /the objects that it borrows\/info\/alternates is neither/,
+  },
+  'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
+  submodules: {
+    make(dir) {
+      bare(dir)
+      const blob = (text: string) => git(dir, ['hash-object', '-w', '--stdin'], text)
+      const modules = blob(
+        '[submodule "../../hooks"]\n\tpath = --upload-pack=touch\n\turl = -u./payload\n\tupdate = !touch\n',
+      )
+      const inner = treeOf(dir, [['100755', 'post-checkout', blob('#!/bin/sh\n')]])
+      const tree = treeOf(dir, [
+        ['100644', '..', blob('x')],
+        ['40000', '.git', inner],
+        ['120000', '.gitmodules', modules],
+        ['100644', 'a\nb', blob('x')],
+        ['160000', 'vendored', '1'.repeat(40)],
+      ])
+      git(dir, ['update-ref', 'refs/heads/main', git(dir, ['commit-tree', tree], 'tricks')])
+    },
+  },
+  'hidden-in-lfs': {
+    make(dir, { another }) {
+      plain(dir)
+      symlinkSync(join(another, 'lfs'), join(dir, 'lfs'))
+    },
+    refusal: /lfs is a symbolic link/,
+  },
+  worktree: {
+    make(dir, { another }) {
+      plain(dir)
+      writeFileSync(join(dir, 'commondir'), `${another}\n`)
+    },
+    refusal: /worktree of another repository/,
+  },
+  'a-config-of-another-time': {
+    make(dir) {
+      plain(dir)
+      rmSync(join(dir, 'config'))
+      mkdirSync(join(dir, 'config'))
+    },
+    refusal: /a directory where a file should be/,
+  },
+}
+
+/** Names of directories below an owner that cannot be served as repositories. */
+const HOSTILE_NAMES = ['sp ace.git', 'line\nend.git', 'bell\x07.git', '..git', 'ü.git', '.git']
 
 const SECRET = 'n0tF0rAl1ce'
 
@@ -17,10 +206,10 @@ interface Report {
   repositories: { full_name: string; state: string; reason: string | null }[]
 }
 
-test('hostile repositories are exported safely or skipped by name, and no program of theirs runs', async (t) => {
+test('hostile repositories are exported safely or skipped by name, and none of their programs run', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   let secret = ''
-  const story = await storyInRow(t, {
+  const story = await sharedExportStory(t, {
     async repositories({ root }) {
       const another = join(root, 'bob/diary.git')
       bare(another)
@@ -47,7 +236,7 @@ test('hostile repositories are exported safely or skipped by name, and no progra
   const body = JSON.stringify({ repositories: names })
   const forecast = await story.call('/user/migrations/preflight', { method: 'POST', body })
   assert.equal(forecast.status, 200)
-  // A lock that cannot be had fails the whole, so first without.
+  // A lock that cannot be set fails the migration, so the first one has none.
   const { id } = await story.migrate(names, { allow_partial: true })
   const report = (await (await story.call(`/user/migrations/${id}/report`)).json()) as Report
   for (const { full_name, state, reason } of report.repositories) {
@@ -85,7 +274,7 @@ test('hostile repositories are exported safely or skipped by name, and no progra
     assert.ok(!git(join(into, 'alice', name), all).includes(secret), name)
   }
   assert.ok(!service.log().includes(SECRET))
-  // Plain git springs them, so that none ran above means something.
+  // Plain git runs the programs, so the check above is meaningful.
   assert.throws(() => git(host.path('alice/trapped-promisor'), ['cat-file', '-p', 'main:file.txt']))
   git(host.path('alice/trapped'), ['update-ref', 'refs/heads/more', 'refs/heads/main'])
   assert.ok(traps.sprung().some((name) => name.startsWith('remote.origin')))

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { commandRow, runInRow } from '../support/command-row.ts'
+import { commandRow, runInSharedProcess } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
@@ -28,7 +28,7 @@ interface Said {
 
 const godwit = commandRow()
 
-/** A process of its own, whose output goes where the shell is told. */
+/** Runs a command in its own process, with its output redirected by a shell. */
 function redirected(args: string[], env: Record<string, string>, to: string): Promise<Said> {
   const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
   return new Promise((resolve) => {
@@ -45,7 +45,7 @@ function assertShown({ stdout, stderr }: Said, command: string): void {
   assert.doesNotMatch(stdout + stderr, /^godwit: all is well/m, command)
 }
 
-test('no name on the disk can steer a terminal', async (t) => {
+test('names on disk cannot send control sequences to a terminal', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
@@ -61,7 +61,7 @@ test('no name on the disk can steer a terminal', async (t) => {
     assertShown(await godwit([...command, ...settings]), command.join(' '))
 })
 
-test('JSON of what people named is the names that they gave', async (t) => {
+test('JSON output has the names as they are', async (t) => {
   const data = ['--data', join(temporaryDirectory(t), 'data')]
   await godwit(['account', 'set', 'alice', '--create', ...data])
   assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
@@ -70,7 +70,7 @@ test('JSON of what people named is the names that they gave', async (t) => {
   assert.equal(JSON.parse(listed.stdout)[0].name, EVIL)
 })
 
-/** What a server answers: JSON, the text of an event stream, the bytes of an archive, or an address to go to. */
+/** The response of a server: JSON, the text of an event stream, the bytes of an archive, or a redirect. */
 type Answer = (path: string) => unknown
 
 async function serverOf(t: TestContext, answer: Answer): Promise<string> {
@@ -87,7 +87,7 @@ async function serverOf(t: TestContext, answer: Answer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Of a server with one migration of one repository, whose every text is the same. */
+/** The responses of a server with one migration of one repository, in which every text is the same. */
 function answersWith(text: string, archive?: Buffer): Answer {
   const repository = { full_name: text, private: true, size: 1, default_branch: text }
   const times = { created_at: text, updated_at: text, pushed_at: text }
@@ -162,7 +162,7 @@ const CALLS_OF_GODWIT = [
   ['admin', 'tokens'],
 ]
 
-test('nothing that a server says can steer a terminal', async (t) => {
+test('text of a server cannot send control sequences to a terminal', async (t) => {
   const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
   for (const call of [...CALLS.map((call) => ['migration', ...call]), ...CALLS_OF_GODWIT]) {
@@ -174,26 +174,29 @@ test('nothing that a server says can steer a terminal', async (t) => {
   }
 })
 
-test('an answer of the wrong shape is one line', async (t) => {
+test('a response of the wrong shape is reported in one line', async (t) => {
   for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
     const url = await serverOf(t, () => answer)
     for (const call of CALLS) {
       const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
-      const told = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
-      // A report for people is text, whatever it says.
-      if (call[0] === 'report') assertShown(ended, told)
+      const message = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
+      // A report for people is text, whatever its content.
+      if (call[0] === 'report') assertShown(ended, message)
       else {
-        assert.equal(ended.code, 3, told)
-        assert.match(ended.stderr, /^godwit: [^\n]+\n$/, told)
+        assert.equal(ended.code, 3, message)
+        assert.match(ended.stderr, /^godwit: [^\n]+\n$/, message)
       }
     }
   }
 })
 
-/** These are to run until they are stopped, so it counts that the process ends. */
+/** These commands run until they are stopped, so the test waits for the end of the process. */
 const ENDS_WITH_ITS_PROCESS = new Set(['serve', 'work'])
 
-/** With standard output on a disk that is full: one line, and before it what is for people where the command says such. */
+/**
+ * Asserts that with a full disk as standard output the command prints one line of error, after its messages for
+ * people.
+ */
 async function assertUnwritten(
   args: string[],
   env: Record<string, string>,
@@ -202,18 +205,18 @@ async function assertUnwritten(
   const command = { args, cwd: process.cwd(), env: { ...process.env, ...env } }
   const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
     ? await redirected(args, env, '> /dev/full')
-    : await runInRow(command, 'full')
-  const told = `${args.join(' ')}: ${stderr}`
-  assert.equal(code, 1, told)
-  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, told)
-  assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, told)
+    : await runInSharedProcess(command, 'full')
+  const message = `${args.join(' ')}: ${stderr}`
+  assert.equal(code, 1, message)
+  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, message)
+  assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, message)
 }
 
-test('what a client cannot write is one line', async (t) => {
+test('a file that the client cannot write is reported in one line', async (t) => {
   const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
   const archive = gzipSync(randomBytes(1_000_000))
   const env = at(await serverOf(t, answersWith('alice/site', archive)))
-  // Its migration has ended well, so that nothing fails but the writing.
+  // Its migration is exported, so that only the writing fails.
   const ended = at(await serverOf(t, answersWith('exported')))
   const file = join(temporaryDirectory(t), 'archive.tar.gz')
   const alsoForPeople = [
@@ -236,7 +239,7 @@ test('what a client cannot write is one line', async (t) => {
     await assertUnwritten(['migration', ...call], env)
 })
 
-test('what cannot be written is one line, and leaves nothing behind', async (t) => {
+test('a failed write is reported in one line, and leaves nothing behind', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })

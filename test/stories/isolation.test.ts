@@ -4,15 +4,14 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
-import { type SharedService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded, withoutCloneTokens } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
 const NOBODYS_ID = 987_654
 const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'
 
-/** What differs between any two answers, whatever they are about. */
+/** Headers that differ between any two responses. */
 const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
 
 interface Told {
@@ -21,7 +20,7 @@ interface Told {
   body: string
 }
 
-describe('what is another’s is not there', () => {
+describe('resources of other accounts do not exist for a caller', () => {
   let host: GitHost
   let service: SharedService
   let tokens: Record<'alice' | 'bob' | 'carol' | 'operator', string>
@@ -69,10 +68,10 @@ describe('what is another’s is not there', () => {
     }
   }
 
-  /** An operator acts on anyone's under paths of their own, and only there. */
+  /** Operators act on migrations of others only under the operator's paths. */
   const OTHERS = ['bob', 'carol'] as const
 
-  test('every operation on another’s migration is answered as on one that never was', async () => {
+  test('every operation on another account’s migration responds as for a missing one', async () => {
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const { operations } = openApiValidator(description)
     const aimed = operations.filter(({ path }) => /\{(migration_id|guid)\}/.test(path))
@@ -101,7 +100,7 @@ describe('what is another’s is not there', () => {
     assert.equal(mine.status, 200)
   })
 
-  test('another’s repository cannot be told from one that is not there', async () => {
+  test('another account’s repository cannot be distinguished from a missing one', async () => {
     const named = (name: string, more = {}) => ({
       method: 'POST',
       body: JSON.stringify({ repositories: [name], ...more }),
@@ -122,12 +121,12 @@ describe('what is another’s is not there', () => {
       assert.deepEqual(await unlock(name), await unlock('none'), name)
   })
 
-  test('whatever others do, what one is shown of one’s own stays the same', async () => {
+  test('what a caller sees does not change with the actions of others', async () => {
     const shown = async () => {
-      const told: Record<string, Told> = {}
+      const responses: Record<string, Told> = {}
       for (const path of ['/user', '/user/repos', '/user/repos?per_page=1', '/user/migrations'])
-        told[path] = await ask('carol', path)
-      return told
+        responses[path] = await ask('carol', path)
+      return responses
     }
     const first = await shown()
     assert.ok(Object.values(first).every(({ status }) => status === 200))
@@ -142,7 +141,7 @@ describe('what is another’s is not there', () => {
     assert.ok(!JSON.stringify(first).includes('alice'))
   })
 
-  test('a private fork counts for whoever may read it, and a public one for all', async () => {
+  test('a private fork counts only for those who may read it, and a public one for all', async () => {
     const forks = async (login: 'bob' | 'carol', name: string) => {
       const { body } = await ask(login, '/user/repos')
       const all = JSON.parse(body) as { full_name: string; forks_count: number }[]
@@ -167,7 +166,7 @@ describe('what is another’s is not there', () => {
     assert.equal(await forks('bob', 'bob/diary'), 2)
   })
 
-  test('a signed link opens its archive, unchanged and in time, and nothing else', async () => {
+  test('a signed link gives access to its archive only, unchanged and in time', async () => {
     const other = await start('bob', ['diary'])
     await untilEnded(service, tokens.bob, other.id)
     const linkOf = async (login: 'alice' | 'bob', id: number) =>
@@ -213,7 +212,7 @@ describe('what is another’s is not there', () => {
     assert.equal(unsigned.status, 403)
   })
 
-  test('an archive that holds what its owner may no longer read has no link any more', async () => {
+  test('an archive with a repository that its owner may no longer read has no link', async () => {
     const shared = await host.repository('alice/shared', {
       files: { a: '1' },
       config: { 'godwit.collaborator': 'bob:admin' },

@@ -11,7 +11,7 @@ import { inTime, until } from '../support/wait-until.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
-/** Loaded before the program: prints at its end what it has loaded. */
+/** Loaded before the program; prints the loaded modules at exit. */
 const TELLING = `
   import { writeSync } from 'node:fs'
   import { createRequire } from 'node:module'
@@ -24,14 +24,21 @@ const TELLING = `
 /** Packages that an ordinary start does not need. Each would make every start slower. */
 const FOR_OTHERS = /undici|node_modules\/(?:@aws-sdk|pg|pg-boss)\//
 
-test('a service on a disk loads nothing that only buckets or PostgreSQL need, and caches its compiled code at once', async (t) => {
-  const place = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
-  t.after(() => rm(place, { recursive: true, force: true }))
+test('a service on a disk does not load code for buckets or PostgreSQL, and caches compiled code at once', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
+  t.after(() => rm(directory, { recursive: true, force: true }))
   const listen = `127.0.0.1:${await freePort()}`
-  const settings = ['--config', '/dev/null', '--data', join(place, 'data'), '--repositories', place]
+  const settings = [
+    '--config',
+    '/dev/null',
+    '--data',
+    join(directory, 'data'),
+    '--repositories',
+    directory,
+  ]
   const telling = `--import=data:text/javascript,${encodeURIComponent(TELLING)}`
   const args = [telling, MAIN, 'serve', ...settings, '--listen', listen]
-  const kept = join(place, 'code')
+  const kept = join(directory, 'code')
   const child = spawn(process.execPath, args, {
     env: { ...process.env, NODE_COMPILE_CACHE: kept },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -46,7 +53,7 @@ test('a service on a disk loads nothing that only buckets or PostgreSQL need, an
   const reading = (async () => {
     for await (const line of createInterface(child.stdout)) {
       if (line.includes('listening at')) {
-        // One that is killed has it for its next start.
+        // A killed process has cached its code for the next start.
         await until('it has kept its compiled code', () => hasFiles(kept))
         child.kill('SIGTERM')
       }

@@ -15,7 +15,7 @@ const OID = createHash('sha256').update(CONTENT).digest('hex')
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${OID}\nsize ${CONTENT.length}\n`
 const WARNING = `1 LFS object is missing: ${OID}`
 
-test('missing LFS objects and what importers refuse are told in preflight, progress and report, again when reused', async (t) => {
+test('missing LFS objects and files that importers reject are in preflight, progress and report, also when reused', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
   const plain = await host.repository('alice/plain', { files: { 'a.txt': 'a' } })
@@ -30,25 +30,25 @@ test('missing LFS objects and what importers refuse are told in preflight, progr
   }
   const warnings = ({ repositories }: Json) =>
     (repositories as Json[]).map(({ full_name, warning }) => [full_name, warning])
-  const told = [
+  const expected = [
     ['alice/large', WARNING],
     ['alice/plain', null],
     ['alice/hex', `GitHub's importers refuse names of 40 hex digits: ${branch}`],
   ]
   const asked = { repositories: ['large', 'plain', 'hex'] }
   for (const id of [1, 2]) {
-    assert.deepEqual(warnings(await ask('/user/migrations/preflight', asked)), told)
+    assert.deepEqual(warnings(await ask('/user/migrations/preflight', asked)), expected)
     await ask('/user/migrations', asked)
     await untilEnded(service, alice, id)
-    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/progress`)), told)
-    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/report`)), told)
+    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/progress`)), expected)
+    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/report`)), expected)
   }
   const headers = { accept: 'text/plain' }
   const report = await service.call(alice, '/user/migrations/2/report', { headers })
   assert.match(await report.text(), new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
 })
 
-test('export warns of them, and carries those of --lfs-directory', async (t) => {
+test('export warns of missing LFS objects, and includes those of --lfs-directory', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
   const { godwit, folder } = await desk(t)
@@ -64,8 +64,8 @@ test('export warns of them, and carries those of --lfs-directory', async (t) => 
 
   const lacking = await godwit(['verify', 'a.tar.gz'])
   assert.equal(lacking.code, 0, lacking.said)
-  const told = `note: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
-  assert.ok(lacking.said.includes(told), lacking.said)
+  const expected = `note: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
+  assert.ok(lacking.said.includes(expected), lacking.said)
   const shared = join(folder, 'lfs')
   await mkdir(join(shared, OID.slice(0, 2), OID.slice(2, 4)), { recursive: true })
   await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)

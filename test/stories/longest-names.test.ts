@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { storyInRow } from '../support/export-story.ts'
+import { sharedExportStory } from '../support/export-story.ts'
 import { desk } from '../support/without-server.ts'
 
-/** What `NAME.git` and `NAME.wiki.git` leave of a file name's 255 bytes. */
+/** The 255 bytes of a file name, less `.git` or `.wiki.git`. */
 const LONGEST = 'n'.repeat(251)
 const LONGEST_WITH_WIKI = 'w'.repeat(246)
 const LONGEST_OWNER = 'o'.repeat(251)
 const NAMES = [`alice/${LONGEST}`, `${LONGEST_OWNER}/${LONGEST_WITH_WIKI}`]
 
-test('what is listed under the longest names is started, unlocked, exported and restored by them', async (t) => {
-  const story = await storyInRow(t, {
+test('repositories with the longest names are listed, exported, unlocked and restored', async (t) => {
+  const story = await sharedExportStory(t, {
     async repositories(host) {
       const config = { 'godwit.collaborator': 'alice:admin' }
       await host.repository(NAMES[0]!, { files: { a: '1' } })
@@ -28,7 +28,7 @@ test('what is listed under the longest names is started, unlocked, exported and 
   assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
   await story.host.push(locked, { b: 'unlocked' })
 
-  // Owner and name together can be longer than the path of a file that can be locked.
+  // Owner and name together can exceed the longest path of a lock file.
   const body = JSON.stringify({ repositories: [tooLong], lock_repositories: true })
   const refused = await story.call('/user/migrations', { method: 'POST', body })
   assert.equal(refused.status, 422)

@@ -4,7 +4,7 @@ import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 
-test('metrics count requests by route and what exports have come to', async (t) => {
+test('metrics count requests by route, and the results of exports', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })

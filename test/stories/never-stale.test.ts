@@ -15,7 +15,7 @@ import { startInRow } from '../support/service-row.ts'
 const CHANGES = 10
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
-test('one process on SQLite shows every change, whoever made it', async (t) => {
+test('one process on SQLite shows every change, also of other processes', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)
@@ -34,7 +34,7 @@ test('one process on SQLite shows every change, whoever made it', async (t) => {
   assert.equal((await ask(`/user/migrations/${id}`)).status, 401, 'a revoked token is refused')
 })
 
-test('two processes on one PostgreSQL show every change, whoever made it', async (t) => {
+test('two processes on one PostgreSQL show every change of each other', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)
@@ -60,7 +60,7 @@ test('two processes on one PostgreSQL show every change, whoever made it', async
   for (const ask of asks) assert.equal((await ask(`/user/migrations/${id}`)).status, 401)
 })
 
-/** Written by a third party, between one read and the next: nothing tells the processes of it but the row itself. */
+/** Writes changes directly to the database between reads: the processes can only notice the row itself. */
 async function everyChangeIsSeen(db: Db, id: number, asks: readonly Ask[]): Promise<void> {
   const paths = [`/user/migrations/${id}`, `/user/migrations/${id}?exclude=repositories`]
   const validators = new Map<string, string>()
@@ -79,7 +79,7 @@ async function everyChangeIsSeen(db: Db, id: number, asks: readonly Ask[]): Prom
         assert.equal(answer.status, 200, `change ${change} of ${path} in process ${at}`)
         assert.equal((await jsonOf(answer)).state, state, `change ${change} in process ${at}`)
         validators.set(key, answer.headers.get('etag')!)
-        // And what has not changed since is taken from what is kept.
+        // Unchanged responses come from the cache.
         const again = await ask(path, { headers: { 'if-none-match': validators.get(key)! } })
         assert.equal(again.status, 304)
         assert.equal((await jsonOf(await ask(path))).state, state)

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 let keeper: string
 let slow: Awaited<ReturnType<typeof slowGit>>
 
@@ -17,8 +17,8 @@ const wholeFile = forTheWholeFile()
 before(async () => {
   slow = await slowGit()
   wholeFile.after(slow.remove)
-  await slow.hurry()
-  story = await storyInRow(wholeFile, {
+  await slow.speedUp()
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       for (const name of ['atlas', 'birds']) {
         await host.repository(`alice/${name}`, { files: { name } })
@@ -29,7 +29,7 @@ before(async () => {
   })
   await story.service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
   keeper = await story.service.token('keeper')
-  desk = await clientDesk(wholeFile, { url: story.service.url, token: keeper })
+  desk = await clientCommandLine(wholeFile, { url: story.service.url, token: keeper })
 })
 
 async function admin(code: number, ...args: string[]): Promise<{ out: string; err: string }> {
@@ -49,8 +49,8 @@ const audited = (action: string, what: RegExp) =>
       ),
   )
 
-test('an operator cancels, retries and deletes what is of others, by name in the log', async () => {
-  await slow.dawdle()
+test('an operator cancels, retries and deletes migrations of others, and is named in the log', async () => {
+  await slow.slowDown()
   const running = await story.start(['alice/atlas'], { lock_repositories: true })
   await slow.pid()
   assert.match((await admin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
@@ -62,7 +62,7 @@ test('an operator cancels, retries and deletes what is of others, by name in the
   assert.match((await admin(3, 'cancel', String(running))).err, /already ended/)
   assert.match((await admin(3, 'cancel', '999')).err, /does not have migration 999/)
 
-  await slow.hurry()
+  await slow.speedUp()
   const failed = await story.migrate(['alice/birds', 'alice/grafted'], {}, 'failed')
   const retried = Number((await admin(0, 'retry', String(failed.id), '--allow-partial')).out)
   await story.untilEnded(retried, 'exported')
@@ -94,7 +94,7 @@ test('an operator releases any lock and revokes any token', async () => {
   await admin(3, 'revoke', id)
 })
 
-test('to everyone else there is nothing to act on', async () => {
+test('other users get 404 for the operator’s actions', async () => {
   const { id } = await story.migrate(['alice/birds'])
   for (const [method, path] of [
     ['POST', `/admin/migrations/${id}/cancel`],
@@ -109,7 +109,7 @@ test('to everyone else there is nothing to act on', async () => {
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
 })
 
-test('check proves repositories at the source, and the operator sees what it found', async () => {
+test('check verifies repositories at the source, and the operator sees the result', async () => {
   const damage = DAMAGED_REPOSITORIES['lost-blob']!
   damage.make(story.host.path('bob/lost'))
   const settings = ['--data', story.service.data, '--repositories', story.host.root]
@@ -129,7 +129,7 @@ test('check proves repositories at the source, and the operator sees what it fou
     'bob/lost',
   ])
 
-  // One that was mended passes, and what was found of the others stays.
+  // A repaired repository passes, and the findings of the others stay.
   await story.host.remake('bob/lost', { a: '1' })
   const one = await desk.godwit(['check', 'bob/lost', '--json', ...settings])
   assert.equal(one.code, 0, one.said)

@@ -22,7 +22,7 @@ interface State {
 
 const SERVICE = '/admin/service'
 
-/** An account that is marked by the command that marks them, and one that is not. */
+/** An operator, marked by its command, and another account. */
 async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startInRow>[0]) {
   const host = await gitHost()
   t.after(host.remove)
@@ -50,7 +50,7 @@ async function migrate(service: SharedService, token: string, body: Json): Promi
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  test(`the operator sees the whole service, and nobody else does: ${engine}`, async (t) => {
+  test(`only the operator sees the whole service: ${engine}`, async (t) => {
     const { service, keeper, alice, bob } = await scene(engine, t)
     await migrate(service, alice, { repositories: ['good', 'other'], lock_repositories: true })
     await migrate(service, alice, { repositories: ['good'] })
@@ -103,7 +103,7 @@ async function bytesIn(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-/** A process tells of itself a moment after it listens. */
+/** A process appears a moment after it listens. */
 async function untilSeen(service: SharedService, keeper: string): Promise<State> {
   return until('a process tells of itself, after all exports', async () => {
     const state = (await (await service.call(keeper, SERVICE)).json()) as State
@@ -131,7 +131,7 @@ async function isPolledCheaply(service: SharedService, keeper: string): Promise<
   assert.equal(wrong.status, 422)
   const { site_admin } = (await (await service.call(keeper, '/user')).json()) as Json
   assert.equal(site_admin, true)
-  // A minute, or a sign of life, may fall between two looks: the same once is enough.
+  // A minute or a heartbeat may fall between two reads: they must agree once.
   await until('what has not changed is not sent again', async () => {
     const first = await service.call(keeper, SERVICE)
     const headers = { 'if-none-match': first.headers.get('etag')! }

@@ -5,19 +5,21 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
-import { untilEnded } from '../support/service.ts'
+import { untilEnded, withoutCloneTokens } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
 const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
 type Login = (typeof PEOPLE)[number]
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** What differs between any two answers, whatever they are about. */
+/** Headers that differ between any two responses. */
 const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
 
-/** An organization with two owners, a member, somebody who administers one of its repositories, a site admin and a stranger. */
+/**
+ * An organization with two owners, a member, an administrator of one of its repositories, a site admin and an
+ * unrelated user.
+ */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const host = await gitHost()
   t.after(host.remove)
@@ -58,7 +60,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 }
 
 onEachEngine('an organization’s migrations', (engine) => {
-  test('are there for every owner and every site admin, and for nobody else', async (t) => {
+  test('exist for every owner and every site admin, and for nobody else', async (t) => {
     const story = await scene(t, engine)
     const { service, call, ask, migration, number } = story
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
@@ -69,7 +71,7 @@ onEachEngine('an organization’s migrations', (engine) => {
     assert.ok(paths.size >= 18, `${paths.size} paths`)
     const shown = async () => (await ask('owner', '/orgs/octo/migrations')).body
     const before = [await shown(), await (await call('owner', locksOf(migration))).text()]
-    // The prefix is taken off before anything is looked up, so one database is enough for it.
+    // The prefix is removed before any query, so one database is enough for it.
     const prefixes = engine === 'sqlite' ? ['', '/api/v3'] : ['']
     const audited = () => service.log().split('"audit"').length
     await until('the start is in the log', () => audited() > 1)
@@ -106,7 +108,7 @@ onEachEngine('an organization’s migrations', (engine) => {
         const { status } = await ask(login, `/orgs/octo/migrations/${migration}${path}`)
         assert.equal(status, 200, `${login} ${path}`)
       }
-      // Nor are they among a person's own.
+      // They are not among a person's own migrations.
       assert.equal((await ask(login, `/user/migrations/${migration}`)).status, 404)
       assert.equal((await ask(login, '/user/migrations')).body, '[]')
     }
@@ -121,7 +123,7 @@ onEachEngine('an organization’s migrations', (engine) => {
   })
 })
 
-/** An owner who is one no longer sees nothing of it; a member sees what they may read. */
+/** A former owner sees nothing; a member sees the repositories that they may read. */
 async function endsWithOwnership({ service, ask, migration }: Story): Promise<void> {
   const names = async (login: Login) => {
     const { body } = await ask(login, '/orgs/octo/repos?sort=full_name')
@@ -130,7 +132,7 @@ async function endsWithOwnership({ service, ask, migration }: Story): Promise<vo
   assert.deepEqual(await names('owner'), ['secret', 'tools'])
   assert.deepEqual(await names('keeper'), ['secret', 'tools'])
   assert.deepEqual(await names('member'), [])
-  // Every object has a member of that name by itself.
+  // Every JavaScript object has a member of that name.
   assert.equal((await ask('owner', '/orgs/octo/repos?type=constructor')).status, 422)
   const everyone = await ask('owner', '/orgs/octo/members')
   assert.equal((await ask('owner', '/orgs/octo/members?role=constructor')).body, everyone.body)

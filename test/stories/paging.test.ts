@@ -7,7 +7,7 @@ import { startInRow } from '../support/service-row.ts'
 
 type Named = { full_name: string }
 
-test('pages of a migration of 250 repositories cover each once, in order', async (t) => {
+test('the pages of a migration of 250 repositories contain each once, in order', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const names = Array.from({ length: 250 }, (_, n) => `alice/r${String(n).padStart(3, '0')}`)
@@ -66,7 +66,7 @@ test('migrations are listed newest first, page by page', async (t) => {
   assert.deepEqual(pages, [[5, 4], [3, 2], [1]])
 })
 
-/** Follows `next` to the end and `first` back again. */
+/** Follows `next` to the end and `first` back to the start. */
 async function walk(service: SharedService, token: string, path: string) {
   const names: string[] = []
   let pages = 0

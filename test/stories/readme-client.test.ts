@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 
 const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 
-/** What differs from run to run, or from one zlib to the next: times, sizes, and which states a migration was seen in on its way. */
+/** Removes what differs between runs or zlib versions: times, sizes, and intermediate states. */
 const steady = (text: string): string[] =>
   text
     .replaceAll(/-\d{4}-\d\d-\d\d\./g, '-DATE.')
@@ -18,7 +18,7 @@ const steady = (text: string): string[] =>
     .filter((line) => line !== '' && !/is (pending|exporting)$/.test(line))
     .sort()
 
-test("the README's tour of the client is what happens", async (t) => {
+test('the README’s tour of the client shows the real output', async (t) => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
   const steps = TOUR.exec(readme)![1]!
     .split(/^\$ godwit migration /m)
@@ -31,7 +31,7 @@ test("the README's tour of the client is what happens", async (t) => {
   await host.commit(await host.repository('octo/tools', { config }), { 'tool.sh': 'echo tool' })
   const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
-  const { godwit } = await clientDesk(t, { url: service.url, token })
+  const { godwit } = await clientCommandLine(t, { url: service.url, token })
   for (const step of steps) {
     const [line = '', ...shown] = step.split('\n')
     const { stdout, stderr } = await godwit(['migration', ...line.split(' ')])

@@ -27,7 +27,7 @@ async function host(): Promise<GitHost> {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  describe(`refusals on ${engine}`, () => {
+  describe(`errors on ${engine}`, () => {
     const t = forTheWholeFile()
     let service: SharedService
     let alice: string
@@ -40,7 +40,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       alice = await service.token('alice')
     })
 
-    test('have the whole shape of the wire, and change nothing', async () => {
+    test('have the complete body of the wire, and change nothing', async () => {
       const bob = await service.token('bob')
       const refusal = (status: number, message: string, more = {}) => ({
         status,
@@ -85,7 +85,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
         invalid({ field, code: 'already_exists', index: 2 }),
       )
-      // Someone else's, where one may only write, and what does not exist: no telling them apart.
+      // Another owner's repository, one without admin rights and a missing one cannot be told apart.
       assert.deepEqual(
         await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
         invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),
@@ -121,14 +121,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       ]) {
         assert.deepEqual(await ask(service, alice, path), none, path)
       }
-      // A page in a browser sees only what says that it may.
+      // A page in a browser sees only headers that CORS exposes.
       const { headers } = await fetch(`${service.url}/user/migrations/%zz`)
       assert.equal(headers.get('access-control-allow-origin'), '*')
       assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
       await untilEnded(service, alice, 1, 'exported')
     })
 
-    test('ask for the preview where it must be, and nowhere else', async () => {
+    test('ask for the preview where it is required, and nowhere else', async () => {
       const accept = { headers: { accept: 'application/json' } }
       const body = JSON.stringify({ repositories: ['site'] })
       const start = { method: 'POST', body, ...accept }
@@ -143,7 +143,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
     })
 
-    test('meet an address that guesses tokens, and never a good token', async () => {
+    test('block an address that tries many tokens, and never a valid token', async () => {
       const from = async (address: string, token: string) => {
         const headers = { 'x-forwarded-for': address }
         const { status, body } = await ask(service, token, '/user/migrations', { headers })
@@ -158,7 +158,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
     })
 
-    test('name the kind of missing or wrong credentials', async () => {
+    test('say whether credentials are missing or wrong', async () => {
       const as = async (authorization: string | undefined) => {
         const answer = await fetch(`${service.url}/user/migrations`, {
           headers: { accept: PREVIEW, ...(authorization !== undefined && { authorization }) },

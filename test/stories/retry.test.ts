@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
-import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: SharedStory
-let desk: ClientDesk
+let desk: ClientCommandLine
 const broken = DAMAGED_REPOSITORIES['lost-blob']!
 
 const wholeFile = forTheWholeFile()
 
 before(async () => {
-  story = await storyInRow(wholeFile, {
+  story = await sharedExportStory(wholeFile, {
     async repositories(host) {
       await host.repository('alice/whole', { files: { a: '1' } })
       broken.make(host.path('alice/broken'))
@@ -21,7 +21,7 @@ before(async () => {
     },
   })
   const token = await story.service.token('alice')
-  desk = await clientDesk(wholeFile, { url: story.service.url, token })
+  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
 })
 
 interface Forecast {
@@ -32,19 +32,19 @@ interface Forecast {
 const forecast = async (id: number) =>
   (await (await story.call(`/user/migrations/${id}/retry`)).json()) as Forecast
 
-test('a retry of the same says so before it starts, and offers to skip what is broken', async () => {
+test('a retry of an unchanged failure says so before it starts, and offers to skip the broken repository', async () => {
   const names = ['alice/whole', 'alice/broken', 'alice/grafted']
   const { id } = await story.migrate(names, {}, 'failed')
-  const told = await forecast(id)
-  assert.equal(told.unchanged, true)
+  const preview = await forecast(id)
+  assert.equal(preview.unchanged, true)
   assert.deepEqual(
-    told.broken.map(({ full_name, changed }) => [full_name, changed]),
+    preview.broken.map(({ full_name, changed }) => [full_name, changed]),
     [
       ['alice/broken', false],
       ['alice/grafted', false],
     ],
   )
-  assert.match(told.broken[0]!.reason, broken.reason)
+  assert.match(preview.broken[0]!.reason, broken.reason)
 
   const same = await desk.migration(0, 'retry', String(id))
   assert.match(same.err, /^failed: alice\/broken: .*; it has not changed since$/m)
@@ -58,11 +58,11 @@ test('a retry of the same says so before it starts, and offers to skip what is b
   assert.equal((await forecast(Number(partial.out))).broken.length, 2)
 })
 
-test('what was mended is seen, and a retry starts without a word on it', async () => {
+test('a retry after the repair starts without a warning', async () => {
   const { id } = await story.migrate(['alice/whole', 'alice/broken'], {}, 'failed')
   await story.host.remake('alice/broken', { a: '1' })
-  const told = await forecast(id)
-  assert.deepEqual([told.unchanged, told.broken[0]?.changed], [false, true])
+  const preview = await forecast(id)
+  assert.deepEqual([preview.unchanged, preview.broken[0]?.changed], [false, true])
   const { out, err } = await desk.migration(0, 'retry', String(id))
   assert.doesNotMatch(err, /nothing has changed/)
   await story.untilEnded(Number(out), 'exported')
@@ -82,8 +82,8 @@ test('a repository that is gone is named, and a partial retry counts it as skipp
   const [field, code, value] = ['repositories', 'missing', 'alice/gone']
   assert.deepEqual(errors, [{ resource: 'Migration', field, code, value, message }])
   const reason = 'it no longer exists, or may no longer be migrated'
-  const told = { full_name: 'alice/gone', reason, gone: true, changed: null }
-  assert.deepEqual(await forecast(id), { broken: [told], unchanged: false })
+  const gone = { full_name: 'alice/gone', reason, gone: true, changed: null }
+  assert.deepEqual(await forecast(id), { broken: [gone], unchanged: false })
 
   const partial = await retry({ allow_partial: true })
   assert.equal(partial.status, 201)

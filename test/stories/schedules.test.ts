@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
-import { asking, makeHost, OWN, type Schedule, WEEKLY } from '../support/schedule-story.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
+import { jsonClient, makeHost, OWN, type Schedule, WEEKLY } from '../support/schedule-story.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
-test('schedules by the API: whose they are, what they refuse, and that they stop', async (t) => {
+test('schedules in the API belong to their account, validate their input, and stop', async (t) => {
   const { root } = await makeHost(t)
   const flags = ['--max-schedules', '2']
   const service = await startInRow(t, { repositories: root, flags })
   const [alice, bob] = [await service.token('alice'), await service.token('bob')]
-  const ask = asking(service, alice)
+  const ask = jsonClient(service, alice)
   const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
   assert.deepEqual(
     [made.url, made.created_by, made.repositories, made.paused, made.last_run],
     [`${service.url}${OWN}/1`, 'alice', ['alice/atlas', 'bob/notes'], false, null],
   )
-  // Neither is taken for the other.
+  // Schedules of a user and of an organization do not mix.
   await ask(404, 'GET', '/user/migrations/1')
   assert.deepEqual(await ask(200, 'GET', OWN), [made])
 
@@ -50,10 +50,15 @@ test('schedules by the API: whose they are, what they refuse, and that they stop
     ['GET', '/runs'],
     ['POST', '/runs'],
   ] as const) {
-    await asking(service, bob)(404, method, `${OWN}/1${path}`, method === 'GET' ? undefined : {})
+    await jsonClient(service, bob)(
+      404,
+      method,
+      `${OWN}/1${path}`,
+      method === 'GET' ? undefined : {},
+    )
     await ask(404, method, `${OWN}/x${path}`, method === 'GET' ? undefined : {})
   }
-  await asking(service, bob)(404, 'POST', '/orgs/octo/migrations/schedules', WEEKLY)
+  await jsonClient(service, bob)(404, 'POST', '/orgs/octo/migrations/schedules', WEEKLY)
   const ofOcto = await ask<Schedule>(201, 'POST', '/orgs/octo/migrations/schedules', {
     ...WEEKLY,
     repositories: ['kit'],
@@ -71,11 +76,11 @@ test('schedules by the API: whose they are, what they refuse, and that they stop
     await until(`${act} is logged`, () => service.log().includes(`"audit":"${act}"`))
 })
 
-test('schedules by the client', async (t) => {
+test('schedules in the client', async (t) => {
   const { root: repositories } = await makeHost(t)
   const service = await startInRow(t, { repositories })
   const token = await service.token('alice')
-  const { schedule } = await clientDesk(t, { url: service.url, token })
+  const { schedule } = await clientCommandLine(t, { url: service.url, token })
   assert.match((await schedule(2, 'add', 'atlas', '--at', '03:30')).err, /no period/)
   assert.match((await schedule(2, 'add', 'atlas', '--every', 'day')).err, /no time/)
   const timing = ['--every', 'week', '--weekday', 'sunday', '--at', '03:30']
@@ -111,11 +116,11 @@ test('schedules by the client', async (t) => {
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)
 })
 
-test('an archive that is the last to hold a repository is kept until it is released', async (t) => {
+test('the last archive that holds a repository is kept until it is released', async (t) => {
   const { root: repositories, path } = await makeHost(t)
   const service = await startInRow(t, { repositories })
   const [token, bob] = [await service.token('alice'), await service.token('bob')]
-  const { schedule, migration } = await clientDesk(t, { url: service.url, token })
+  const { schedule, migration } = await clientCommandLine(t, { url: service.url, token })
   const timing = ['--every', 'day', '--at', '03:30', '--keep', '1']
   assert.equal((await schedule(0, 'add', '--all', ...timing)).out, '1')
   const runAndWatch = async (exitCode: number) =>
@@ -137,7 +142,7 @@ test('an archive that is the last to hold a repository is kept until it is relea
     [token, 'x'],
     [bob, 1],
   ] as const)
-    await asking(service, who)(404, 'DELETE', `${other}/${id}`)
+    await jsonClient(service, who)(404, 'DELETE', `${other}/${id}`)
   assert.match((await schedule(3, 'release', '1', '2')).err, /`godwit schedule show 1` lists them/)
   await migration(0, 'show', '1')
   assert.equal((await schedule(0, 'release', '1')).out, 'the archive of migration 1 is deleted')

@@ -1,16 +1,43 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
-import { recordingGit } from '../support/recording-git.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 
+interface RecordingGit {
+  /** The program for `--git`. */
+  program: string
+  /** Returns the arguments and the environment of every git process. Arguments are visible to every user of a machine. */
+  recorded(): Promise<{ arguments: string; environment: string }>
+  remove(): Promise<void>
+}
+
+/** Makes a git program that records how it is called. */
+async function recordingGit(): Promise<RecordingGit> {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-recording-git-'))
+  const program = join(dir, 'git')
+  await writeFile(
+    program,
+    `#!/bin/sh\nprintf '%s\\n' "$*" >> ${dir}/arguments\nenv >> ${dir}/environment\nexec git "$@"\n`,
+  )
+  await chmod(program, 0o755)
+  return {
+    program,
+    async recorded() {
+      const read = (name: string) => readFile(join(dir, name), 'utf8')
+      return { arguments: await read('arguments'), environment: await read('environment') }
+    },
+    remove: () => rm(dir, { recursive: true, force: true }),
+  }
+}
+
 const CANARY = 'c4n4ry0fTheMine'
-/** What an operator has in the environment; the service has a use for it at most, and nobody else. */
+/** Secrets in the environment of an operator, which only the service itself may use. */
 const ENVIRONMENT = {
   AWS_ACCESS_KEY_ID: 'AKIAc4n4ry0fTheEnvironment',
   AWS_SECRET_ACCESS_KEY: 'c4n4ry0fTheEnvironment/secret',
@@ -19,7 +46,7 @@ const ENVIRONMENT = {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const)
-  test(`no secret is logged, told, stored, handed on or carried away, on ${engine}`, async (t) => {
+  test(`no secret is logged, printed, stored, passed on or exported, on ${engine}`, async (t) => {
     const host = await gitHost()
     t.after(host.remove)
     const git = await recordingGit()
@@ -51,10 +78,10 @@ for (const engine of ['sqlite', 'postgres'] as const)
       flags: ['--log-level', 'trace', '--git', git.program],
     })
     const token = await service.token('alice')
-    const told: string[] = []
+    const responses: string[] = []
     const ask = async (as: string, path: string, init?: RequestInit) => {
       const answer = await service.call(as, path, init)
-      told.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
+      responses.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
       return answer
     }
     const start = async (body: object) => {
@@ -87,7 +114,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       assert.equal(cloning.status, status)
     }
 
-    // Where secrets should not be sent, people send them.
+    // People also send secrets in the wrong places.
     const astray: [path: string, init?: RequestInit][] = [
       [`/user/migrations?access_token=${token}&x=${CANARY}`],
       [`/user/migrations/${token}`],
@@ -126,9 +153,9 @@ for (const engine of ['sqlite', 'postgres'] as const)
       ...(await filesBelow(service.data)),
       ...(await tablesOf(service)),
     }
-    for (const [place, content] of Object.entries(places)) assertWithout(secrets, content, place)
-    // A signed link is given to its owner, and that alone.
-    for (const answer of told)
+    for (const [where, content] of Object.entries(places)) assertWithout(secrets, content, where)
+    // A signed link is sent to its owner only.
+    for (const answer of responses)
       assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
   })
 
@@ -136,15 +163,15 @@ interface Shown {
   repositories: { temp_clone_token: string }[]
 }
 
-function assertWithout(secrets: readonly string[], content: string | Buffer, place: string): void {
+function assertWithout(secrets: readonly string[], content: string | Buffer, where: string): void {
   for (const secret of secrets) {
-    assert.ok(!content.includes(secret), `${place} contains ${secret}`)
+    assert.ok(!content.includes(secret), `${where} contains ${secret}`)
     const hidden = Buffer.from(secret).toString('base64').slice(0, -4)
-    assert.ok(!content.includes(hidden), `${place} contains ${secret} in base64`)
+    assert.ok(!content.includes(hidden), `${where} contains ${secret} in base64`)
   }
 }
 
-/** Whatever is left of it: database, segments, scratch files. */
+/** Reads all files of the service: database, segments, scratch files. */
 async function filesBelow(folder: string): Promise<Record<string, Buffer>> {
   const files: Record<string, Buffer> = {}
   for (const file of await readdir(folder, { recursive: true, withFileTypes: true }))

@@ -34,7 +34,7 @@ async function statusWith(headers: Record<string, string>, path = '/user'): Prom
   return (await send(path, { headers })).status
 }
 
-test('a token opens a session, whose cookie no script can read', async () => {
+test('a token opens a session with a cookie that no script can read', async () => {
   const { status, cookie, said } = await signIn(alice)
   assert.equal(status, 201)
   assert.match(said, /^godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
@@ -47,7 +47,7 @@ test('a token opens a session, whose cookie no script can read', async () => {
   assert.ok(!service.log().includes(cookie.split('=')[1]!), 'the cookie was logged')
 })
 
-test('over TLS the cookie is for TLS and this host alone', async () => {
+test('over TLS the cookie is Secure and for this host only', async () => {
   const host = await gitHost()
   await using _ = host
   await host.repository('bob/site', { files: { a: '1' } })
@@ -69,7 +69,7 @@ test('over TLS the cookie is for TLS and this host alone', async () => {
   }
 })
 
-test('a cookie without the header of our pages counts for nothing, whatever is asked', async () => {
+test('a cookie without the header of our pages is ignored', async () => {
   const { cookie } = await signIn(alice)
   assert.equal(await statusWith({ cookie }), 401)
   const start = { method: 'POST', body: JSON.stringify({ repositories: ['site'] }) }
@@ -78,7 +78,7 @@ test('a cookie without the header of our pages counts for nothing, whatever is a
     const headers = { ...OURS, cookie, 'sec-fetch-site': from }
     assert.equal((await send('/user/migrations', { ...start, headers })).status, 401, from)
   }
-  // Nobody else may send the header: browsers ask first, and are not allowed to.
+  // Other origins cannot send the header: the preflight request of the browser is rejected.
   const preflight = await send('/user/migrations', {
     method: 'OPTIONS',
     headers: {
@@ -89,7 +89,7 @@ test('a cookie without the header of our pages counts for nothing, whatever is a
   })
   assert.doesNotMatch(preflight.headers.get('access-control-allow-headers')!, /godwit-session/i)
   assert.equal(preflight.headers.get('access-control-allow-credentials'), null)
-  // Nor can anyone sign a victim in as themselves, or out.
+  // Other origins cannot sign a user in or out.
   const body = JSON.stringify({ token: alice })
   assert.equal((await send('/session', { method: 'POST', body })).status, 403)
   assert.equal((await send('/session', { method: 'DELETE', headers: { cookie } })).status, 403)
@@ -116,7 +116,7 @@ test('signing out ends the session on the server, and so does the end of its tok
   assert.equal(await statusWith({ ...OURS, cookie: second }), 401)
 })
 
-test('clients of the API are not affected: the token is what counts where it is sent', async () => {
+test('a request with a token ignores the cookie', async () => {
   const { cookie } = await signIn(alice)
   await service.godwit('account', 'set', 'bob', '--create')
   const bob = await service.token('bob')

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
-import { clientDesk } from '../support/client-desk.ts'
+import { clientCommandLine } from '../support/client-command-line.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { json, otherServer } from '../support/other-server.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -12,7 +12,7 @@ import { webhookReceiver } from '../support/webhook-receiver.ts'
 import { add, makeHost, NEAR, post, stateOf } from '../support/webhook-story.ts'
 
 onEachEngine('webhooks', (engine) => {
-  test('that hang are not in the way of exports, nor of anybody else’s', async (t) => {
+  test('that hang delay neither exports nor other webhooks', async (t) => {
     const host = await makeHost(t)
     const flags = [...NEAR, '--concurrency', '1']
     const service = await startInRow(t, { repositories: host.root, engine, flags })
@@ -25,22 +25,22 @@ onEachEngine('webhooks', (engine) => {
     await until('bob’s ping has come', () => good.received.length === 1)
     await service.call(alice, '/user/migrations', post({ repositories: ['atlas', 'birds'] }))
     await service.call(bob, '/user/migrations', post({ repositories: ['own'] }))
-    await until('bob is told of his', () => good.received.length === 2)
+    await until('bob gets his events', () => good.received.length === 2)
     await until(
       'alice’s is exported',
       async () => (await stateOf(service, alice, 1)) === 'exported',
     )
-    const told = JSON.parse(new URLSearchParams(good.received[1]!.body).get('payload')!)
-    assert.deepEqual([told.action, told.migration.owner.login], ['exported', 'bob'])
+    const payload = JSON.parse(new URLSearchParams(good.received[1]!.body).get('payload')!)
+    assert.deepEqual([payload.action, payload.migration.owner.login], ['exported', 'bob'])
   })
 })
 
-test('webhooks of an organization, by the client alone', async (t) => {
+test('webhooks of an organization in the client', async (t) => {
   const host = await makeHost(t)
   const service = await startInRow(t, { repositories: host.root, flags: NEAR })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
-  const desk = await clientDesk(t, { url: service.url, token })
+  const desk = await clientCommandLine(t, { url: service.url, token })
   const SECRET = 'whisper-it-softly'
   writeFileSync(join(desk.folder, 'secret'), `${SECRET}\n`)
   const webhook = async (code: number, ...args: string[]) => {
@@ -103,13 +103,13 @@ test('webhooks of an organization, by the client alone', async (t) => {
   for (const hidden of [SECRET, 'in-the-address']) assert.ok(!service.log().includes(hidden))
 })
 
-test('a secret is changed only by whoever asks for it, also where the server would forget it', async (t) => {
+test('a secret changes only on request, even if the server would forget it', async (t) => {
   const config = { url: 'https://ci.example', content_type: 'json', insecure_ssl: '0' }
   const hidden = { ...config, secret: '********' }
   const github = await otherServer(t, (_request, response) =>
     json(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
   )
-  const desk = await clientDesk(t, { url: github.url, token: 'ghp_0123456789' })
+  const desk = await clientCommandLine(t, { url: github.url, token: 'ghp_0123456789' })
   desk.env.GODWIT_WEBHOOK_SECRET = 'of-another-webhook'
   const edit = async (code: number, ...args: string[]) => {
     const before = github.heard.length

@@ -31,7 +31,7 @@ after(() => host.remove())
 
 const asDump = (...more: string[]) => ['restore', archive, '--as', 'gitea-dump', ...more]
 
-test('a dump is told of, with what it has no place for, and exits 0', async (t) => {
+test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   const { godwit, folder, leftovers } = await desk(t)
   const { code, stdout, said } = await godwit(asDump('--into', 'dumps'))
   assert.equal(code, 0, said)
@@ -51,7 +51,7 @@ test('a dump is told of, with what it has no place for, and exits 0', async (t) 
   assert.match(strict.stderr, /some data could not be restored \(--strict\)/)
 })
 
-test('who wrote how much, filled in, maps people; a bad line is told by its number', async (t) => {
+test('a filled-in list of people maps them; an invalid line is reported by its number', async (t) => {
   const { godwit, folder } = await desk(t)
   const { code, stdout, said } = await godwit(['show', archive, '--people'])
   assert.equal(code, 0, said)
@@ -79,7 +79,7 @@ test('who wrote how much, filled in, maps people; a bad line is told by its numb
   )
 })
 
-test('names that the server refuses are listed, and nothing is written', async (t) => {
+test('names that the server rejects are listed, and nothing is written', async (t) => {
   const { godwit, folder, leftovers } = await desk(t)
   await writeFile(join(folder, 'people.csv'), 'corp,org\n')
   const refused = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
@@ -105,7 +105,7 @@ test('names that the server refuses are listed, and nothing is written', async (
   assert.deepEqual(await leftovers(), [])
 })
 
-test('numbers of accounts without the address of their server are told to be of no use', async (t) => {
+test('account ids without the address of their server are reported as useless', async (t) => {
   const { godwit, folder } = await desk(t)
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
   const people = ['--people', 'people.csv', 'corp/quiet']
@@ -115,22 +115,23 @@ test('numbers of accounts without the address of their server are told to be of 
   assert.doesNotMatch(known.said, /account-id/)
 })
 
-test('whoever is killed leaves dumps that are whole, and no script that names others', async (t) => {
+test('a killed dump leaves complete dumps, and no script that names others', async (t) => {
   const { start, folder } = await desk(t)
   const into = join(folder, 'dumps')
   const running = start(asDump('--into', into))
   const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
-  // A place is taken with an empty directory, and the dump moved there: whoever dies between the two leaves that behind.
-  const isThere = (place: string) => existsSync(place) && readdirSync(place).length > 0
+  // A target is reserved by an empty directory before the dump is moved there: a process killed in between leaves it
+  // behind.
+  const isThere = (target: string) => existsSync(target) && readdirSync(target).length > 0
   await until('the first dump is there', () => isThere(places[0]!))
   running.kill('SIGKILL')
   await running.ended
   const whole = places.filter(isThere)
-  for (const place of whole) readDump(place)
+  for (const target of whole) readDump(target)
   assert.ok(whole.length === places.length || !existsSync(join(into, 'restore.sh')))
 })
 
-test('options that need another are refused before anything is read', async (t) => {
+test('options that need another are rejected before anything is read', async (t) => {
   const { godwit, folder } = await desk(t)
   const cases: [args: string[], says: RegExp][] = [
     [['restore', archive, '--into', 'x', '--people', 'p.csv'], /need --as gitea-dump/],
@@ -147,7 +148,7 @@ test('options that need another are refused before anything is read', async (t) 
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('the script names every repository, and is for any shell', async (t) => {
+test('the script names every repository, and runs in any shell', async (t) => {
   const { godwit, folder } = await desk(t)
   await godwit(asDump('--into', 'dumps', '--target', 'https://git.example.com/sub'))
   const script = readFileSync(join(folder, 'dumps/restore.sh'), 'utf8')

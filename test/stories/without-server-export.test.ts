@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
 import { commandRow } from '../support/command-row.ts'
 import { refStateOf } from '../support/export-proof.ts'
-import { storyInRow, until } from '../support/export-story.ts'
+import { sharedExportStory, until } from '../support/export-story.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { git, ODD_REPOSITORIES } from '../support/odd-repositories.ts'
 import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
@@ -40,7 +40,7 @@ async function aliceAndCo(host: GitHost): Promise<void> {
   ODD_REPOSITORIES['an empty repository'](host.path('alice/empty'))
 }
 
-test('what is exported, restored and exported again is the same', async (t) => {
+test('an exported, restored and exported archive is the same', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
   const { godwit, folder, leftovers } = await desk(t)
@@ -85,7 +85,7 @@ test('what is exported, restored and exported again is the same', async (t) => {
   assert.deepEqual(await leftovers(), [])
 })
 
-/** An empty repository is as old as its directory, which is another one now. */
+/** The creation time of an empty repository is that of its directory, which differs after a restore. */
 async function lasting(archive: string): Promise<Records> {
   return (await recordsByName(archive)).map(({ created_at, repository_topics, ...record }) => ({
     ...record,
@@ -99,8 +99,8 @@ async function recordsByName(archive: string): Promise<Records> {
   return records.sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1))
 }
 
-test('the archive is the one that a migration of the service has', async (t) => {
-  const story = await storyInRow(t, { repositories: aliceAndCo })
+test('the archive equals the one of a migration of the service', async (t) => {
+  const story = await sharedExportStory(t, { repositories: aliceAndCo })
   const { id } = await story.migrate(['site', 'notes', 'large'])
   const { godwit, folder } = await desk(t)
   const names = ['alice/site', 'alice/notes', 'alice/large']
@@ -121,7 +121,7 @@ test('the archive is the one that a migration of the service has', async (t) => 
   assert.deepEqual(await paths(exported), await paths(migrated))
 })
 
-test('a second export with the same data makes nothing anew', async (t) => {
+test('a second export of the same data reuses everything', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
   const { godwit, folder } = await desk(t)
@@ -146,13 +146,13 @@ test('a second export with the same data makes nothing anew', async (t) => {
   assert.equal(third.said.match(/: reused(?:;.*)?$/gm)?.length, 5, third.said)
 })
 
-test('what a service has in the data directory and in its bucket is left alone', async (t) => {
+test('the data directory and the bucket of a service are left alone', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { godwit, folder } = await desk(t, {
     GODWIT_DATA: 'service',
     GODWIT_BLOBS: 's3://archives',
-    // Nobody answers there: who asks for the bucket fails.
+    // Nothing listens there, so every use of the bucket fails.
     AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
   })
   const archive = join(folder, 'service/blobs/ab/abcdef')
@@ -164,7 +164,7 @@ test('what a service has in the data directory and in its bucket is left alone',
   assert.equal(await readFile(archive, 'utf8'), 'an archive')
 })
 
-test('standard output goes straight into tar', async (t) => {
+test('standard output can be piped into tar', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
   const { godwit, leftovers } = await desk(t)
@@ -179,7 +179,7 @@ test('standard output goes straight into tar', async (t) => {
   assert.equal(verified.code, 0, verified.said)
 })
 
-test('a file that is there is replaced only by --force, and then whole', async (t) => {
+test('an existing file is replaced only with --force, and atomically', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { godwit, folder, leftovers } = await desk(t)
@@ -206,7 +206,7 @@ test('a file that is there is replaced only by --force, and then whole', async (
   assert.deepEqual(await leftovers(), [])
 })
 
-test('what cannot be exported is named with its reason, and there is no file', async (t) => {
+test('a failed export names the reason and writes no file', async (t) => {
   await using host = await gitHost()
   for (const name of ['alice/good', 'alice/bad', 'alice/worse'])
     await host.repository(name, { files: { a: name } })
@@ -223,11 +223,11 @@ test('what cannot be exported is named with its reason, and there is no file', a
   assert.deepEqual(await leftovers(), [])
 })
 
-test('a signal in the middle of it leaves nothing behind', async (t) => {
+test('a signal during an export leaves nothing behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, start, leftovers } = await desk(t)
-  // A git that says when it proves the repository, and then takes for ever.
+  // A git that reports when it verifies the repository, and then never ends.
   const git = join(folder, 'git')
   const slow = `#!/bin/sh\ncase "$*" in *--quiet*) echo > ${folder}/proving; exec sleep 600;; esac\n`
   await writeFile(git, `${slow}exec git "$@"\n`, { mode: 0o755 })
@@ -242,7 +242,7 @@ test('a signal in the middle of it leaves nothing behind', async (t) => {
   assert.deepEqual(await leftovers(), [])
 })
 
-test('a mistake at the keyboard is told in a line', async (t) => {
+test('a usage error is reported in one line', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env, leftovers } = await desk(t)

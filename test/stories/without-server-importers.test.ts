@@ -10,7 +10,7 @@ import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
 
 type Json = Record<string, unknown>
 
-test('each repository gets an archive of its own, which an importer of one at a time takes', async (t) => {
+test('each repository gets its own archive, for importers of one at a time', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
   await host.repository('alice/notes', { files: { a: '1' } })
@@ -45,8 +45,11 @@ test('each repository gets an archive of its own, which an importer of one at a 
     assert.equal(records.length, 1)
   }
   const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
-  const told = (report.repositories as Json[]).map(({ full_name, archive }) => [full_name, archive])
-  assert.deepEqual(told.sort(), [
+  const reported = (report.repositories as Json[]).map(({ full_name, archive }) => [
+    full_name,
+    archive,
+  ])
+  assert.deepEqual(reported.sort(), [
     ['alice/notes', 'alice/notes.tar.gz'],
     ['alice/site', 'alice/site.tar.gz'],
     ['octo/lost', undefined],
@@ -84,15 +87,15 @@ test('archives of two hosts do not collide: their records are named after the ho
 
   const named = await exported('--host-name', 'git.example.test')
   assert.equal(named.url, 'https://git.example.test/alice/site')
-  const told = await exported('--base-url', 'https://api.example.test')
-  assert.equal(told.url, 'https://api.example.test/alice/site')
-  for (const { said, warnings } of [named, told]) {
+  const reported = await exported('--base-url', 'https://api.example.test')
+  assert.equal(reported.url, 'https://api.example.test/alice/site')
+  for (const { said, warnings } of [named, reported]) {
     assert.doesNotMatch(said, /warning/)
     assert.deepEqual(warnings, [])
   }
 })
 
-test('what a repository refuses of pushes, and its attributes, come back, and are no loss to --strict', async (t) => {
+test('push rules and attributes are restored, and --strict accepts them', async (t) => {
   await using host = await gitHost()
   const dir = await host.repository('alice/site', {
     files: { a: '1' },
@@ -119,7 +122,7 @@ test('what a repository refuses of pushes, and its attributes, come back, and ar
   assert.equal(git(copy, ['config', 'receive.denyDeletes']), 'true')
   assert.equal(git(copy, ['config', 'receive.denyNonFastForwards']), 'true')
   assert.equal(readFileSync(join(copy, 'info/attributes'), 'utf8'), '*.png binary\n')
-  // It would be taken for a mirror of the host that it was taken away from, and fetch over itself.
+  // It would be a mirror of the original host, and a fetch would overwrite it.
   assert.throws(() => git(copy, ['config', 'remote.origin.url']))
 
   const again = await to('back', 'second.tar.gz')

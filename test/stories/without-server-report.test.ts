@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { commandRow } from '../support/command-row.ts'
 import { gitHost } from '../support/git-host.ts'
 
-test('an export tells people and programs what became of each repository', async (t) => {
+test('an export reports the outcome of each repository to people and programs', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/good', { files: { a: '1' } })

@@ -25,7 +25,7 @@ before(async () => {
   assert.equal(code, 0, said)
 })
 
-test('a hostile archive is refused before anything is written', async (t) => {
+test('a hostile archive is rejected before anything is written', async (t) => {
   const { godwit, folder, leftovers } = await desk(t)
   const file = join(folder, 'hostile.tar.gz')
   await changed(archive, file, (all) => [...all, { name: '../evil' }])
@@ -36,7 +36,7 @@ test('a hostile archive is refused before anything is written', async (t) => {
   assert.deepEqual(await leftovers(), [])
 })
 
-test('what is there stays, and then nothing is restored', async (t) => {
+test('existing repositories are kept, and then nothing is restored', async (t) => {
   const { godwit, folder, leftovers } = await desk(t)
   const into = join(folder, 'into')
   await mkdir(join(into, 'alice/SITE.git'), { recursive: true })
@@ -47,7 +47,7 @@ test('what is there stays, and then nothing is restored', async (t) => {
   assert.deepEqual(await leftovers(), [])
 })
 
-test('a repository that is not whole is left out, and the others are restored', async (t) => {
+test('a damaged repository is left out, and the others are restored', async (t) => {
   const { godwit, folder, leftovers } = await desk(t)
   const file = join(folder, 'a.tar.gz')
   await changed(archive, file, (all) =>
@@ -69,7 +69,7 @@ const aFile = (path: string, text: string): PlainEntry => ({
   content: Buffer.from(text),
 })
 
-test('what is not restored is counted by kind, and --strict fails for it', async (t) => {
+test('everything that is not restored is counted by kind, and fails with --strict', async (t) => {
   const { folder, godwit } = await desk(t)
   const file = join(folder, 'foreign.tar.gz')
   await changed(archive, file, (all) => [
@@ -91,7 +91,7 @@ test('what is not restored is counted by kind, and --strict fails for it', async
   assert.deepEqual(readdirSync(join(folder, 'again')), readdirSync(join(folder, 'ours')))
 })
 
-test('show tells what is in an archive, as a table and as JSON, and writes nothing', async (t) => {
+test('show lists the content of an archive, as a table and as JSON, and writes nothing', async (t) => {
   const { folder, godwit, leftovers } = await desk(t)
   const table = await godwit(['show', archive])
   assert.equal(table.code, 0, table.said)

@@ -7,7 +7,13 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { gitHost } from '../support/git-host.ts'
 import { ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { changed, type Desk, desk, editing, type PlainEntry } from '../support/without-server.ts'
+import {
+  type CommandLine,
+  changed,
+  desk,
+  editing,
+  type PlainEntry,
+} from '../support/without-server.ts'
 
 interface RepositoryRecord {
   name: string
@@ -36,7 +42,7 @@ before(async () => {
   assert.equal(code, 0, said)
 })
 
-/** A change to an archive, and what must be said of it. All that can be said stands beside the code that says it. */
+/** A change of an archive, with its error message. Unit tests beside the code cover all messages. */
 type Fault = [name: string, make: (to: string) => Promise<void>, says: RegExp]
 
 const bytes = (edit: (whole: Buffer) => Buffer) => async (to: string) =>
@@ -74,7 +80,7 @@ const FAULTS: Fault[] = [
   ],
 ]
 
-test('faults are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
+test('errors are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
   const table = await desk(t)
   const cases = FAULTS.map(([name, make, says], number) =>
     t.test(name, async () => {
@@ -90,8 +96,8 @@ test('faults are named and counted, and nothing is left behind', { concurrency: 
   assert.deepEqual(await table.leftovers(), [])
 })
 
-test('an archive that others packed again, or made, is verified as far as it goes', async (t) => {
-  const { godwit, folder, leftovers }: Desk = await desk(t)
+test('an archive that was repacked or made by others is verified as far as possible', async (t) => {
+  const { godwit, folder, leftovers }: CommandLine = await desk(t)
   const again = join(folder, 'again.tar.gz')
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))
   const recompressed = await godwit(['verify', again])

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { runTool, type Tool } from './archive-tools.ts'
 
-/** Paths to SHA-256 of contents; a directory's path ends in a slash. */
+/** Paths with the SHA-256 of their content; the path of a directory ends in a slash. */
 export type Contents = Record<string, string>
 
 export interface ArchiveReader {
   tool: Tool
-  /** Reads all of the archive, and may use the folder, which is not there yet. */
+  /** Reads the whole archive. It may extract into the folder, which does not exist yet. */
   read(archive: string, folder: string): Promise<Contents>
 }
 
@@ -32,7 +32,7 @@ with tarfile.open(sys.argv[1], sys.argv[2], encoding='utf-8', errors='strict') a
 print(json.dumps(contents))
 `
 
-/** RubyGems' reader hands long-name records out as entries, so the script joins them to what they name. */
+/** RubyGems' reader returns long-name records as entries, so the script joins them to the entries they name. */
 const RUBY = `
 require 'digest'; require 'json'; require 'rubygems/package'; require 'zlib'
 contents = {}
@@ -58,7 +58,7 @@ end
 puts JSON.generate(contents)
 `
 
-/** Programs that are not ours and read an archive as people do, each in its own way. */
+/** Independent programs that read archives. */
 export const ARCHIVE_READERS: Readonly<Record<string, ArchiveReader>> = {
   'GNU tar': { tool: 'GNU tar', read: extracting('GNU tar') },
   bsdtar: { tool: 'bsdtar', read: extracting('bsdtar') },

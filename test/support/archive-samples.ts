@@ -12,7 +12,7 @@ import {
 } from '../../src/archive/write-segment.ts'
 import type { BlobStore, Bytes } from '../../src/blobs/blob-store.ts'
 
-/** The same bytes for the same seed, and as good as random: deflate makes nothing of them. */
+/** Returns incompressible bytes, the same for the same seed. */
 export function noise(length: number, seed = 0): Buffer {
   const key = createHash('md5').update(`noise ${seed}`).digest()
   return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(length))
@@ -28,7 +28,7 @@ export function directory(path: string): SegmentEntry {
   return { kind: 'directory', path, modifiedAt: MODIFIED_AT }
 }
 
-/** A file whose content arrives in chunks of the given size. */
+/** Returns a file entry whose content arrives in chunks of the given size. */
 export function file(path: string, content: Buffer, packed = false, chunk = 1000): FileEntry {
   return {
     kind: 'file',
@@ -42,7 +42,7 @@ export function file(path: string, content: Buffer, packed = false, chunk = 1000
   }
 }
 
-/** A path of exactly that many bytes, in parts that file systems bear; its last part has `last` bytes. */
+/** Returns a path of exactly `length` bytes, in parts that file systems accept; its last part has `last` bytes. */
 export function pathOf(length: number, last = 60): string {
   const folders = Array.from({ length: Math.max(0, length - last) }, (_, at) => {
     return at === length - last - 1 || at % 50 === 49 ? '/' : 'd'
@@ -50,7 +50,7 @@ export function pathOf(length: number, last = 60): string {
   return folders.join('').padEnd(length, 'n')
 }
 
-/** The folders on the way to a path, outermost first. */
+/** Yields the parent folders of a path, outermost first. */
 function* foldersOf(path: string): Generator<SegmentEntry> {
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
     yield directory(path.slice(0, at))
@@ -85,7 +85,7 @@ export async function storeSegments(
   return stored
 }
 
-/** Three segments with entries of both kinds, every way to write a path, and sizes around the limits of blocks. */
+/** Returns three segments with files and directories, every way to write a path, and sizes around block boundaries. */
 export function sampleSegments(): SegmentEntry[][] {
   const widest = `${'d'.repeat(155)}/${'n'.repeat(100)}`
   const long = [pathOf(100), pathOf(101), pathOf(255), pathOf(256), pathOf(400), widest]

@@ -1,7 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
+import { skipUnless } from './skip-unless.ts'
 
-/** Programs that read archives, under the names they may have and what tells them from others of that name. */
+/** Programs that read archives: their possible names, and a text in their version output that identifies them. */
 const TOOLS = {
   'GNU tar': { names: ['tar', 'gtar'], says: 'GNU tar' },
   bsdtar: { names: ['bsdtar', 'tar'], says: 'bsdtar' },
@@ -17,7 +18,10 @@ const asked = (name: string, args: readonly string[]): string =>
 
 const FOUND = new Map<Tool, string | undefined>()
 
-/** Looked for once: to ask takes as long as most of what tools are used for. */
+/**
+ * Finds the program of a tool. The result is cached, because running `--version` takes as long as most uses of
+ * the tool.
+ */
 function find(tool: Tool): string | undefined {
   if (!FOUND.has(tool)) FOUND.set(tool, look(tool))
   return FOUND.get(tool)
@@ -28,17 +32,16 @@ function look(tool: Tool): string | undefined {
   const found = names.find((name) =>
     asked(name, [name === 'busybox' ? '--help' : '--version']).includes(says),
   )
-  // What has that name may be a script that looks for the program each time.
+  // The name may be a wrapper script that looks for the real Python each time.
   const itself = found && tool === 'Python' && asked(found, ['-c', ITSELF]).trim()
   return itself || found
 }
 
 const ITSELF = 'import sys; print(sys.executable)'
 
-/** For a test that needs the tool: where it is absent the test is skipped by name, except in CI, where it fails. */
+/** Returns options for a test that needs the tool. */
 export function needs(tool: Tool): { skip: string | false } {
-  const absent = find(tool) === undefined && process.env.CI !== 'true'
-  return { skip: absent && `${tool} is not installed` }
+  return skipUnless(find(tool) !== undefined, `${tool} is not installed`)
 }
 
 const run = promisify(execFile)

@@ -3,9 +3,9 @@ import { runTool, type Tool } from './archive-tools.ts'
 
 export interface ArchiveWriter {
   tool: Tool
-  /** Whether its form has a way to write a path of any length. */
+  /** Whether the format can hold a path of any length. */
   hasLongPaths: boolean
-  /** Packs what is in the folder. */
+  /** Packs the content of the folder. */
   write(folder: string, archive: string): Promise<unknown>
 }
 
@@ -16,7 +16,7 @@ with tarfile.open(archive, 'w' + compression, format=getattr(tarfile, form + '_F
     tar.add(folder, arcname='.')
 `
 
-/** Files in the contrary order, and no directories but those that would else be lost. */
+/** Writes the files in reverse order, and only the directories that are empty. */
 const PYTHON_FILES_ONLY = `
 import os, sys, tarfile
 folder, archive = sys.argv[1:]
@@ -44,7 +44,7 @@ const python =
   (folder, archive) =>
     runTool('Python', ['-c', PYTHON, folder, archive, form, compression])
 
-/** Programs that are not ours, each with the forms of tar that it writes. */
+/** Independent programs with the tar formats that they write. */
 export const ARCHIVE_WRITERS: Readonly<Record<string, ArchiveWriter>> = {
   'GNU tar, gnu': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=gnu') },
   'GNU tar, pax': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=posix') },
@@ -79,6 +79,6 @@ export const ARCHIVE_WRITERS: Readonly<Record<string, ArchiveWriter>> = {
   },
 }
 
-/** Packs files without the directories above them, the last first. */
+/** Packs files without their parent directories, in reverse order. */
 export const packFilesOnly: ArchiveWriter['write'] = (folder, archive) =>
   runTool('Python', ['-c', PYTHON_FILES_ONLY, folder, archive])

@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Everything in a repository's config that makes some git or other run a program. */
+/** Config keys that make some git command run a program. */
 const KEYS_THAT_RUN = [
   'core.fsmonitor',
   'core.sshCommand',
@@ -35,7 +35,7 @@ const KEYS_THAT_RUN = [
   'web.browser',
 ]
 
-/** Those whose value is a command line, with `!` for a program that is none of git's. */
+/** Aliases and pagers: their value is a command line that starts with `!`. */
 const COMMANDS_THAT_RUN = [
   ...['cat-file', 'config', 'for-each-ref', 'ls-tree', 'pack-objects', 'rev-list', 'verify-pack'],
 ].flatMap((command) => [`alias.${command}`, `pager.${command}`])
@@ -47,15 +47,15 @@ const HOOKS = [
 ].flatMap((names) => names.split(' '))
 
 export interface Traps {
-  /** Plants all of them in a bare repository. */
+  /** Adds all hooks and config keys to a bare repository. */
   plantIn(dir: string): void
-  /** A program that tells that it ran. */
+  /** Writes a program that records that it ran. */
   program(name: string): string
-  /** The names of all that have run. */
+  /** Returns the names of all programs that have run. */
   sprung(): string[]
 }
 
-/** Programs that write down that they ran, and repositories that ask for them. */
+/** Makes repositories whose config and hooks name programs that record when they run. */
 export function boobyTraps(base: string): Traps {
   const [programs, canaries] = [join(base, 'programs'), join(base, 'canaries')]
   for (const folder of [programs, canaries]) mkdirSync(folder, { recursive: true })

@@ -1,20 +1,43 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { Browser, ConsoleMessage, Page, Request } from 'playwright-core'
-import { isChromiumInstalled, launchChromium } from './chromium.ts'
+import {
+  type Browser,
+  type ConsoleMessage,
+  chromium,
+  type Page,
+  type Request,
+} from 'playwright-core'
 import { atProcessEnd } from './process-end.ts'
+import { skipUnless } from './skip-unless.ts'
 import { TIMEOUT_MS } from './wait-until.ts'
 
-/** For tests in a browser: where there is none they are skipped by name, except in CI, where they fail. */
-export const needsChromium: { skip: string | false } = {
-  skip: !isChromiumInstalled && process.env.CI !== 'true' && 'Chromium is not installed',
+const folders = (process.env.PATH ?? '').split(delimiter)
+
+/** The headless shell is the same engine; a first visit takes a third of the CPU time. */
+const program = ['chromium-headless-shell', 'chromium']
+  .flatMap((name) => folders.map((folder) => join(folder, name)))
+  .find(existsSync)
+
+export const isChromiumInstalled = program !== undefined
+
+/** Launches the installed Chromium; Playwright downloads nothing. */
+export function launchChromium(): Promise<Browser> {
+  if (!program) throw new Error('Chromium is not installed')
+  // Root cannot use the sandbox, and tests open only our own pages.
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  return chromium.launch({ executablePath: program, args, timeout: TIMEOUT_MS })
 }
+
+/** Options for tests in a browser. */
+export const needsChromium = skipUnless(isChromiumInstalled, 'Chromium is not installed')
 
 const VIEWPORT = { width: 1280, height: 860 }
 
 let launched: Promise<Browser> | undefined
 
-/** One for all tests of a process. */
+/** Launches one browser for all tests of the process. */
 function browser(): Promise<Browser> {
   if (!launched) {
     launched = launchChromium()
@@ -24,22 +47,22 @@ function browser(): Promise<Browser> {
 }
 
 export interface VisitOptions {
-  /** Signed in from the start, as if the tab had been reloaded. */
+  /** Signs in before the page loads, as after a reload. */
   token?: string
-  /** A complaint of the browser's that the test brings about, such as an answer of 401. */
+  /** A browser error or warning that the test causes, such as a response of 401. */
   expected?: RegExp
 }
 
-/** Tabs that nobody uses now, blank and without cookies: what they have compiled before is not compiled again. */
+/** Unused tabs without cookies. They are reused because their process has compiled the dashboard already. */
 const blankTabs: Page[] = []
-/** What ends the visit that has the tab. */
+/** The function that ends the visit of each tab. */
 const ends = new WeakMap<Page, () => Promise<void>>()
 
 /**
- * A tab on the page, and a browser profile that no other visit has until this one ends. After the test it fails on whatever
- * no page of ours may ever do: break the content security policy, ask another origin, put a token into an address or into
- * any storage, or throw. What is undone after a test is undone in the order in which it was made: where the service is the test's
- * own, `leave` comes before the end of the test, or the page is still there when its server goes.
+ * Opens the page in a tab with a clean browser profile. When the visit ends, it fails if the page violated the
+ * content security policy, sent a request to another origin, put a token into an address or a storage, or threw
+ * an error. `t.after` callbacks run in the order in which they were added: if the test has its own service, it
+ * must call `leave` before it ends, or the page is still open when its server stops.
  */
 export async function visit(
   t: Pick<TestContext, 'after'>,
@@ -62,7 +85,7 @@ export async function visit(
   return page
 }
 
-/** Ends a visit, with all its checks, before its test ends: the next visit has its tab. */
+/** Ends a visit, with all its checks, before the end of the test, and frees its tab. */
 export async function leave(page: Page): Promise<void> {
   await ends.get(page)?.()
 }
@@ -78,9 +101,9 @@ async function openTab(): Promise<Page> {
   return context.newPage()
 }
 
-/** Nothing is kept from a former visit; with a token, it is as if somebody had signed in with this browser before. */
+/** Removes everything that an earlier visit stored; with a token, signs the browser in. */
 async function begin(page: Page, origin: string, token: string | undefined): Promise<void> {
-  // A blank page has the origin of the page before it, if there was one: storage can be had only there.
+  // A blank page has the origin of the page before it, and storage is accessible only from its own origin.
   if ((await page.evaluate('origin')) !== origin) await page.goto(`${origin}/godwit.svg`)
   await page.evaluate('localStorage.clear(), sessionStorage.clear()')
   if (token === undefined) return
@@ -100,7 +123,7 @@ async function endVisit(page: Page, { faults, stop }: Watching): Promise<void> {
     stop()
     assert.deepEqual(faults, [])
     await page.unrouteAll({ behavior: 'ignoreErrors' })
-    // Asked for by the page itself, it stays in the process that has compiled our code.
+    // A navigation by the page itself keeps the renderer process, which has compiled the dashboard.
     await page.evaluate(`void setTimeout(() => location.replace('about:blank'))`)
     await page.waitForURL('about:blank')
     await page.context().clearCookies()
@@ -127,14 +150,14 @@ function watch(page: Page, origin: string, expected: RegExp | undefined): Watchi
     if (address.includes('gwt_')) faults.push(`a token is in an address: ${address}`)
   }
   const onError = (error: Error) => faults.push(`thrown: ${error.stack ?? error.message}`)
-  // Violations of the policy are told here too.
+  // Violations of the content security policy are logged here too.
   const onConsole = (message: ConsoleMessage) => {
     const text = message.text()
     const { url } = message.location()
     if (!['error', 'warning'].includes(message.type())) return
-    // For the picture that every visit begins with the browser asks by itself; our pages name their icon.
+    // The browser requests favicon.ico for the image that every visit starts with; our pages name their own icon.
     if (url === `${origin}/favicon.ico`) return
-    // Servers are killed under pages here: that is not the page's doing.
+    // Tests kill servers while a page is open, which is not an error of the page.
     if (text.includes('net::ERR_')) return
     if (!expected?.test(text)) faults.push(`${message.type()}: ${text} (${url})`)
   }

@@ -25,7 +25,7 @@ export interface GitEnded {
   said: string
 }
 
-/** What git runs with when someone clones, and nothing of whose machine this is. */
+/** The environment of the git client, independent of the machine's configuration. */
 const CLIENT = {
   PATH: process.env.PATH,
   GIT_CONFIG_NOSYSTEM: '1',
@@ -38,7 +38,7 @@ const CLIENT = {
   LC_ALL: 'C',
 }
 
-/** A server of clones in this process, a git host behind it, and real git before it. */
+/** Starts a server for clones in this process, with a git host behind it and a real git client. */
 export async function cloneScene(
   t: TestContext,
   fill: (host: GitHost) => Promise<unknown>,
@@ -105,10 +105,10 @@ export async function cloneScene(
   return {
     ...{ host, db, url, work, clock, key, tokens, source, sync, start },
     log: () => lines.join(''),
-    /** Real git, as a person runs it. */
+    /** Runs git as a client. */
     git: (...args: string[]): Promise<GitEnded> =>
       inTime(() => `git ${args.join(' ')} ends`, start(args).ended),
-    /** Where a repository is to be cloned from, with a password. */
+    /** Returns the clone URL of a repository, with a password. */
     at: (fullName: string, password?: string, user = 'x-access-token') =>
       `http://${password === undefined ? '' : `${user}:${password}@`}127.0.0.1:${port}/${fullName}`,
     async token(login: string): Promise<string> {

@@ -16,11 +16,11 @@ import { until } from './wait-until.ts'
 interface FaultOptions extends Pick<ClusterOptions, 'databaseUrl'> {
   repositories: number
   flags?: string[]
-  /** Another way to the objects than the shared gateway. */
+  /** The address of another gateway to the object store than the shared one. */
   endpoint?: string
 }
 
-/** Alice's repositories on a cluster with a database and a bucket of its own, and git that can be made to take its time. */
+/** Alice's repositories on a cluster with its own database and bucket, and a git that can be slowed down. */
 export interface FaultStory {
   host: GitHost
   names: string[]
@@ -28,11 +28,11 @@ export interface FaultStory {
   bucket: TestBucket
   cluster: Cluster
   token: string
-  /** Starts a migration of all repositories that locks them, and resolves to its id. */
+  /** Starts a migration that locks all repositories, and resolves to its id. */
   start(api: Member): Promise<unknown>
-  /** These migrations of all repositories end well, and what they locked can be opened again. */
+  /** Asserts that these migrations of all repositories were exported and that their locks can be released. */
   assertExported(api: Member, ids: readonly unknown[]): Promise<void>
-  /** Stops the workers: nothing is in an archive twice, and nothing is left behind of what went wrong. */
+  /** Stops the workers, and asserts that no archive contains anything twice and that nothing is left over. */
   assertTidy(workers: readonly Member[]): Promise<void>
 }
 
@@ -85,7 +85,7 @@ async function assertTidy({ cluster, bucket }: Scene): Promise<void> {
   }
 }
 
-/** By the API, as whoever asked for the locks does in the end. */
+/** Releases the locks through the API. */
 async function openAll(
   { cluster, token, names, host }: Scene,
   api: Member,
@@ -115,7 +115,7 @@ async function assertEachOnce(db: Db): Promise<void> {
     .where('archive_expires_at', 'is not', null)
     .execute()
   for (const { id, repository_count: asked } of archives) {
-    // The first and the last, of no repository, are the metadata and the manifest.
+    // The first and the last segment, which belong to no repository, are the metadata and the manifest.
     const keys = (await archiveSegments(db, { id })).map(({ key }) => key).slice(1, -1)
     assert.equal(keys.length, asked)
     const { repositories } = await db
@@ -127,7 +127,7 @@ async function assertEachOnce(db: Db): Promise<void> {
   }
 }
 
-/** What a process that died had no time to remove is what the sweep removes, and all of it. */
+/** Asserts that the sweep removes everything that a killed process left behind. */
 async function assertNothingStray(db: Db, bucket: TestBucket): Promise<void> {
   const { endpoint, bucket: name } = bucket
   const blobs = createS3BlobStore({ bucket: name, prefix: 'godwit', endpoint })

@@ -28,7 +28,7 @@ export async function post(
   return (await answer.json()) as Record<string, unknown>
 }
 
-/** As `untilEnded` of one service, by one of the API processes. */
+/** Waits for the end of a migration, through one of the API processes. */
 export async function untilEnded(
   cluster: Cluster,
   api: Member,
@@ -54,7 +54,7 @@ export async function archiveLink(
   return redirect.headers.get('location')!
 }
 
-/** Downloads the archive as any client would and lets `godwit verify` judge it. */
+/** Downloads the archive like any client and runs `godwit verify`. */
 export async function verifyArchive(
   t: TestContext,
   cluster: Cluster,

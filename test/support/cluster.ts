@@ -8,26 +8,25 @@ import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { commandRow } from './command-row.ts'
 import { freePort } from './free-port.ts'
-import { mintToken } from './mint-token.ts'
 import { createDatabase } from './postgres.ts'
-import { PREVIEW } from './service.ts'
+import { mintToken, PREVIEW } from './service.ts'
 import { inTime } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 export interface Member {
   process: ChildProcess
-  /** Of an API process. */
+  /** The address of an API process. */
   url: string
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
 export interface Cluster {
   databaseUrl: string
-  /** What the exporters have written, where that is not a bucket. */
+  /** The data directory of the exporters, unless they use a bucket. */
   data: string
   api(...flags: string[]): Promise<Member>
-  /** The only ones that see the repositories. */
+  /** Starts a worker. Only workers have access to the repositories. */
   worker(...flags: string[]): Promise<Member>
   token(login: string): Promise<string>
   call(member: Member, token: string, path: string, init?: RequestInit): Promise<Response>
@@ -36,14 +35,14 @@ export interface Cluster {
 
 export interface ClusterOptions {
   repositories: string
-  /** For every process. */
+  /** Flags for every process. */
   flags?: string[]
   env?: Record<string, string>
-  /** An empty one; in the PostgreSQL of the run unless told. */
+  /** An empty database. Default: a new one in the PostgreSQL of the test run. */
   databaseUrl?: string
 }
 
-/** API processes without repositories and workers with them, on one database: as an operator runs them. */
+/** Starts API processes without repositories and workers with them, on one database, as an operator would. */
 export async function startCluster(
   t: Pick<TestContext, 'after'>,
   options: ClusterOptions,

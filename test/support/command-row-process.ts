@@ -2,7 +2,7 @@ import { createProgram } from '../../src/commands/program.ts'
 import { runCommand } from '../../src/commands/report-failure.ts'
 import type { Command, Ended, Output } from './command-row.ts'
 
-/** Started by command-row.ts: runs one command after the other as main.ts does, and catches what each of them writes. */
+/** Started by command-row.ts: runs one command after the other like main.ts, and captures the output of each. */
 for (const each of [process, process.stdout, process.stderr]) each.setMaxListeners(0)
 
 const HERE = process.cwd()
@@ -20,7 +20,7 @@ process.on('message', async ({ args, cwd, env }: Command) => {
     const program = await createProgram(args)
     await program.parseAsync()
   })
-  // Some commands become the user that the data belongs to, and cannot go back.
+  // Some commands switch to the user that owns the data, and cannot switch back.
   const isSpent = process.getuid?.() !== USER
   const ended: Ended & { isSpent: boolean } = {
     isSpent,
@@ -29,7 +29,7 @@ process.on('message', async ({ args, cwd, env }: Command) => {
     stderr: Buffer.concat(said).toString(),
   }
   process.exitCode = 0
-  // The folder of the command may be removed now.
+  // The test may remove the folder of the command now.
   if (!isSpent) process.chdir(HERE)
   process.send!(ended)
 })
@@ -45,7 +45,7 @@ function caught(name: 'stdout' | 'stderr'): Buffer[] {
   return written
 }
 
-/** The process's own is changed, and not put another in its place: the system looks there for a few of them. */
+/** Changes process.env in place: replacing the object would not change the environment that the system sees. */
 function takeEnvironment(env: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
   Object.assign(process.env, env)

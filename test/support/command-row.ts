@@ -19,18 +19,18 @@ export interface Ended {
   stderr: string
 }
 
-/** Where standard output goes: to whoever asked, or to a disk that is full. */
+/** Where standard output goes: to the caller, or to a full disk. */
 export type Output = 'caught' | 'full'
 
 /** A process that runs one command after the other. */
-class Row {
+class CommandProcess {
   readonly #child: ChildProcess
   readonly #exited: Promise<unknown[]>
 
   constructor(output: Output) {
     const stdout = output === 'full' ? openSync('/dev/full', 'w') : 'pipe'
-    // Pipes, so that no command takes a terminal for its own that the tests are run at. Without the runner's own flags: they
-    // name files from where the tests are run, and make of the environment what a test file needs.
+    // Pipes, so that commands do not see the terminal of the test run. No execArgv, because the flags of the test runner
+    // contain relative paths and change the environment.
     this.#child = fork(PROCESS, [output], {
       execArgv: [],
       serialization: 'advanced',
@@ -42,51 +42,51 @@ class Row {
     this.#exited = once(this.#child, 'exit')
   }
 
-  /** One at a time. Who is spent can run no other. */
+  /** Runs one command at a time. A process that is spent cannot run another. */
   async run(command: Command): Promise<Ended & { isSpent: boolean }> {
-    const told = once(this.#child, 'message')
+    const reply = once(this.#child, 'message')
     this.#child.send(command)
     const died = this.#exited.then(([code]) =>
       assert.fail(`the process of the commands ended: ${code}`),
     )
     const what = `godwit ${command.args.join(' ')} ends`
-    const [ended] = (await inTime(what, Promise.race([told, died]))) as [
+    const [ended] = (await inTime(what, Promise.race([reply, died]))) as [
       Ended & { isSpent: boolean },
     ]
     return { ...ended, stdout: Buffer.from(ended.stdout) }
   }
 
   async end(): Promise<void> {
-    // A command that leaves something running would keep its own process from ending, and so this one.
+    // A command that leaves something running would keep a process of its own from ending; the same happens here.
     if (this.#child.connected) this.#child.disconnect()
     const [code] = await inTime('the process of the commands ends by itself', this.#exited)
     assert.equal(code, 0)
   }
 }
 
-const rows = new Map<Output, Row>()
-/** What was asked for last has ended. */
+const processes = new Map<Output, CommandProcess>()
+/** Resolves when the last command has ended. */
 let quiet: Promise<unknown> = Promise.resolve()
 
-function rowWith(output: Output): Row {
-  const known = rows.get(output)
+function processFor(output: Output): CommandProcess {
+  const known = processes.get(output)
   if (known) return known
-  const row = new Row(output)
-  rows.set(output, row)
+  const row = new CommandProcess(output)
+  processes.set(output, row)
   atProcessEnd(() => row.end())
   return row
 }
 
 /**
- * Runs `godwit ARGS` where its output and its code alone matter: one process for all such commands of the tests that run in
- * this one, since to start it takes longer than any of them. One at a time.
+ * Runs `godwit ARGS` in a process that all tests of this process share, because starting a process takes longer
+ * than most commands. Commands run one at a time.
  */
-export function runInRow(command: Command, output: Output = 'caught'): Promise<Ended> {
+export function runInSharedProcess(command: Command, output: Output = 'caught'): Promise<Ended> {
   const ended = quiet.then(async () => {
-    const row = rowWith(output)
+    const row = processFor(output)
     const { isSpent, ...result } = await row.run(command)
     if (isSpent) {
-      rows.delete(output)
+      processes.delete(output)
       await row.end()
     }
     return result
@@ -95,10 +95,10 @@ export function runInRow(command: Command, output: Output = 'caught'): Promise<E
   return ended
 }
 
-/** The same for what is said, with the same folder and environment again and again. */
+/** Returns a function that runs commands in the shared process, with this folder and environment, and returns text. */
 export function commandRow({ cwd = process.cwd(), env = process.env } = {}) {
   return async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
-    const { stdout, ...ended } = await runInRow({ args, cwd, env: { ...env, ...more } })
+    const { stdout, ...ended } = await runInSharedProcess({ args, cwd, env: { ...env, ...more } })
     return { ...ended, stdout: String(stdout) }
   }
 }

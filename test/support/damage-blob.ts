@@ -3,14 +3,14 @@ import type { BlobStore } from '../../src/blobs/blob-store.ts'
 
 export type Change = (bytes: Buffer) => Buffer
 
-/** Replaces the stored bytes of a blob by others, on any store. */
+/** Replaces the stored bytes of a blob, on any store. */
 export async function damageBlob(blobs: BlobStore, key: string, change: Change): Promise<void> {
   const bytes = await buffer(await blobs.open(key))
   await blobs.delete(key)
   await blobs.put(key, [change(bytes)])
 }
 
-/** One bit in the middle is another. */
+/** Flips one bit in the middle. */
 export const flipBit: Change = (bytes) => {
   const flipped = Buffer.from(bytes)
   flipped[bytes.length >> 1]! ^= 1

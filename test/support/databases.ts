@@ -11,17 +11,17 @@ import { copyOfUpgraded, copyUpgradedFile } from './upgraded-databases.ts'
 const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
 
-/** Of a test, or of a whole file. */
+/** The context of a test, or of a whole file. */
 type Context = Pick<TestContext, 'after'>
 
-/** Where a fresh, empty database of that engine is to be found; gone again when the test ends. */
+/** Returns the options for a new, empty database, which is removed after the test. */
 export async function databaseOptions(t: Context, engine: Engine, create = createDatabase) {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'godwit-data-'))
   t.after(() => rm(dataDirectory, { recursive: true, force: true }))
   return { dataDirectory, databaseUrl: engine === 'postgres' ? await create() : undefined }
 }
 
-/** With this binary's schema. */
+/** Opens a database with the current schema. */
 export async function openDatabase(t: Context, engine: Engine): Promise<Database> {
   const options = await databaseOptions(t, engine, copyOfUpgraded)
   if (engine === 'sqlite') await copyUpgradedFile(options.dataDirectory)
@@ -31,7 +31,7 @@ export async function openDatabase(t: Context, engine: Engine): Promise<Database
   return database
 }
 
-/** The same tests on every engine. */
+/** Runs the same tests on every engine. */
 export function onEachEngine(name: string, tests: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${name} on ${engine}`, () => tests(engine))
 }

@@ -23,7 +23,7 @@ export const rendering = {
 }
 export const USUAL: MediaTypeOptions = { vendor: 'github', preview: 'required' }
 
-/** A server that can say what it is, and has nothing to do it with. */
+/** Starts a server that serves its description, without working parts behind it. */
 export function describingServer(
   t: Pick<TestContext, 'after'>,
   mediaType = USUAL,
@@ -56,7 +56,7 @@ export async function descriptionOf(app: FastifyInstance): Promise<Description> 
   return (await app.inject('/openapi.json')).json()
 }
 
-/** The server's routes as fastify knows them, while they are added. */
+/** Collects the routes that fastify is given while the server is made. */
 export function routesOf(make: () => FastifyInstance): {
   app: FastifyInstance
   routes: RouteOptions[]

@@ -8,15 +8,15 @@ export interface EndedMigration {
   archive_url?: string
 }
 
-/** A server that can be asked as somebody, and what its processes have logged. */
+/** A server with its API and its log. */
 interface Asked {
   call(token: string, path: string): Promise<Response>
   log(): string
 }
 
 /**
- * Asks for the status until the migration has ended. Where an end is expected and the other one came, the test fails with
- * the migration's own reasons. It is one of the asker's by its id, or any by its path.
+ * Polls the status until the migration has ended. If it ended in another state than expected, the assertion
+ * shows the migration's report. `id` is an id of the token's account, or a path.
  */
 export async function untilEnded(
   server: Asked,
@@ -39,7 +39,7 @@ export async function untilEnded(
   assert.fail(`migration ${id} is ${ended.state}, not ${expected}: ${report}\n${errors(server)}`)
 }
 
-/** What was logged as a warning or worse, the last of it. */
+/** Returns the last log lines of level warning or higher. */
 function errors({ log }: Asked): string {
   const lines = log()
     .split('\n')

@@ -3,13 +3,13 @@ import type { TestContext } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { leave, visit } from './browser.ts'
-import { keepScreenshot, pagesPort } from './dashboard.ts'
+import { dashboardPort, keepScreenshot } from './dashboard.ts'
 import { DAMAGED_REPOSITORIES } from './export-damage.ts'
-import { type SharedStory, storyInRow } from './export-story.ts'
+import { type SharedStory, sharedExportStory } from './export-story.ts'
 import { slowGit } from './slow-git.ts'
 import { until } from './wait-until.ts'
 
-/** How a page is looked at, and whether axe is asked about it too. */
+/** The size and theme in which a page is checked, and whether axe checks it too. */
 export interface Look {
   colors: 'light' | 'dark'
   width: number
@@ -25,18 +25,18 @@ export const SIZES = {
 
 interface Scene {
   name: string
-  /** Where it is, behind the address of the server. */
+  /** The path of the page, after the address of the server. */
   at: string
   token?: string
   expected?: RegExp
-  /** What must be in sight before it is looked at. */
+  /** Waits until the page is complete. */
   ready(page: Page): Promise<unknown>
 }
 
 const says = (text: string | RegExp) => (page: Page) => page.getByText(text).first().waitFor()
 
-/** Every page of the dashboard, in each of the looks: nothing that axe complains of, nothing cut off. */
-export async function lookAtEveryPage(t: TestContext, looks: readonly [Look, ...Look[]]) {
+/** Checks every page of the dashboard in each look: axe finds no violation, and nothing is cut off. */
+export async function checkEveryPage(t: TestContext, looks: readonly [Look, ...Look[]]) {
   const { story, scenes } = await everyState(t)
   const open = tabs(t, story.service.url, looks[0])
   let page: Page | undefined
@@ -49,7 +49,7 @@ export async function lookAtEveryPage(t: TestContext, looks: readonly [Look, ...
   if (page) await leave(page)
 }
 
-/** Whoever looks at several pages goes from one to the next, as people do: to load them all anew takes longer than to look. */
+/** Visits several pages in one tab by following links, because loading each page takes longer than checking it. */
 function tabs(t: TestContext, url: string, first: Look): (scene: Scene) => Promise<Page> {
   let last: { page: Page; scene: Scene } | undefined
   return async (scene) => {
@@ -92,13 +92,13 @@ async function detectChanges(
   }
 }
 
-/** Colors change over a moment, and dialogs fade in: meanwhile nothing can be said of their contrast. */
+/** Ends animations of colours and dialogs, during which the contrast cannot be measured. */
 const SETTLE_COLORS = `for (const each of document.getAnimations()) {
   if (Number.isFinite(each.effect.getComputedTiming().endTime)) each.finish()
 }`
 const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
 
-/** Tables that are wider than their place. */
+/** Tables that are wider than their container. */
 const SCROLLING = `[...document.querySelectorAll('section:has(> table)')]
   .filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.getAttribute('aria-label'))`
@@ -112,12 +112,12 @@ async function complaints(page: Page): Promise<string[]> {
   )
 }
 
-/** A service in the middle of its life: something exported, something failed, something under way, something locked. */
+/** Starts a service with migrations in every state: exported, failed, running and locked. */
 async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes: Scene[] }> {
   const slow = await slowGit({ afterFirst: 4 })
   t.after(slow.remove)
-  const story = await storyInRow(t, {
-    port: await pagesPort(),
+  const story = await sharedExportStory(t, {
+    port: await dashboardPort(),
     async repositories(host) {
       const files = { 'README.md': 'Words\n'.repeat(2000) }
       for (const name of ['atlas', 'birds', 'coast']) {
@@ -143,7 +143,7 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
   const partial = await story.migrate(['alice/atlas', 'alice/grafted'], { allow_partial: true })
   const deleted = await story.migrate(['alice/atlas'])
   await story.call(`/user/migrations/${deleted.id}/archive`, { method: 'DELETE' })
-  // The last to be proven takes for ever.
+  // The last repository is never verified, so that its migration keeps running.
   for (const name of ['alice/atlas', 'alice/birds']) {
     await story.host.commit(story.host.path(name), { more: '1' })
   }
@@ -215,7 +215,7 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
   }
 }
 
-/** One that has run, one that is paused, and one in a place with a long name. */
+/** Creates a schedule that has run, one that is paused, and one with a long time zone name. */
 async function makeSchedules({ call }: SharedStory): Promise<void> {
   const weekly = {
     repositories: ['alice/atlas', 'alice/birds'],
@@ -233,13 +233,13 @@ async function makeSchedules({ call }: SharedStory): Promise<void> {
   assert.equal(status, 201)
 }
 
-/** At a long address where nobody listens. */
+/** Creates a webhook with a long address where nothing listens. */
 async function makeWebhook({ call }: SharedStory): Promise<void> {
   const url = `http://127.0.0.1:9/${'services/godwit/'.repeat(8)}`
   const body = JSON.stringify({ config: { url, content_type: 'json', secret: 'whisper' } })
   const { status } = await call('/user/hooks', { method: 'POST', body })
   assert.equal(status, 201)
-  // A page that is looked at before shows it only when it asks again.
+  // A page that was opened before shows it only after its next poll.
   await until('its ping was refused', async () => {
     const answer = await call('/user/hooks/1/deliveries')
     return (await answer.text()).includes('connection refused')

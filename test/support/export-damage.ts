@@ -4,13 +4,13 @@ import { looseObject } from './loose-objects.ts'
 import { bare, commit, git, incompressible, onlyPack, packedHistory } from './odd-repositories.ts'
 
 interface DamagedKind {
-  /** Makes a repository at the path that lacks something. */
+  /** Makes a damaged repository at the path. */
   make(dir: string): void
-  /** What its owner is told. */
+  /** The reason that its owner is shown. */
   reason: RegExp
 }
 
-/** Repositories that no honest archive can hold; tar and local clones copy most of them without a word. */
+/** Repositories that cannot be exported completely; tar and local clones copy most of them without an error. */
 export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   shallow: {
     make: (dir) => cloneOf(dir, ['--depth=1']),
@@ -53,7 +53,7 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
       bare(dir)
       commit(dir, 'refs/heads/main', incompressible(100_000))
       git(dir, ['repack', '-adq'])
-      // Half-way is inside the one large blob.
+      // The middle of the pack is inside the one large blob.
       const file = onlyPack(dir)
       const pack = readFileSync(file)
       pack[pack.length >> 1]! ^= 1
@@ -74,7 +74,7 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   },
 }
 
-/** A clone, of a repository left beside it, that takes only a part. */
+/** Makes a partial clone of a repository beside it. */
 function cloneOf(dir: string, part: readonly string[]): void {
   const whole = `${dir}.whole`
   bare(whole)

@@ -7,19 +7,19 @@ import type { Service } from './service.ts'
 
 type DataDirectory = Pick<Service, 'data'>
 
-/** Reads the service's own database beside it, for what no client is told. */
+/** Reads rows from the database of a service. */
 export function rowsOf<T>({ data }: DataDirectory, sql: string, ...values: SQLInputValue[]): T[] {
   using database = new DatabaseSync(join(data, 'godwit.sqlite'), { readOnly: true })
   return database.prepare(sql).all(...values) as T[]
 }
 
-/** Changes it by hand while the service is stopped: hours pass in no time. */
+/** Changes the database while the service is stopped, such as times, so that hours pass at once. */
 export function changeRows({ data }: DataDirectory, sql: string): void {
   using database = new DatabaseSync(join(data, 'godwit.sqlite'))
   database.exec(sql)
 }
 
-/** The keys of all finished blobs, sorted. */
+/** Returns the keys of all finished blobs, sorted. */
 export function blobsOf({ data }: DataDirectory): string[] {
   return readdirSync(join(data, 'blobs'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && basename(entry.parentPath) !== 'tmp')
@@ -28,7 +28,7 @@ export function blobsOf({ data }: DataDirectory): string[] {
     .sort()
 }
 
-/** The keys of the segments that hold a repository, sorted: those that another migration can use. */
+/** Returns the keys of the segments that hold a repository, sorted; other migrations can reuse them. */
 export function repositorySegments(service: DataDirectory): string[] {
   const sql = 'select key from segments where fingerprint is not null order by key'
   return rowsOf<{ key: string }>(service, sql).map(({ key }) => key)
@@ -38,14 +38,14 @@ export function unfinishedFiles(service: DataDirectory): string[] {
   return [...snapshotsOf(service), ...readdirSync(join(service.data, 'blobs/tmp'))]
 }
 
-/** Each process has a directory of its own with a lock in it. */
+/** Lists the snapshots. Each process has its own directory with a lock file in it. */
 export function snapshotsOf({ data }: DataDirectory): string[] {
   const scratch = join(data, 'scratch')
   const inside = readdirSync(scratch).flatMap((name) => readdirSync(join(scratch, name)))
   return inside.filter((name) => name !== 'lock')
 }
 
-/** No unfinished bytes, no bytes that nobody knows of, no row without its bytes, no job. */
+/** Asserts that there are no unfinished blobs, no blobs without a row, no rows without a blob, and no jobs. */
 export function assertNothingLeftOver(service: DataDirectory): void {
   assert.deepEqual(unfinishedFiles(service), [])
   const known = rowsOf<{ key: string }>(service, 'select key from segments order by key')
@@ -56,7 +56,7 @@ export function assertNothingLeftOver(service: DataDirectory): void {
   assert.deepEqual(rowsOf(service, 'select * from jobs'), [])
 }
 
-export function leavesNothingOver(service: DataDirectory): boolean {
+export function hasNothingLeftOver(service: DataDirectory): boolean {
   try {
     assertNothingLeftOver(service)
     return true
@@ -66,7 +66,7 @@ export function leavesNothingOver(service: DataDirectory): boolean {
   }
 }
 
-/** Stops the service and asks its log: nothing went wrong on the way, not even something that a second try mended. */
+/** Stops the service and asserts that its log has no errors, not even ones that a retry solved. */
 export async function assertNoErrors(service: Pick<Service, 'stop' | 'log'>): Promise<void> {
   await service.stop()
   const errors = service

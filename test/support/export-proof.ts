@@ -9,7 +9,7 @@ import {
 } from '../../src/archive/manifest.ts'
 import { git } from './odd-repositories.ts'
 
-/** What HEAD says, and a line for each ref: its name, what it names, and what it stands for. */
+/** The value of HEAD, and a line for each ref: its name, its object id, and its peeled object id. */
 export interface RefState {
   head: string
   refs: string[]
@@ -27,7 +27,7 @@ export function readManifest(unpacked: string): Manifest {
   return parseManifest(readFileSync(join(unpacked, MANIFEST_PATH), 'utf8'))
 }
 
-/** Every object is there and right, the refs are those given, and the manifest says the same. */
+/** Asserts that every object is present and valid, that the refs are the given ones, and that the manifest agrees. */
 export function assertArchiveHolds(
   unpacked: string,
   expected: Readonly<Record<string, RefState>>,

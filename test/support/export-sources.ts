@@ -8,10 +8,10 @@ import { bare, GIT_ENVIRONMENT, ODD_REPOSITORIES, packedHistory } from './odd-re
 
 const MEGABYTE = 1_000_000
 
-/** A repository of one pack with so many megabytes, made as fast as git takes them in. */
+/** Makes a repository with one pack of this many megabytes. */
 export async function largePack(dir: string, megabytes: number): Promise<void> {
   bare(dir)
-  // Deflating what does not deflate, and looking for deltas in it, would take most of the time.
+  // Without compression and deltas, which would take most of the time.
   const quick = ['core.compression=0', 'core.bigFileThreshold=1m', 'fastimport.unpackLimit=0']
   const args = [...quick.flatMap((set) => ['-c', set]), 'fast-import', '--quiet']
   const git = spawn('git', args, {
@@ -37,7 +37,10 @@ function* commitOfNoise(megabytes: number): Generator<Buffer> {
   }
 }
 
-/** Repositories of alice's: most small, some that borrow, a few of some megabytes. Their names. */
+/**
+ * Makes repositories of alice and returns their names: most are small, some have alternates, a few have some
+ * megabytes.
+ */
 export async function mixedRepositories(host: GitHost, count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, n) => `alice/repository-${n}`)
   for (const [n, name] of names.entries()) {

@@ -17,7 +17,7 @@ import { startInRow } from './service-row.ts'
 const run = promisify(execFile)
 
 export interface StoryOptions extends Omit<ServiceOptions, 'repositories' | 'engine'> {
-  /** What is on the host before the service starts; at least one repository of alice's. */
+  /** Makes the repositories before the service starts; at least one of alice. */
   repositories(host: GitHost): unknown
 }
 
@@ -34,36 +34,39 @@ export type StartFlags = Partial<
 
 type Ended = EndedMigration & { id: number }
 
-/** A git host, the service on it, and alice, who wants her repositories. */
+/** A git host with a service, and alice, who migrates her repositories. */
 export interface ExportStory<Served extends SharedService = Service> {
   host: GitHost
   service: Served
-  /** A request of alice's. */
+  /** Sends a request with alice's token. */
   call(path: string, init?: RequestInit): Promise<Response>
-  /** Starts a migration and answers its id. */
+  /** Starts a migration and resolves to its id. */
   start(repositories: readonly string[], flags?: StartFlags): Promise<number>
-  /** Whichever end it takes, or the expected one: with another, the test fails and tells the migration's reasons. */
+  /**
+   * Waits for the end of the migration. In another state than the expected one, the assertion shows the
+   * migration's report.
+   */
   untilEnded(id: number, expected?: EndState): Promise<Ended>
-  /** From start to end, which is to be `exported` unless another is expected. */
+  /** Starts a migration and waits for its end, by default `exported`. */
   migrate(repositories: readonly string[], flags?: StartFlags, expected?: EndState): Promise<Ended>
-  /** Lets go of these, whichever of them the migration still holds. */
+  /** Releases the locks of these repositories that the migration still holds. */
   unlock(id: number, names: readonly string[]): Promise<void>
-  /** The signed link that the archive's address leads to. */
+  /** Returns the signed link of the archive. */
   link(id: number): Promise<string>
-  /** The archive as a file, through its signed link. */
+  /** Downloads the archive through its signed link, and returns the file. */
   download(id: number): Promise<string>
-  /** The archive, downloaded and unpacked by plain tar: a folder. */
+  /** Downloads the archive and unpacks it with plain tar, and returns the folder. */
   unpacked(id: number): Promise<string>
 }
 
 export type SharedStory = ExportStory<SharedService>
 
-/** For tests that kill the service. */
+/** Starts a story with a service in its own process, for tests that kill it. */
 export const exportStory = (t: Cleanup, options: StoryOptions): Promise<ExportStory> =>
   storyWith(startService, t, options)
 
-/** For all others. */
-export const storyInRow = (t: Cleanup, options: StoryOptions): Promise<SharedStory> =>
+/** Starts a story with a service in the shared process. */
+export const sharedExportStory = (t: Cleanup, options: StoryOptions): Promise<SharedStory> =>
   storyWith(startInRow, t, options)
 
 type Cleanup = Pick<TestContext, 'after'>
@@ -110,7 +113,7 @@ async function storyWith<Served extends SharedService>(
     for (const name of names) {
       const path = `/user/migrations/${id}/repos/${encodeURIComponent(name)}/lock`
       const { status } = await call(path, { method: 'DELETE' })
-      // The answer to an earlier try may have been lost.
+      // The response to an earlier attempt may have been lost.
       assert.ok(status === 204 || status === 404, `${name}: ${status}`)
     }
   }

@@ -10,7 +10,7 @@ export const alice: Account = {
   createdAt: Date.UTC(2010, 0, 1),
 }
 
-/** A repository with every fact set to something telling. */
+/** Returns a repository in which every fact is set. */
 export function repositoryFacts(change: Partial<RepositoryFacts> = {}): RepositoryFacts {
   return {
     id: 7,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 
-/** What the kernel gives to whoever connects, or listens without naming a port: none of it is ours to name. */
+/** The start of the range from which the kernel takes ports for connections and for servers without a fixed port. */
 function firstOfTheKernel(): number {
   try {
     return Number(/^\d+/.exec(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8')))
@@ -13,13 +13,13 @@ function firstOfTheKernel(): number {
 const BELOW = Math.max(firstOfTheKernel(), 20_000)
 const HOW_MANY = 12_000
 
-/** Nobody listens here in earnest: who holds a port at this address has it to itself at the other. */
+/** A port is reserved by listening on it at this second loopback address. */
 const KEPT_AT = '127.0.0.2'
 const kept: Server[] = []
 
 /**
- * A port on 127.0.0.1 that nobody listens on, and that no other test takes for as long as this process lives: also while
- * the server that it is for is down. The kernel does not give it to anyone either.
+ * Returns a port on 127.0.0.1 that nothing listens on, and that no other test gets while this process runs, even
+ * while its server is down. It is outside the kernel's range.
  */
 export async function freePort(random = Math.random): Promise<number> {
   for (let tries = 0; tries < 200; tries++) {
@@ -29,7 +29,7 @@ export async function freePort(random = Math.random): Promise<number> {
     const probe = await listen(port, '127.0.0.1')
     if (probe !== 'taken' && probe !== 'no such address') {
       await new Promise((resolve) => probe.close(resolve))
-      // Where loopback has but one address, that the ports are many has to do.
+      // Where loopback has only one address, the large number of ports has to be enough.
       if (keeper !== 'no such address') kept.push(keeper)
       return port
     }

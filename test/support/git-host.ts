@@ -4,24 +4,28 @@ import { appendFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit, type Git } from '../../src/git/git.ts'
-import { type Blank, lookOf, makeLike } from './blank-repository.ts'
 import { asFolders, looseObjects } from './loose-objects.ts'
+import {
+  type RepositoryFiles,
+  readRepositoryFiles,
+  writeRepositoryFiles,
+} from './odd-repositories.ts'
 
 type Files = Readonly<Record<string, string>>
 
 interface RepositoryOptions {
-  /** What the first commit holds; without files the repository stays empty. */
+  /** The files of the first commit; without files the repository stays empty. */
   files?: Files
   branch?: string
   description?: string
   /** Keys of the repository's config; a list sets a key several times. */
   config?: Readonly<Record<string, string | readonly string[]>>
-  /** Public by `git-daemon-export-ok`, as git hosts do it. */
+  /** Makes the repository public by `git-daemon-export-ok`. */
   public?: boolean
-  /** Files of a wiki beside it. */
+  /** The files of its wiki. */
   wiki?: Files
   objectFormat?: 'sha1' | 'sha256'
-  /** When the first commit was made; `FIRST_COMMIT` unless told. */
+  /** The time of the first commit. Default: `FIRST_COMMIT`. */
   at?: Date
 }
 
@@ -32,31 +36,31 @@ interface CommitOptions {
 }
 
 export interface GitHost extends AsyncDisposable {
-  /** The directory of `OWNER/NAME.git`. */
+  /** The root directory of `OWNER/NAME.git`. */
   root: string
   /** Git as Godwit runs it. */
   locked: Git
   /** Makes a bare repository and returns its directory. */
   repository(fullName: string, options?: RepositoryOptions): Promise<string>
-  /** Adds a commit with these files to those that are there; returns its id. */
+  /** Commits these files in addition to the existing ones, and returns the commit id. */
   commit(dir: string, files: Files, options?: CommitOptions): Promise<string>
-  /** Pushes a commit to a branch as a user would, to its directory or to another address of it. */
+  /** Pushes a commit to a branch as a user, to its directory or to another address. */
   push(fullName: string, files: Files, options?: CommitOptions & { to?: string }): Promise<void>
-  /** Git as the operator or a user of the host runs it. */
+  /** Runs git as the operator or a user of the host. */
   git(args: readonly string[], options?: { dir?: string; input?: string }): Promise<string>
   path(fullName: string): string
-  /** Puts a damaged repository right: the same content, made anew. */
+  /** Repairs a damaged repository by making it again with the same content. */
   remake(fullName: string, files: Files): Promise<void>
-  /** Writes a file into a repository's directory, past git. */
+  /** Writes a file into the directory of a repository, without git. */
   write(dir: string, name: string, text: string): Promise<void>
-  /** Leaves a repository whose refs name objects that are not there. */
+  /** Removes objects that the refs of a repository name. */
   loseObjects(fullName: string): Promise<void>
   remove(): Promise<void>
 }
 
 export const FIRST_COMMIT = new Date('2020-01-02T03:04:05Z')
 
-/** A git host of its own in a temporary directory: real git, nobody's configuration, always the same object ids. */
+/** Makes a git host in a temporary directory: real git, without personal configuration, with reproducible object ids. */
 export async function gitHost(): Promise<GitHost> {
   const base = await mkdtemp(join(tmpdir(), 'godwit-git-host-'))
   const root = join(base, 'repositories')
@@ -79,7 +83,7 @@ export async function gitHost(): Promise<GitHost> {
     files: Files,
     how: CommitOptions & { branch: string },
   ) => {
-    // Of more files git makes a pack, and so do large ones take it less time.
+    // With more or larger files, one git process is faster than loose objects.
     if (Object.keys(files).length > FEW || sizeOf(files) > SMALL)
       return importCommit(dir, files, '', how)
     const { branch, at = FIRST_COMMIT, message = 'Change things' } = how
@@ -97,14 +101,14 @@ export async function gitHost(): Promise<GitHost> {
     return read(`refs/heads/${branch}`)!
   }
 
-  /** The first of a kind by git itself, and those after it as that one came out: tests make hundreds of them. */
+  /** Runs `git init` for the first repository of a kind, and copies it for the others: tests make hundreds of them. */
   const initialize = async (dir: string, branch: string, objectFormat: string): Promise<void> => {
     const kind = `${branch} ${objectFormat}`
     const blank = BLANK.get(kind)
-    if (blank) return makeLike(dir, blank)
+    if (blank) return writeRepositoryFiles(dir, blank)
     const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
     await git([...init, `--object-format=${objectFormat}`, dir])
-    BLANK.set(kind, lookOf(dir))
+    BLANK.set(kind, readRepositoryFiles(dir))
   }
 
   const repository: GitHost['repository'] = async (fullName, options = {}) => {
@@ -126,7 +130,7 @@ export async function gitHost(): Promise<GitHost> {
     const clone = await mkdtemp(join(base, 'clone-'))
     const isSha256 = (await readFile(join(path(fullName), 'config'), 'utf8')).includes('= sha256')
     await initialize(clone, branch, isSha256 ? 'sha256' : 'sha1')
-    // What a clone has of it; git would start four programs for that.
+    // Writes the files of a clone; `git clone` would start four programs.
     for (const part of ['objects', 'refs', 'packed-refs'])
       if (existsSync(join(path(fullName), part)))
         await cp(join(path(fullName), part), join(clone, part), { recursive: true })
@@ -134,7 +138,7 @@ export async function gitHost(): Promise<GitHost> {
     await git(['push', '--quiet', to, branch], { dir: clone })
   }
 
-  // What a service does after it has answered may still be at work there.
+  // A service may still be working there after its last response.
   const remove = () => rm(base, { recursive: true, force: true, maxRetries: 10 })
   return {
     root,
@@ -158,7 +162,7 @@ export async function gitHost(): Promise<GitHost> {
   }
 }
 
-const BLANK = new Map<string, Blank>()
+const BLANK = new Map<string, RepositoryFiles>()
 
 const PERSON = {
   GIT_CONFIG_NOSYSTEM: '1',
@@ -182,13 +186,13 @@ function run(
     const child = execFile('git', args, options, (error, stdout) =>
       error ? reject(error) : resolve(stdout.trimEnd()),
     )
-    // Git may end before it has read everything; what it says of that is in its exit.
+    // Git may end before it has read its whole input; its exit code reports errors.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })
 }
 
-/** As many files as git does not make a pack of, and bytes that are deflated in no time. */
+/** The largest number of files that are written as loose objects. */
 const FEW = 30
 const SMALL = 100_000
 
@@ -205,7 +209,7 @@ function commitStream(ref: string, files: Files, parent: string, at: Date, messa
   return `commit ${ref}\ncommitter ${whoAt(at)}\n${data(message)}${from}${changes.join('')}\n`
 }
 
-/** Written as people write it, `section.key` or `section.name.key`; git reads it like its own. */
+/** Formats keys such as `section.key` or `section.name.key` as a git config file. */
 function configText(config: NonNullable<RepositoryOptions['config']>): string {
   return Object.entries(config)
     .flatMap(([key, values]) => [values].flat().map((value) => [key, value] as const))

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'n
 import { join } from 'node:path'
 
 /**
- * Reads a directory as `restore-repo` of Gitea and Forgejo does, and refuses what any of them would fail at, drop or mistake:
- * the rules are those of the server's own types, of its schemas for `--validation`, and of its YAML.
+ * Reads a dump directory like `restore-repo` of Gitea and Forgejo, and rejects everything that any version would
+ * fail on, ignore or misread. The rules come from the server's types, its schemas for `--validation`, and its
+ * YAML parser.
  */
 export interface ReadDump {
   repository: Record<string, string>
@@ -14,7 +15,7 @@ export interface ReadDump {
   releases: DumpedValue[]
   issues: DumpedValue[]
   pulls: DumpedValue[]
-  /** By number. */
+  /** Comments by issue number. */
   comments: Map<number, DumpedValue[]>
   reviews: Map<number, DumpedValue[]>
 }
@@ -48,7 +49,7 @@ const each =
 
 type Shape = Readonly<Record<string, Rule>>
 
-/** Every field, and no other. */
+/** Checks that the value has all fields of the shape and no others. */
 function checked(shape: Shape, value: unknown): boolean {
   assert.ok(typeof value === 'object' && value !== null, JSON.stringify(value))
   assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort())
@@ -102,7 +103,7 @@ const SHAPES = {
   review: {
     ...{ id: whole, issue_index: whole, reviewer_id: someone, reviewer_name: text, official: flag },
     ...{ commit_id: sha, content: text, created_at: time, comments: listOf(CODE_COMMENT) },
-    // Whatever else it says is taken for pending.
+    // Every other state is read as pending.
     state: oneOf('APPROVED', 'CHANGES_REQUESTED', 'COMMENTED'),
   },
   release: {
@@ -119,15 +120,15 @@ const KNOWN = new Set(
   ].flatMap((names) => names.split(' ')),
 )
 
-export function readDump(place: string): ReadDump {
-  for (const name of readdirSync(place)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
+export function readDump(dumpFolder: string): ReadDump {
+  for (const name of readdirSync(dumpFolder)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
   const list = (kind: keyof typeof SHAPES, file = `${kind}.yml`): DumpedValue[] => {
-    const read = existsSync(join(place, file)) ? value(join(place, file)) : []
+    const read = existsSync(join(dumpFolder, file)) ? value(join(dumpFolder, file)) : []
     assert.ok(listOf(SHAPES[kind])(read), file)
     return read as DumpedValue[]
   }
   const byNumber = (kind: 'comment' | 'review') => {
-    const folder = join(place, `${kind}s`)
+    const folder = join(dumpFolder, `${kind}s`)
     const files = existsSync(folder) ? readdirSync(folder) : []
     return new Map(
       files.map((file) => {
@@ -138,9 +139,11 @@ export function readDump(place: string): ReadDump {
       }),
     )
   }
-  const repository = value(join(place, 'repo.yml')) as Record<string, string>
+  const repository = value(join(dumpFolder, 'repo.yml')) as Record<string, string>
   for (const each of Object.values(repository)) assert.equal(typeof each, 'string')
-  const topics = existsSync(join(place, 'topic.yml')) ? value(join(place, 'topic.yml')) : undefined
+  const topics = existsSync(join(dumpFolder, 'topic.yml'))
+    ? value(join(dumpFolder, 'topic.yml'))
+    : undefined
   const dump = {
     repository,
     topics: (topics as { topics: string[] } | undefined)?.topics ?? [],
@@ -148,11 +151,11 @@ export function readDump(place: string): ReadDump {
     ...{ issues: list('issue'), pulls: list('pull_request') },
     ...{ comments: byNumber('comment'), reviews: byNumber('review') },
   }
-  checkLinks(place, dump)
+  checkLinks(dumpFolder, dump)
   return dump
 }
 
-/** JSON as YAML: what would be read as another value, or not at all, is not in it. */
+/** Reads JSON, and rejects what YAML would read as another value or not at all. */
 function value(file: string): unknown {
   const content = readFileSync(file, 'utf8')
   assert.doesNotMatch(content, /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/, file)
@@ -161,8 +164,8 @@ function value(file: string): unknown {
   return JSON.parse(content)
 }
 
-/** What is named must be there: the server drops it, or fails. */
-function checkLinks(place: string, dump: ReadDump): void {
+/** Checks that everything that is referred to exists: the server ignores it, or fails. */
+function checkLinks(dumpFolder: string, dump: ReadDump): void {
   const { issues, pulls, comments, reviews, releases } = dump
   const all = [...issues, ...pulls]
   const unique = (values: unknown[]) => assert.equal(new Set(values).size, values.length)
@@ -180,14 +183,14 @@ function checkLinks(place: string, dump: ReadDump): void {
   for (const number of reviews.keys()) assert.ok(pulls.some((each) => each.number === number))
   for (const pull of pulls) {
     assert.equal(pull.foreignindex, pull.number)
-    assert.ok(statSync(join(place, pull.patch_url)).isFile())
+    assert.ok(statSync(join(dumpFolder, pull.patch_url)).isFile())
     assert.equal(pull.head.owner_name, pull.base.owner_name)
   }
   for (const { download_url, downloadurl, size } of releases.flatMap(({ assets }) => assets)) {
     assert.equal(downloadurl, download_url)
     assert.match(download_url, /^release_assets\/[\w./-]+$/)
-    assert.equal(statSync(join(place, download_url)).size, size)
+    assert.equal(statSync(join(dumpFolder, download_url)).size, size)
   }
-  if (existsSync(join(place, 'wiki')))
-    assert.equal(readlinkSync(join(place, 'git.wiki.git')), 'wiki')
+  if (existsSync(join(dumpFolder, 'wiki')))
+    assert.equal(readlinkSync(join(dumpFolder, 'git.wiki.git')), 'wiki')
 }

@@ -10,26 +10,26 @@ import { until } from './wait-until.ts'
 
 const PROGRAM = process.env.GODWIT_TEST_GITEA
 
-/** A real server for tests, by the path of its program. */
+/** A real server for tests, given by the path of its program. */
 export const GITEA = {
   needed: { skip: PROGRAM ? false : 'GODWIT_TEST_GITEA names no program of Gitea or Forgejo' },
 } as const
 
 export interface GiteaServer {
   url: string
-  /** Runs the server's program with its configuration, whatever user this is. */
+  /** Runs the server's program with its configuration, also as root. */
   program: string
-  /** Bare repositories are below it, as OWNER/NAME.git in lower case. */
+  /** The directory of the bare repositories, OWNER/NAME.git in lower case. */
   repositories: string
-  /** Of Gitea, or of the Gitea that a Forgejo is made from: 1.22 is 122. */
+  /** The version of Gitea, or of the Gitea that a Forgejo is based on: 1.22 is 122. */
   version: number
   env: NodeJS.ProcessEnv
-  /** File with a token of the administrator. */
+  /** A file with a token of the administrator. */
   tokenFile: string
   run(args: readonly string[]): Promise<string>
-  /** JSON of a path below /api/v1; a body makes it a POST. */
+  /** Sends a request to a path below /api/v1 and returns its JSON; with a body, it is a POST. */
   api<T>(path: string, body?: object): Promise<T>
-  /** All pages of a list. */
+  /** Returns all pages of a list. */
   all<T>(path: string): Promise<T[]>
   bytes(address: string): Promise<string>
   addUser(name: string): Promise<void>
@@ -39,7 +39,7 @@ export interface GiteaServer {
 const ADMIN = { name: 'keeper', password: 'Eleven-days-0ver-0pen-sea' }
 const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.name}:${ADMIN.password}`).toString('base64')}`
 
-/** A server of its own with SQLite in a directory that must be empty. */
+/** Starts a server with SQLite in an empty directory. */
 export async function giteaServer(base: string): Promise<GiteaServer> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/`
@@ -87,7 +87,7 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
   }
 }
 
-/** Nothing of the user's own: neither its configuration, nor a server that is installed here. */
+/** The environment without the user's configuration and without an installed server. */
 function environmentIn(base: string): NodeJS.ProcessEnv {
   const { PATH, TMPDIR } = process.env
   const { username } = userInfo()
@@ -159,7 +159,7 @@ function speaking(url: string): Pick<GiteaServer, 'api' | 'all' | 'bytes'> {
   }
   return {
     api,
-    // Old servers say neither how many there are nor where the next page is.
+    // Old servers send neither a count nor a link to the next page.
     async all<T>(path: string) {
       const found: T[] = []
       const sign = path.includes('?') ? '&' : '?'
@@ -182,7 +182,10 @@ async function tokenOf({ api }: Pick<GiteaServer, 'api'>): Promise<string> {
   return (await api<{ sha1: string }>(`/users/${ADMIN.name}/tokens`, wanted)).sha1
 }
 
-/** A Forgejo says `7.0.0+gitea-1.22.0`; without that, it is newer than all that differ. */
+/**
+ * Parses a Forgejo version such as `7.0.0+gitea-1.22.0`; a version without the suffix is newer than all known
+ * differences.
+ */
 function giteaVersion(said: string): number {
   const [, major, minor] = /(?:gitea-|^)(\d+)\.(\d+)/.exec(said) ?? []
   return Number(major) === 1 ? 100 + Number(minor) : 199

@@ -3,14 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { skipUnless } from './skip-unless.ts'
 
 const PROGRAMS = '/usr/share/gitolite3'
 const searchPath = `${PROGRAMS}:${process.env.PATH ?? '/usr/bin:/bin'}`
 
-/** For tests on gitolite: where it is absent they are skipped by name, except in CI, where they fail. */
-export const needsGitolite: { skip: string | false } = {
-  skip: !isInstalled() && process.env.CI !== 'true' && 'gitolite3 is not installed',
-}
+/** Options for tests with gitolite. */
+export const needsGitolite = skipUnless(isInstalled(), 'gitolite3 is not installed')
 
 function isInstalled(): boolean {
   try {
@@ -23,20 +22,20 @@ function isInstalled(): boolean {
 
 export interface GitoliteHost {
   home: string
-  /** Where its repositories are. */
+  /** The directory of its repositories. */
   root: string
-  /** Compiles a configuration, as a push to gitolite-admin does, and creates the repositories that it names. */
+  /** Compiles a configuration, like a push to gitolite-admin, and creates its repositories. */
   configure(conf: string): void
   addKey(user: string): void
-  /** What gitolite itself answers: those of the pairs `repository user` who may. */
+  /** Returns the pairs `repository user` that gitolite itself allows. */
   allowed(pairs: readonly string[], permission: 'R' | 'W' | '+'): string[]
-  /** What somebody's ssh asks for. */
+  /** Runs a command as the ssh connection of a user. */
   ssh(user: string, command: string, input?: string): string
-  /** A commit on the default branch of a repository. */
+  /** Commits to the default branch of a repository. */
   commit(repository: string): void
 }
 
-/** A real gitolite with a home of its own; `keeper` administers it. */
+/** Starts a real gitolite with its own home directory; `keeper` is its administrator. */
 export function gitoliteHost(t: Pick<TestContext, 'after'>): GitoliteHost {
   const home = mkdtempSync(join(tmpdir(), 'godwit-gitolite-'))
   t.after(() => rmSync(home, { recursive: true, force: true }))

@@ -1,21 +1,23 @@
-import { forgetSomebody } from './nobodys-environment.ts'
-import { moveTemporaryFiles } from './place-in-memory.ts'
+import './clean-environment.ts'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { moveTemporaryFilesToMemory } from './memory-directory.ts'
 import { type Cluster, startCluster } from './postgres.ts'
-import { serveObjectStore } from './radosgw-on-demand.ts'
-import { keepUpgradedFile } from './upgraded-databases.ts'
+import { startObjectStore } from './radosgw-cluster.ts'
+import { prepareUpgradedFile } from './upgraded-databases.ts'
 
 let cluster: Cluster | undefined
 let removeUpgraded: (() => Promise<void>) | undefined
 let removeTemporaryFiles: (() => Promise<void>) | undefined
 let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 
-/** One PostgreSQL for the whole run, and one object store if a test asks for it; every test has its own room in them. */
+/** Starts one PostgreSQL for the whole run, and one object store if a test needs it. Each test has its own database and bucket. */
 export async function globalSetup(): Promise<void> {
-  forgetSomebody()
-  removeTemporaryFiles = await moveTemporaryFiles()
+  removeTemporaryFiles = await moveTemporaryFilesToMemory()
   cluster = await startCluster()
   process.env.GODWIT_TEST_POSTGRES = cluster.url
-  removeUpgraded = await keepUpgradedFile()
+  removeUpgraded = await prepareUpgradedFile()
   objects = await serveObjectStore()
   process.env.GODWIT_TEST_OBJECT_STORE = objects.url
 }
@@ -23,4 +25,28 @@ export async function globalSetup(): Promise<void> {
 export async function globalTeardown(): Promise<void> {
   await Promise.all([cluster?.stop(), objects?.stop(), removeUpgraded?.()])
   await removeTemporaryFiles?.()
+}
+
+/** Serves the address and keys of the run's object store, which starts at the first request. */
+async function serveObjectStore(): Promise<{ url: string; stop(): Promise<void> }> {
+  let started: ReturnType<typeof startObjectStore> | undefined
+  const server = createServer(async (_, response) => {
+    started ??= startObjectStore()
+    try {
+      response.end(JSON.stringify(await started))
+    } catch (error) {
+      response.writeHead(500).end(String(error))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      // If it failed to start, the tests that needed it have reported that, and there is nothing to stop.
+      await (await started?.catch(() => undefined))?.stop()
+    },
+  }
 }

@@ -3,21 +3,21 @@ import type { Description, Operation } from './openapi-validator.ts'
 import { openApiValidator } from './openapi-validator.ts'
 import { PREVIEW } from './service.ts'
 
-/** A request as it goes onto the wire. */
+/** A raw request. */
 export interface HostileRequest {
   method: string
-  /** With its query, fit for a request line. */
+  /** The request target, with its query. */
   target: string
   headers: Record<string, string>
   body: Buffer | undefined
 }
 
 export interface RequestScene {
-  /** Of accounts that are there; others are made up. */
+  /** Tokens of existing accounts; others are made up. */
   tokens: readonly string[]
-  /** Of migrations that are there, whoever has them. */
+  /** Ids of existing migrations of any account. */
   ids: readonly number[]
-  /** Full names of repositories that are there, whoever has them. */
+  /** Full names of existing repositories of any account. */
   repositories: readonly string[]
 }
 
@@ -63,7 +63,7 @@ const someText: Arbitrary<string> = fc.oneof(
   { arbitrary: fc.string({ maxLength: 30 }), weight: 1 },
 )
 
-/** Requests to every operation of the description, each part of them as described or not at all so. */
+/** Generates requests to every operation of the API description, each part of them valid or invalid. */
 export function hostileRequests(
   description: Description,
   scene: RequestScene,
@@ -81,8 +81,8 @@ export function hostileRequests(
 
   const requestTo = (operation: DescribedOperation): Arbitrary<HostileRequest> => {
     const parameters = (operation.parameters ?? []).map((each) => lookup<Parameter>(each))
-    const named = (place: Parameter['in']) =>
-      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+    const named = (where: Parameter['in']) =>
+      parameters.filter((parameter) => parameter.in === where).map(({ name }) => name)
     return fc
       .record({
         method: mostly(fc.constant(operation.method), fc.constantFrom(...METHODS)),
@@ -106,7 +106,10 @@ function mostly<T>(usual: Arbitrary<T>, odd: Arbitrary<T>): Arbitrary<T> {
   return fc.oneof({ arbitrary: usual, weight: 9 }, { arbitrary: odd, weight: 1 })
 }
 
-/** What a client's own library would not let through a request line is taken out; raw sockets are another test's. */
+/**
+ * Removes characters that an HTTP client does not allow in a request target; malformed-http.test.ts tests raw
+ * sockets.
+ */
 const rawInPath = (text: string) => text.replaceAll(/[^\x21-\x7e]/g, '')
 const encoded = (text: string) => encodeURIComponent(text.toWellFormed())
 
@@ -141,7 +144,7 @@ function headersOf(names: string[], { tokens }: RequestScene): Arbitrary<Record<
   )
   const value = fc.oneof(fc.constantFrom(...HEADER_VALUES), someText)
   const odd = fc.dictionary(fc.constantFrom(...names), value.map(fitForHeader), { maxKeys: 4 })
-  // Everyone comes from elsewhere: whoever guesses tokens is shut out, and all would be.
+  // Every request has another address, since an address that tries many tokens is blocked.
   const from = fc.ipV4()
   return fc
     .record({ authorization: fc.option(authorization), from, odd })

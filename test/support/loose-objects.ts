@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 
-/** Name and mode of everything in a folder, and the object that it is. */
+/** Name, mode and object id of an entry of a tree. */
 type TreeEntry = readonly [name: string, mode: string, oid: string]
 
 export interface Folder {
@@ -13,14 +13,14 @@ export interface Folder {
 export interface Commit {
   tree: string
   parent?: string | undefined
-  /** Name, address and time, as a commit has them. */
+  /** Name, address and time, as in a commit object. */
   who: string
   message: string
 }
 
 /**
- * Writes objects and refs of a bare repository as git does, each to a file of its own: tests make thousands of them, and to start a
- * git for each takes longer than most of what is tested.
+ * Writes loose objects and refs of a bare repository without git: tests make thousands of them, and starting git
+ * takes longer than most tests.
  */
 export function looseObjects(dir: string) {
   const isSha256 = readFileSync(join(dir, 'config'), 'utf8').includes('objectformat = sha256')
@@ -61,7 +61,7 @@ export function looseObjects(dir: string) {
     return put('commit', Buffer.from(text))
   }
 
-  /** What a ref says; none where it is not there. */
+  /** Returns the value of a ref, or undefined if it does not exist. */
   function read(ref: string): string | undefined {
     const path = join(dir, ref)
     if (existsSync(path)) {
@@ -86,7 +86,7 @@ export function looseObject(dir: string, oid: string): string {
   return join(dir, 'objects', oid.slice(0, 2), oid.slice(2))
 }
 
-/** Files by their paths as folders within folders. */
+/** Converts files by path to nested folders. */
 export function asFolders(files: Readonly<Record<string, string>>): Folder {
   const root: Folder = {}
   for (const [path, text] of Object.entries(files)) {

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 
 export interface NameServer {
-  /** For a resolver: address and port. */
+  /** Address and port for a resolver. */
   address: string
-  /** What was asked, `A hook.test`. */
+  /** The questions so far, such as `A hook.test`. */
   questions: string[]
 }
 
-/** A name server of its own: answers with the IPv4 addresses that it is told, by the question's ordinal; or not at all. */
+/** Starts a DNS server. `answer` returns the IPv4 addresses for the n-th question, or undefined for no response. */
 export async function nameServer(
   t: Pick<TestContext, 'after'>,
   addressesOf: (name: string, ordinal: number) => string[] | 'silence',
@@ -47,6 +47,6 @@ function questionIn(message: Buffer) {
   return { name: labels.join('.').toLowerCase(), type: message.readUInt16BE(at + 1), end: at + 5 }
 }
 
-/** Of the name that was asked, for no time at all. */
+/** An answer record for the name of the question, with a TTL of 0. */
 const answerOf = (address: string): Buffer =>
   Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)])

@@ -1,20 +1,27 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type Blank, lookOf, makeLike } from './blank-repository.ts'
 import { looseObjects } from './loose-objects.ts'
 
-/** A directory of the test's own, removed after it. */
+/** Makes a directory that is removed after the test. */
 export function temporaryDirectory(t: Pick<TestContext, 'after'>): string {
   const dir = mkdtempSync(join(tmpdir(), 'godwit-test-'))
   t.after(() => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
 
-/** Nobody's personal configuration counts, and the same commands give the same object names. */
+/** An environment without personal configuration, in which the same commands give the same object ids. */
 export const GIT_ENVIRONMENT = {
   PATH: process.env.PATH,
   HOME: '/nonexistent',
@@ -27,7 +34,7 @@ export const GIT_ENVIRONMENT = {
   GIT_COMMITTER_DATE: '1700000000 +0100',
 }
 
-/** Plain git, as a host's administrator would run it. */
+/** Runs plain git, as an administrator of the host would. */
 export function git(dir: string, args: readonly string[], input: string | Buffer = ''): string {
   return execFileSync('git', args, {
     env: { ...GIT_ENVIRONMENT, GIT_DIR: dir },
@@ -39,23 +46,23 @@ export function git(dir: string, args: readonly string[], input: string | Buffer
     .trim()
 }
 
-const BLANK = new Map<string, Blank>()
+const BLANK = new Map<string, RepositoryFiles>()
 
-/** The first of a format by git itself, and those after it as that one came out. */
+/** Runs `git init --bare` for the first repository of a format, and copies it for the others. */
 export function bare(dir: string, format = 'sha1'): void {
   const blank = BLANK.get(format)
   if (blank) {
-    makeLike(dir, blank)
+    writeRepositoryFiles(dir, blank)
     return
   }
   mkdirSync(dir, { recursive: true })
   git(dir, ['init', '-q', '--bare', '-b', 'main', `--object-format=${format}`, dir])
-  BLANK.set(format, lookOf(dir))
+  BLANK.set(format, readRepositoryFiles(dir))
 }
 
 const WHO = 'Ada <ada@example.org> 1700000000 +0100'
 
-/** A commit of one file on top of what `ref` names; all of it loose. Returns its name. */
+/** Commits one file on top of `ref`, as loose objects, and returns the commit id. */
 export function commit(dir: string, ref: string, text: string): string {
   const objects = looseObjects(dir)
   const tree = objects.tree({ 'file.txt': text })
@@ -64,22 +71,22 @@ export function commit(dir: string, ref: string, text: string): string {
   return oid
 }
 
-const HISTORIES = new Map<string, Blank>()
+const HISTORIES = new Map<string, RepositoryFiles>()
 
-/** `count` commits in one pack, by way of fast-import; for those who want the same again, as that one came out. */
+/** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */
 export function packedHistory(dir: string, ref: string, count: number): void {
   const { isSha256, read } = looseObjects(dir)
   const name = `${ref} ${count} ${isSha256}`
   const known = read(ref) === undefined && HISTORIES.get(name)
   if (known) {
-    makeLike(dir, known)
+    writeRepositoryFiles(dir, known)
     return
   }
   const before = new Set(readdirSync(join(dir, 'objects/pack')))
   importHistory(dir, ref, count)
   const packs = readdirSync(join(dir, 'objects/pack')).filter((each) => !before.has(each))
   const made = [ref, ...packs.map((each) => `objects/pack/${each}`)]
-  HISTORIES.set(name, lookOf(dir, made))
+  HISTORIES.set(name, readRepositoryFiles(dir, made))
 }
 
 function importHistory(dir: string, ref: string, count: number): void {
@@ -130,7 +137,7 @@ const ODD = {
     bare(dir)
     const oid = commit(dir, 'refs/heads/main', 'one')
     const names = Array.from({ length: 5000 }, (_, n) => `refs/pull/${n}/head`)
-    // As `git pack-refs` writes it, without the files and directories that it would put away.
+    // Writes packed-refs like `git pack-refs`, without removing loose refs.
     const packed = names.slice(0, 4500).sort()
     const lines = packed.map((name) => `${oid} ${name}\n`).join('')
     writeFileSync(
@@ -219,28 +226,28 @@ const ODD = {
   },
 } satisfies Record<string, Maker>
 
-/** The first by git itself, and those after it as that one came out: many tests begin with the same. */
+/** Makes the repository with git the first time, and copies it afterwards. */
 function madeOnce(make: Maker): Maker {
-  let look: Blank | undefined
+  let look: RepositoryFiles | undefined
   return (dir) => {
-    if (look) return makeLike(dir, look)
+    if (look) return writeRepositoryFiles(dir, look)
     make(dir)
-    look = lookOf(dir)
+    look = readRepositoryFiles(dir)
   }
 }
 
-/** One names the path of another, the other has names that are no text. */
+/** One contains the path of another, the other has names that are not valid UTF-8. */
 const NOT_COPIED = new Set([
   'objects borrowed from another',
   'ref names beyond ASCII, and beyond UTF-8',
 ])
 
-/** Whole repositories of every odd kind; each makes a bare repository at the path it is given. */
+/** Valid repositories of every unusual kind; each function makes a bare repository at the path. */
 export const ODD_REPOSITORIES = Object.fromEntries(
   Object.entries(ODD).map(([kind, make]) => [kind, NOT_COPIED.has(kind) ? make : madeOnce(make)]),
 ) as typeof ODD
 
-/** What no compressor makes smaller, and is the same every time. */
+/** Returns incompressible text, the same every time. */
 export function incompressible(bytes: number): string {
   const blocks = Array.from({ length: Math.ceil(bytes / 86) }, (_, n) =>
     createHash('sha512').update(String(n)).digest('base64url'),
@@ -251,4 +258,33 @@ export function incompressible(bytes: number): string {
 function write(path: string, content: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, content)
+}
+
+/** An empty bare repository. Tests make hundreds of them; git makes the first one, the others are copies. */
+export interface RepositoryFiles {
+  folders: string[]
+  files: { path: string; bytes: Buffer; mode: number }[]
+}
+
+/** Reads the files of a repository, or only the named ones. */
+export function readRepositoryFiles(
+  dir: string,
+  paths: readonly string[] = readdirSync(dir, { recursive: true, encoding: 'utf8' }),
+): RepositoryFiles {
+  const blank: RepositoryFiles = { folders: [], files: [] }
+  for (const path of paths) {
+    const stat = statSync(join(dir, path))
+    if (stat.isDirectory()) blank.folders.push(path)
+    else blank.files.push({ path, bytes: readFileSync(join(dir, path)), mode: stat.mode })
+  }
+  return blank
+}
+
+export function writeRepositoryFiles(dir: string, { folders, files }: RepositoryFiles): void {
+  mkdirSync(dir, { recursive: true })
+  for (const folder of folders) mkdirSync(join(dir, folder), { recursive: true })
+  for (const { path, bytes, mode } of files) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), bytes, { mode })
+  }
 }

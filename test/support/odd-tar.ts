@@ -1,19 +1,19 @@
 import { gzipSync } from 'node:zlib'
 
-/** How one entry is written, in the ways that tars have been written. */
+/** How one entry is written, by any tar program of the last decades. */
 export interface OddEntry {
   path: string
   kind: 'file' | 'directory'
   content: Buffer
-  /** In front of the path. */
+  /** The prefix of the path. */
   dot: '' | './' | './/'
-  /** Type flag of a file: the newest, the oldest, a contiguous file; of old a directory had only its slash. */
+  /** The type flag of a file: current, oldest, or contiguous. In the oldest format, only the slash marks a directory. */
   type: '0' | '\0' | '7'
   magic: 'posix' | 'gnu' | 'v7'
-  /** Where a path does not fit, or always: as a pax header, a GNU long name. */
+  /** How a long path is written: as a pax header or a GNU long name. */
   name: 'pax' | 'gnu'
   numbers: 'octal' | 'spaces' | 'base-256' | 'pax'
-  /** Whether other headers come before that mean nothing here. */
+  /** Whether irrelevant headers precede the entry. */
   chatter: boolean
 }
 
@@ -24,7 +24,7 @@ export function oddTar(entries: readonly OddEntry[], zeroBlocks = 2): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(512 * zeroBlocks)])
 }
 
-/** One gzip member for each part of the bytes, and zeros after them. */
+/** Compresses the bytes into this many gzip members, followed by zeros. */
 export function oddGzip(tar: Buffer, members: number, padding = 0): Buffer {
   const each = Math.ceil(tar.length / members)
   const parts = Array.from({ length: members }, (_, n) => tar.subarray(n * each, (n + 1) * each))
@@ -59,7 +59,7 @@ interface OddHeader {
   name: Buffer
   type: string
   magic: OddEntry['magic']
-  /** 12 bytes. */
+  /** A field of 12 bytes. */
   size: Buffer
 }
 
@@ -71,7 +71,7 @@ export function oddHeader({ name, type, magic, size }: OddHeader): Buffer {
   block.write('07346545000\0', 136)
   block.write(type, 156, 'latin1')
   block.write(MAGIC[magic], 257, 'latin1')
-  // Where POSIX has a prefix, GNU has times: they are no part of the name.
+  // GNU tar has times where POSIX has the prefix; they are not part of the name.
   if (magic === 'gnu') block.write('07346545000\0', 345)
   block.fill(' ', 148, 156)
   const sum = block.reduce((total, byte) => total + byte, 0)

@@ -36,7 +36,7 @@ interface Ajv {
   compile(schema: object): Validate
 }
 
-/** The one that fastify checks requests with, in the dialect of OpenAPI 3.1. */
+/** The same validator as fastify's, for the dialect of OpenAPI 3.1. */
 function createAjv(): Ajv {
   const fromFastify = createRequire(createRequire(import.meta.url).resolve('fastify'))
   const fromItsCompiler = createRequire(fromFastify.resolve('@fastify/ajv-compiler'))
@@ -46,7 +46,7 @@ function createAjv(): Ajv {
   return ajv
 }
 
-/** With the schemas themselves where they are only referred to. */
+/** Replaces references by the schemas. */
 function named(
   { content }: NonNullable<DescribedOperation['requestBody']>,
   { components }: Description,
@@ -60,13 +60,16 @@ function named(
   return { content: Object.fromEntries(types) }
 }
 
-/** Looks things up in a description, and holds values against it. Fields that it does not name are faults here. */
+/**
+ * Resolves references in an API description and validates values against its schemas. Fields that the schema
+ * does not name are errors.
+ */
 export function openApiValidator(document: Description) {
   const ajv = createAjv()
   for (const [name, schema] of Object.entries(document.components.schemas)) {
     ajv.addSchema(standing(schema), `schema:${name}`)
   }
-  // To compile one takes longer than to hold a hundred values against it.
+  // Compiling a schema takes longer than a hundred validations.
   const compiled = new Map<string, Validate>()
   function validatorOf(schema: object): Validate {
     const name = JSON.stringify(schema)
@@ -87,7 +90,7 @@ export function openApiValidator(document: Description) {
       ),
     ),
 
-    /** What a reference leads to, or the thing itself. */
+    /** Resolves a reference; returns other values unchanged. */
     lookup<T>(node: T | { $ref: string }): T {
       if (!('$ref' in (node as object))) return node as T
       const steps = (node as { $ref: string }).$ref.slice(2).split('/')
@@ -102,7 +105,7 @@ export function openApiValidator(document: Description) {
   }
 }
 
-/** A schema that stands outside of the description, and lets no object have other fields than those it names. */
+/** Copies a schema so that it is valid outside the description, and disallows additional fields. */
 function standing(schema: object): object {
   return mapObjects(schema, (object) => {
     const { $ref, type, properties } = object

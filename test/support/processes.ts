@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The processes that this one, or a thread of it, has started and that still run. Linux alone can tell. */
+/** Returns the running child processes of a process. Only Linux has this information. */
 export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
@@ -10,12 +10,12 @@ export function childrenOf(pid: number): number[] {
         .map(Number),
     )
   } catch {
-    // It ended while it was looked at.
+    // The process ended in the meantime.
     return []
   }
 }
 
-/** False when there is no such process any more. */
+/** Returns false if the process does not exist any more. */
 export function signal(pid: number, how: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, how)

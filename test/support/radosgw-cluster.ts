@@ -11,7 +11,7 @@ import { TIMEOUT_MS, until } from './wait-until.ts'
 
 const run = promisify(execFile)
 
-/** What a test process must know of the cluster to use its gateway, or to run one of its own on it. */
+/** What a test process needs to use the cluster's gateway, or to run its own. */
 export interface ObjectStore {
   endpoint: string
   accessKeyId: string
@@ -23,7 +23,7 @@ export interface Daemon {
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
-/** Ceph's object gateway with a monitor and one store in memory, on loopback, in a temporary directory. */
+/** Starts Ceph's object gateway with a monitor and one in-memory store, on loopback, in a temporary directory. */
 export async function startObjectStore(): Promise<ObjectStore & { stop(): Promise<void> }> {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-radosgw-'))
   const daemons: Daemon[] = []
@@ -49,7 +49,7 @@ export async function startObjectStore(): Promise<ObjectStore & { stop(): Promis
   }
 }
 
-/** A gateway on the cluster; answers requests once it resolves. */
+/** Starts a gateway on the cluster, and resolves when it answers requests. */
 export async function startGateway(
   directory: string,
   port: number,
@@ -81,7 +81,7 @@ const answers = (endpoint: string): Promise<boolean> =>
     () => false,
   )
 
-/** The kernel ends it with whoever started it, whichever way that went. */
+/** The kernel ends the daemon when the process that started it ends in any way. */
 function startDaemon(
   directory: string,
   name: string,
@@ -112,7 +112,7 @@ async function ceph(directory: string, program: string, ...args: string[]): Prom
   return stdout
 }
 
-/** Settings, keys and the monitor's own store. */
+/** Writes settings, keys and the monitor's store. */
 async function prepare(directory: string): Promise<void> {
   for (const name of ['mon', 'osd']) mkdirSync(join(directory, name))
   const fsid = randomUUID()
@@ -146,8 +146,8 @@ async function createUser(
 }
 
 /**
- * One copy of everything, one placement group a pool, no gathering of proposals: up in seconds. No cache, for its changes
- * are told to every gateway, also to those that a test has killed.
+ * Settings for a fast start: one replica, one placement group per pool, no batching of proposals. No cache,
+ * because its changes are sent to every gateway, also to ones that a test has killed.
  */
 function settings(directory: string, fsid: string, monitor: string): string {
   return `[global]

@@ -6,6 +6,7 @@ import { S3 } from '@aws-sdk/client-s3'
 import { isOwnerMark } from '../../src/exporter/sweep.ts'
 import { freePort } from './free-port.ts'
 import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
+import { skipUnless } from './skip-unless.ts'
 
 const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin', 'setpriv']
 
@@ -13,10 +14,8 @@ const isInstalled = PROGRAMS.every((program) =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program))),
 )
 
-/** For tests on the object store: where Ceph is absent they are skipped by name, except in CI, where they fail. */
-export const needsObjectStore: { skip: string | false } = {
-  skip: !isInstalled && process.env.CI !== 'true' && "Ceph's object gateway is not installed",
-}
+/** Options for tests with an object store. */
+export const needsObjectStore = skipUnless(isInstalled, "Ceph's object gateway is not installed")
 
 let asked: Promise<ObjectStore> | undefined
 
@@ -51,7 +50,7 @@ export async function emptyBucket(): Promise<TestBucket> {
   return { endpoint, bucket, s3 }
 }
 
-/** What a process of Godwit is told to keep its blobs there. */
+/** The flags of a Godwit process that uses the bucket. */
 export const flagsFor = ({ bucket }: TestBucket): string[] => ['--blobs', `s3://${bucket}/godwit`]
 
 export const envFor = ({ endpoint }: Pick<TestBucket, 'endpoint'>) => ({

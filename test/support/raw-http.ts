@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inTime, until } from './wait-until.ts'
 
 export interface RawAnswer {
-  /** Of every answer that came back, in order. */
+  /** The status of every response, in order. */
   statuses: number[]
   text: string
 }
@@ -12,13 +12,16 @@ export interface RawAnswer {
 const QUIET_MS = 400
 
 interface Listening {
-  /** Nothing more will be sent: the server is to answer, or not, and to hang up. */
+  /** Whether the client ends its side after sending, so that the server responds and closes the connection. */
   finish?: boolean
-  /** How many answers are waited for; and then for a while, in vain, for more. Otherwise until the server hangs up. */
+  /**
+   * How many responses to wait for; then it waits a while for unexpected ones. Default: until the server closes
+   * the connection.
+   */
   answers?: number
 }
 
-/** Sends bytes as they are, in the pieces they come in. */
+/** Sends raw bytes in the given chunks. */
 export async function sendRaw(
   url: string,
   pieces: readonly (string | Buffer)[],
@@ -34,7 +37,7 @@ export async function sendRaw(
       resolve()
     })
   })
-  // That the server hangs up in the middle of nonsense is an answer too.
+  // A connection that the server resets in the middle of invalid input is a valid outcome.
   socket.on('error', () => {})
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk

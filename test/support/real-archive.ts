@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 
 const FILE = new URL('../../../shared/data/github-archive-2022.tar.gz', import.meta.url).pathname
 
-/** A migration archive as github.com made it. It is not part of the project: where it is absent, its tests are skipped. */
+/** A migration archive made by github.com. It is not part of the project; without it, its tests are skipped. */
 export const REAL_ARCHIVE = {
   file: FILE,
   needed: { skip: existsSync(FILE) ? false : 'the archive of github.com is not here' },

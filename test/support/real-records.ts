@@ -6,7 +6,7 @@ import { REAL_ARCHIVE } from './real-archive.ts'
 const EXAMPLES = new URL('../../../shared/reference/archive-examples/', import.meta.url).pathname
 const RECORDED = new URL('../../../shared/data/recorded-github/', import.meta.url).pathname
 
-/** One record of each kind, made by hand after real ones. Not part of the project either. */
+/** One record of each kind, written by hand after real ones. They are not part of the project. */
 export const EXAMPLE_RECORDS = {
   needed: { skip: existsSync(EXAMPLES) ? false : 'the examples of records are not here' },
 } as const
@@ -17,7 +17,7 @@ export const RECORDED_GITHUB = {
 
 export type RecordsByKind = Map<string, Record<string, unknown>[]>
 
-/** Every record of the archive that github.com made. */
+/** Reads every record of the archive made by github.com. */
 export async function realRecords(): Promise<RecordsByKind> {
   const found: RecordsByKind = new Map()
   for await (const entry of readEntries(createReadStream(REAL_ARCHIVE.file)))
@@ -42,7 +42,7 @@ async function add(
   if (kind !== undefined) found.set(kind, [...(found.get(kind) ?? []), ...JSON.parse(await text())])
 }
 
-/** What GitHub answered to a request below the repository, such as `/labels?page=1&per_page=100`. */
+/** Returns GitHub's response to a request below the repository, such as `/labels?page=1&per_page=100`. */
 export function recordedAnswer<T>(request: string): T {
   const name = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${request}`)}`
   const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')

@@ -6,7 +6,7 @@ interface TestEvent {
   data: { name?: string; nesting?: number; message?: string; skip?: string | boolean }
 }
 
-/** The runner's own report; before its summary, which stays the last word, what was skipped and why, by name. */
+/** The test runner's spec report, with a list of skipped tests and their reasons before its summary. */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const text of Readable.from(withSkips(events)).pipe(new spec())) yield String(text)
 }

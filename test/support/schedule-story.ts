@@ -35,7 +35,7 @@ export const WEEKLY = {
 }
 export const OWN = '/user/migrations/schedules'
 
-/** Of three owners, one of them an organization. */
+/** Makes repositories of three owners, one of them an organization. */
 export async function makeHost(t: TestContext): Promise<GitHost> {
   const host = await gitHost()
   t.after(host.remove)
@@ -49,8 +49,8 @@ export async function makeHost(t: TestContext): Promise<GitHost> {
   return host
 }
 
-/** Asks, and answers what came with that status. */
-export function asking(service: SharedService, token: string) {
+/** Returns a function that sends a request, asserts the status and returns the body. */
+export function jsonClient(service: SharedService, token: string) {
   return async <T>(status: number, method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await service.call(token, path, {
       method,

@@ -1,26 +1,27 @@
 import type { TestContext } from 'node:test'
-import { rowService } from './row-of-services.ts'
 import { prepareService, type ServiceOptions, type SharedService, untilReady } from './service.ts'
+import { sharedProcessService } from './shared-services.ts'
 
 /**
- * A service as `godwit serve` runs it, but in one process with the others of the tests that run in this one: to load the code
- * takes longer than most of them; with the same environment, where it has one of its own. For whoever does not kill it.
+ * Starts a service like `godwit serve`, but in a process that it shares with the other services of this test
+ * process that have the same environment, because loading the code takes longer than most tests. Tests that kill
+ * the service use `startService`.
  */
 export async function startInRow(
   t: Pick<TestContext, 'after'> & Partial<Pick<TestContext, 'error'>>,
   { env, ...options }: ServiceOptions,
 ): Promise<SharedService> {
-  // Each thread of an exporter has its own code to load, too.
+  // Each exporter thread has to load code as well.
   const flags = ['--concurrency', '1', ...(options.flags ?? [])]
   const { args, remove, ...about } = await prepareService({ ...options, flags })
-  const { log, start, stop } = rowService(args, env)
+  const { log, start, stop } = sharedProcessService(args, env)
   const restart = async () => {
     await start()
     await untilReady(about.url, log)
   }
   t.after(async () => {
     await stop()
-    // It may be the service's doing.
+    // The service may have caused the failure, so its warnings are shown.
     if (t.error) console.log(warningsIn(log()))
     await remove()
   })

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -6,10 +7,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import { findAccount } from '../../src/accounts/account-store.ts'
+import { addToken } from '../../src/accounts/token-store.ts'
+import { connect, type DatabaseOptions } from '../../src/db/connect.ts'
 import { commandRow } from './command-row.ts'
 import { freePort } from './free-port.ts'
-import { mintToken } from './mint-token.ts'
-import { rowService } from './row-of-services.ts'
+import { sharedProcessService } from './shared-services.ts'
 import { copyUpgradedFile, copyWithQueue } from './upgraded-databases.ts'
 import { inTime, until } from './wait-until.ts'
 
@@ -19,49 +22,49 @@ const inRow = commandRow()
 export const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 
 export interface ServiceOptions {
-  /** The git host that it serves. */
+  /** The root directory of the repositories. */
   repositories: string
   engine?: 'sqlite' | 'postgres'
   flags?: string[]
-  /** Where it listens; one of its own unless told. */
+  /** The port to listen on. Default: a free port. */
   port?: number
-  /** Where its data is to be, which then is not its to remove. */
+  /** The data directory, which is then not removed. Default: a new one. */
   data?: string
-  /** In PostgreSQL, where that is made already. */
+  /** An existing PostgreSQL database. Default: a new one. */
   databaseUrl?: string
   env?: Record<string, string>
 }
 
-/** A service that runs, known by its address alone. */
+/** A running service. */
 export interface SharedService {
   url: string
   data: string
-  /** Where it is on PostgreSQL. */
+  /** Undefined on SQLite. */
   databaseUrl: string | undefined
-  /** Everything it has logged. */
+  /** Returns the whole log. */
   log(): string
-  /** Runs another command on the same data and returns what it printed. */
+  /** Runs another command on the same data and returns its output. */
   godwit(...args: string[]): Promise<string>
   token(login: string, ...flags: string[]): Promise<string>
-  /** A request as a client of the API makes it. */
+  /** Sends a request to the API. */
   call(token: string, path: string, init?: RequestInit): Promise<Response>
-  /** As by SIGTERM: when it has stopped, its log is whole. */
+  /** Stops it like SIGTERM; afterwards its log is complete. */
   stop(): Promise<void>
-  /** Starts it again, on the same data and the same port. */
+  /** Starts it again, on the same data and port. */
   restart(): Promise<void>
 }
 
-/** The service as an operator runs it: a process of its own. */
+/** A service in its own process, as an operator runs it. */
 export interface Service extends SharedService {
-  /** Of the process that runs now, or ran last. */
+  /** The id of the running or last process. */
   pid(): number
-  /** How it ended: its code, or null where the signal did it. */
+  /** Kills the process and resolves to its exit code, or to null if the signal ended it. */
   kill(signal: NodeJS.Signals): Promise<number | null>
-  /** As `restart`, in the process of services that nobody kills, which is loaded already: it is not killed again. */
+  /** Starts it again in the shared process, which is loaded already. It cannot be killed then. */
   restartInRow(): Promise<void>
 }
 
-/** For tests that kill it, or look at its process; for the others there is `startInRow`. */
+/** Starts a service in its own process, for tests that kill it or look at its process. Other tests use `startInRow`. */
 export async function startService(
   t: Pick<TestContext, 'after'>,
   options: ServiceOptions,
@@ -69,7 +72,7 @@ export async function startService(
   const { args, remove, ...about } = await prepareService(options)
   let logged = ''
   let running: ChildProcess | undefined
-  let inTheRow: ReturnType<typeof rowService> | undefined
+  let inTheRow: ReturnType<typeof sharedProcessService> | undefined
   const log = () => logged + (inTheRow?.log() ?? '')
 
   async function start(): Promise<void> {
@@ -86,7 +89,7 @@ export async function startService(
   }
 
   async function restartInRow(): Promise<void> {
-    inTheRow ??= rowService(args, options.env)
+    inTheRow ??= sharedProcessService(args, options.env)
     await inTheRow.start()
     await untilReady(about.url, log)
   }
@@ -122,7 +125,7 @@ export async function startService(
   }
 }
 
-/** All about a service but the process that it runs in: what `godwit` is told, and how it is asked. */
+/** Prepares everything of a service but its process: the arguments of `godwit`, and its client. */
 export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
   const settings = ['--data', data, '--repositories', options.repositories]
@@ -171,3 +174,18 @@ export async function untilReady(url: string, log: () => string): Promise<void> 
 }
 
 export { untilEnded } from './ended-migration.ts'
+
+/** Adds a token like `godwit token add LOGIN`, without starting a process. */
+export async function mintToken(database: DatabaseOptions, login: string): Promise<string> {
+  const { db, close } = await connect(database)
+  try {
+    const account = (await findAccount(db, login)) ?? assert.fail(`account ${login} does not exist`)
+    return await addToken(db, account, { name: '', expiresAt: null, now: Date.now() })
+  } finally {
+    await close()
+  }
+}
+
+/** Removes clone tokens, which change every minute, from a response body. */
+export const withoutCloneTokens = (body: string): string =>
+  body.replaceAll(/"temp_clone_token":"gwc_[\w-]+"/g, '"temp_clone_token":"gwc_"')

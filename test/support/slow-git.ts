@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { until } from './wait-until.ts'
 
 export interface SlowGit {
-  /** For `--git`. */
+  /** The program for `--git`. */
   program: string
-  /** The process that became slow last; waits until there is one, or that many. */
+  /** Waits until this many processes (default 1) are slow, and resolves to the id of the last one. */
   pid(howMany?: number): Promise<number>
-  /** From now on it is as quick as git; those that are slow go on. */
-  hurry(): Promise<void>
-  /** And now it is slow again, as if from the start: but for the first few. */
-  dawdle(afterFirst?: number): Promise<void>
+  /** Makes new git processes fast; processes that are slow already stay slow. */
+  speedUp(): Promise<void>
+  /** Makes git slow again, except the first `afterFirst` processes. */
+  slowDown(afterFirst?: number): Promise<void>
   remove(): Promise<void>
 }
 
 /**
- * Real git, except that proving a snapshot takes for ever, but for the first few: an export in the middle of its work, for
- * as long as it takes.
+ * Makes a git program that never finishes the verification of a snapshot, except for the first `afterFirst`: an
+ * export that stays in the middle of its work.
  */
 export async function slowGit({ afterFirst = 0 } = {}): Promise<SlowGit> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-slow-git-'))
@@ -54,14 +54,14 @@ exec git "$@"
       })
       return slow.at(-1)!
     },
-    async hurry() {
+    async speedUp() {
       await writeFile(join(dir, 'hurry'), '')
     },
-    async dawdle(afterFirst = 0) {
+    async slowDown(afterFirst = 0) {
       await writeFile(quick, String(afterFirst))
       for (const name of ['pids', 'proofs', 'hurry']) await rm(join(dir, name), { force: true })
     },
-    // Whoever was killed with -9 could not stop the git it had started: that ends by itself when this is gone.
+    // A service that was killed by SIGKILL could not stop its git process, which ends when this file is gone.
     remove: () => rm(dir, { recursive: true, force: true }),
   }
 }

@@ -11,13 +11,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { skipUnless } from './skip-unless.ts'
 
 const MEGABYTE = 1024 * 1024
 
-/** Mounting takes root, and more than every container gives it. */
-export const needsMount: { skip: string | false } = {
-  skip: !canMount() && process.env.CI !== 'true' && 'nothing can be mounted here',
-}
+/** Options for tests that mount a file system, which needs root, and is not allowed in every container. */
+export const needsMount = skipUnless(canMount(), 'no file system can be mounted here')
 
 function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
@@ -31,14 +30,14 @@ function canMount(): boolean {
 
 export interface SmallDisk {
   path: string
-  /** Leaves so many bytes free, and no more. */
+  /** Fills the disk, but leaves this many bytes free. */
   fill(leave?: number): void
-  /** Gives back what was filled. */
+  /** Removes what `fill` wrote. */
   free(): void
   setReadOnly(isReadOnly: boolean): void
 }
 
-/** A file system of its own, in memory, that can be filled without harm to anybody else's. */
+/** Mounts a file system in memory that can be filled. */
 export function smallDisk(t: TestContext, megabytes: number): SmallDisk {
   const path = mount(megabytes)
   t.after(() => unmount(path))
@@ -61,7 +60,7 @@ export function smallDisk(t: TestContext, megabytes: number): SmallDisk {
 
 function writeUntilFull(file: number): number {
   let size = 0
-  // The last bytes fit only page by page.
+  // The last bytes can only be written page by page.
   for (let chunk = MEGABYTE; chunk >= 4096; chunk /= 4) {
     try {
       for (;;) size += writeSync(file, Buffer.alloc(chunk))
@@ -84,7 +83,7 @@ function mount(megabytes: number): string {
   return path
 }
 
-/** At once, whoever still uses it; it is gone when the last lets go. */
+/** Unmounts lazily: the file system disappears when the last process stops using it. */
 function unmount(path: string): void {
   execFileSync('umount', ['-l', path])
   rmSync(path, { recursive: true })

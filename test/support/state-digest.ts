@@ -5,20 +5,20 @@ import type { TestContext } from 'node:test'
 import pg from 'pg'
 import type { Service } from './service.ts'
 
-/** What a request may move without having done anything: counters, and when something was last looked at, or what was seen then. */
+/** Columns that a request may change without an effect: counters and times of last use. */
 const VOLATILE_COLUMNS = new Set(['last_used_at', 'synced_at', 'stamp'])
 const VOLATILE_TABLES = new Set(['rate_limits', 'turns', 'workers'])
 
 type Rows = Record<string, unknown>[]
 
 export interface StateWatch {
-  /** A digest of everything that the service has written down, by table. */
+  /** Returns a digest of each table of the service. */
   digest(): Promise<Record<string, string>>
-  /** Whether no migration is on its way and no lock waits to be opened. */
+  /** Returns whether no migration is running and no lock waits to be released. */
   isQuiet(): Promise<boolean>
 }
 
-/** Reads the service's own database beside it, through one connection that stays open. */
+/** Opens a second connection to the database of the service. */
 export async function watchState(
   t: Pick<TestContext, 'after'>,
   service: Service,

@@ -1,20 +1,18 @@
 import { execFile, spawnSync } from 'node:child_process'
+import { skipUnless } from './skip-unless.ts'
 
-const isInstalled = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes(
-  'util-linux',
-)
+const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' })
+const isInstalled = stdout?.includes('util-linux') ?? false
 
-/** For tests on a terminal: where util-linux is absent they are skipped by name, except in CI, where they fail. */
-export const needsTerminal: { skip: string | false } = {
-  skip: !isInstalled && process.env.CI !== 'true' && "util-linux's script is not installed",
-}
+/** Options for tests at a terminal. */
+export const needsTerminal = skipUnless(isInstalled, "util-linux's script is not installed")
 
-/** Runs a line of shell at a terminal of its own; what it showed there, and how it ended. */
+/** Runs a shell command at its own terminal, and returns its exit code and what it displayed. */
 export function atTerminal(
   line: string,
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Promise<{ code: number | null; shown: string }> {
-  // Node takes CI for a place without colours, and what is shown here is what a person sees.
+  // Node turns colours off when CI is set; the test needs the output that a person sees.
   const { CI, NO_COLOR, FORCE_COLOR, ...inherited } = process.env
   const args = ['-qec', `stty cols 70 rows 24; ${line}`, '/dev/null']
   const options = { cwd, env: { ...inherited, TERM: 'xterm-256color', ...env } }

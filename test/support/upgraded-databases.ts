@@ -6,25 +6,28 @@ import { connect, sqliteFile } from '../../src/db/connect.ts'
 import { copyOfTemplate } from './postgres.ts'
 
 /**
- * Databases that nothing was done to but the steps of the schema, which take longer than most tests. Each is made once in a run, by
- * whoever needs it first, and copied.
+ * Empty databases with the current schema. Applying the schema takes longer than most tests, so each kind is
+ * made once in a run, when it is first needed, and copied.
  */
 const FOLDER = 'GODWIT_TEST_UPGRADED'
 
-/** For the whole run; answers how to remove it. */
-export async function keepUpgradedFile(): Promise<() => Promise<void>> {
+/** Prepares the folder for the whole run; returns a function that removes it. */
+export async function prepareUpgradedFile(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-upgraded-'))
   process.env[FOLDER] = folder
   return () => rm(folder, { recursive: true, force: true })
 }
 
-/** Puts one where a service looks for it. A measurement, which is no run of tests, has its services make their own. */
+/**
+ * Copies the database to a data directory. Does nothing outside a test run: the services of benchmarks make
+ * their own.
+ */
 export async function copyUpgradedFile(dataDirectory: string): Promise<void> {
   const folder = process.env[FOLDER]
   if (!folder) return
   const file = sqliteFile(folder)
   if (!existsSync(file)) {
-    // Others may do the same at the same time: it is there whole, or not at all.
+    // Several processes may do this at the same time, so the file is renamed into place.
     const own = await mkdtemp(join(folder, 'made-'))
     await upgrade(own)
     await rename(sqliteFile(own), file)
@@ -35,7 +38,7 @@ export async function copyUpgradedFile(dataDirectory: string): Promise<void> {
 export const copyOfUpgraded = (): Promise<string> =>
   copyOfTemplate('upgraded', (databaseUrl) => upgrade('', databaseUrl))
 
-/** With the tables of the queue too, which a service makes where there are none. */
+/** Copies a database that also has the tables of the queue. */
 export const copyWithQueue = (): Promise<string> =>
   copyOfTemplate('upgraded_with_queue', async (databaseUrl) => {
     await upgrade('', databaseUrl)
@@ -50,7 +53,7 @@ export const copyWithQueue = (): Promise<string> =>
   })
 
 async function upgrade(dataDirectory: string, databaseUrl?: string): Promise<void> {
-  // Only whoever makes one needs the steps.
+  // Only the process that makes the template loads the schema steps.
   const { upgradeSchema } = await import('../../src/db/upgrade.ts')
   const database = await connect({ dataDirectory, databaseUrl })
   await upgradeSchema(database).finally(database.close)

@@ -1,42 +1,42 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * How long a test waits for one thing: a guard against hangs, never a measure. `GODWIT_TEST_TIMEOUT=SECONDS` sets it for a
- * machine that is slower or busier than most.
+ * The timeout of every wait, to end tests that hang. `GODWIT_TEST_TIMEOUT=SECONDS` changes it for a slow or busy
+ * machine.
  */
 export const TIMEOUT_MS = Number(process.env.GODWIT_TEST_TIMEOUT ?? 180) * 1000
 
-/** What is waited for, as the end of "it never came about that …"; a function where that is known only at the end. */
+/** The condition, for the error message; a function if the message is known only at the end. */
 type What = string | (() => string)
 
-const inWords = (what: What): string => (typeof what === 'string' ? what : what())
+const textOf = (what: What): string => (typeof what === 'string' ? what : what())
 
-const gaveUp = (what: What): Error => {
+const timeoutError = (what: What): Error => {
   const waited = `waited ${TIMEOUT_MS / 1000} s (GODWIT_TEST_TIMEOUT)`
-  return new Error(`it never came about that ${inWords(what)}; ${waited}`)
+  return new Error(`timed out: ${textOf(what)}; ${waited}`)
 }
 
-/** Soon at first; later, looking would take time from those who are looked at. */
-const FIRST_PAUSE_MS = 5
-const LONGEST_PAUSE_MS = 50
+/** The first pauses are short; later ones are longer, so that polling does not slow down the service under test. */
+const MIN_PAUSE_MS = 5
+const MAX_PAUSE_MS = 50
 
 type Seen<T> = Exclude<T, false | 0 | '' | null | undefined>
 
-/** Looks again and again until it is so, and answers what it saw. */
+/** Polls until `look` returns a truthy value, and returns that value. */
 export async function until<T>(what: What, look: () => T | Promise<T>): Promise<Seen<T>> {
-  const giveUpAt = performance.now() + TIMEOUT_MS
-  for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(1.3 * ms, LONGEST_PAUSE_MS)) {
+  const endsAt = performance.now() + TIMEOUT_MS
+  for (let ms = MIN_PAUSE_MS; ; ms = Math.min(1.3 * ms, MAX_PAUSE_MS)) {
     const seen = await look()
     if (seen) return seen as Seen<T>
-    if (performance.now() > giveUpAt) throw gaveUp(what)
+    if (performance.now() > endsAt) throw timeoutError(what)
     await pause(ms)
   }
 }
 
-/** For what announces itself: the same bound on a promise. */
+/** Waits for a promise with the same timeout. */
 export async function inTime<T>(what: What, announced: Promise<T>): Promise<T> {
   const over = Promise.withResolvers<never>()
-  const bound = setTimeout(() => over.reject(gaveUp(what)), TIMEOUT_MS)
+  const bound = setTimeout(() => over.reject(timeoutError(what)), TIMEOUT_MS)
   try {
     return await Promise.race([announced, over.promise])
   } finally {

@@ -11,13 +11,13 @@ export interface Received {
 
 export interface Receiver {
   url: string
-  /** Everything that was sent to it, in order. */
+  /** All deliveries, in order. */
   received: Received[]
-  /** What it does with the next ones. */
+  /** Responds to the next deliveries. */
   answer: (response: ServerResponse, request: Received) => void
 }
 
-/** A server that webhooks are sent to. It thanks for everything until it is told otherwise. */
+/** Starts a server that receives webhooks. It responds with 200 until `answer` is replaced. */
 export async function webhookReceiver(
   t: Pick<TestContext, 'after'>,
   { host = '127.0.0.1', port = 0 } = {},
@@ -38,7 +38,7 @@ export async function webhookReceiver(
   return receiver
 }
 
-/** Returns the port. */
+/** Listens and returns the port. */
 export async function listen(
   t: Pick<TestContext, 'after'>,
   server: Pick<Server, 'listen' | 'once' | 'address' | 'close'> & {

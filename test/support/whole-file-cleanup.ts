@@ -1,6 +1,9 @@
 import { after, type TestContext } from 'node:test'
 
-/** Stands in for a test's context where what is made serves all tests of a file; undone after the last, newest first. */
+/**
+ * Replaces a test context for resources that all tests of a file share; runs the cleanup functions after the
+ * last test, last added first.
+ */
 export function forTheWholeFile(): Pick<TestContext, 'after'> {
   const acts: (() => unknown)[] = []
   after(async () => {

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { readEntries } from '../../src/archive/read-entries.ts'
 import { tarHeader, tarPadding } from '../../src/archive/tar-header.ts'
 import { collect } from './archive-samples.ts'
-import { runInRow } from './command-row.ts'
+import { runInSharedProcess } from './command-row.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -17,45 +17,49 @@ interface Ended {
   code: number | null
   stdout: Buffer
   stderr: string
-  /** Both, for what is said and where does not matter. */
+  /** Standard output and standard error together. */
   said: string
 }
 
 interface Running {
   kill(signal: NodeJS.Signals): void
-  /** As it is said. */
+  /** The stream of standard error. */
   stderr: Readable
   ended: Promise<Ended>
 }
 
-/** A desk of one's own to run commands at: a folder, and a place for temporary files that tells what was left there. */
-export interface Desk {
+/** A command line with its own folder and its own directory for temporary files. */
+export interface CommandLine {
   folder: string
-  /** What its commands are run with. */
+  /** The environment of its commands. */
   env: NodeJS.ProcessEnv
-  /** To its end; with input, or bytes as output, in a process of its own. */
+  /** Runs a command to its end; with input or output through a pipe, in its own process. */
   godwit(args: readonly string[], input?: Buffer): Promise<Ended>
   start(args: readonly string[], input?: Buffer): Running
-  /** Whatever commands have left behind: temporary files, and hidden ones in the folder. */
+  /** Returns temporary files that commands left behind, and hidden files in the folder. */
   leftovers(): Promise<string[]>
 }
 
 export async function desk(
   t: Pick<TestContext, 'after'>,
   env: Readonly<Record<string, string>> = {},
-): Promise<Desk> {
+): Promise<CommandLine> {
   const base = temporaryDirectory(t)
   const [folder, temporary] = [join(base, 'folder'), join(base, 'temporary')]
   for (const each of [folder, temporary]) await mkdir(each)
   const environment = { ...process.env, ...env, TMPDIR: temporary }
-  const start: Desk['start'] = (args, input) => run(args, folder, environment, input)
+  const start: CommandLine['start'] = (args, input) => run(args, folder, environment, input)
   return {
     folder,
     env: environment,
     start,
     async godwit(args, input) {
       if (input || args.includes('-')) return start(args, input).ended
-      const { stdout, stderr, code } = await runInRow({ args, cwd: folder, env: environment })
+      const { stdout, stderr, code } = await runInSharedProcess({
+        args,
+        cwd: folder,
+        env: environment,
+      })
       return { code, stdout, stderr, said: `${stdout.toString('latin1')}\n${stderr}` }
     },
     async leftovers() {
@@ -79,7 +83,7 @@ function run(
     const said = `${stdout.toString('latin1')}\n${stderr}`
     ended.resolve({ code: child.exitCode, stdout, stderr: stderr.toString(), said })
   })
-  // A command that has no use for its input may end before it is all there.
+  // A command that does not read its input may end before all input is written.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
   const { stderr } = child
@@ -105,7 +109,7 @@ export async function jsonIn<T>(archive: string, path: string): Promise<T> {
   return JSON.parse(String(entry?.content)) as T
 }
 
-/** An entry's header as nobody should write it: another name, type or link than its maker would allow. */
+/** A tar entry with an invalid name, type or link. */
 export interface ForgedEntry {
   name: string
   type?: string
@@ -114,10 +118,10 @@ export interface ForgedEntry {
   content?: string
 }
 
-/** Whose times are those of what Godwit wrote, so that what was not touched keeps its checksum. */
+/** The modification time that Godwit writes, so that unchanged entries keep their checksum. */
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
 
-/** A tar in one gzip member, whose checksum is right whatever is in it. */
+/** Packs entries into a tar in one gzip member with a correct checksum. */
 export function packed(entries: readonly (PlainEntry | ForgedEntry)[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     if ('name' in entry) return forged(entry)
@@ -141,7 +145,7 @@ function forged({ name, type = '0', link = '', size, content = '' }: ForgedEntry
   return [header, bytes, tarPadding(bytes.length)]
 }
 
-/** The same archive with one of its entries, or its list of entries, changed. */
+/** Writes a copy of the archive with changed entries. */
 export async function changed(
   archive: string,
   to: string,
@@ -150,7 +154,7 @@ export async function changed(
   await writeFile(to, packed(change(await entriesIn(archive))))
 }
 
-/** For `changed`: edits one JSON file. */
+/** Returns a change for `changed` that edits one JSON file. */
 export function editing<T>(path: string, edit: (value: T) => void) {
   return (entries: PlainEntry[]): PlainEntry[] =>
     entries.map((entry) => {

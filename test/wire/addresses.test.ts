@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { needsOctokit, octokitWalk } from './octokit-client.ts'
 import { needsDescription, readDescription } from './openapi-description.ts'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
@@ -16,7 +16,7 @@ import type { WalkedRepository } from './walked-repository.ts'
 
 type Json = Record<string, unknown>
 
-/** The names in a row of the table of addresses. */
+/** Returns the names in a row of the table of URLs. */
 async function tabled(row: string): Promise<string[]> {
   const text = await readFile(new URL('../../docs/COMPATIBILITY.md', import.meta.url), 'utf8')
   const line = text.split('\n').find((each) => each.startsWith(`| ${row} |`))
@@ -24,7 +24,7 @@ async function tabled(row: string): Promise<string[]> {
   return [...line.slice(row.length + 4).matchAll(/`([\w.]+)`/g)].map(([, name]) => name!)
 }
 
-/** Every address in a record, by its name; those of its owner and licence too. */
+/** Returns every URL of a record by its name, including those of owner and licence. */
 function addressesIn(record: Json, prefix = ''): Map<string, string> {
   const found = new Map<string, string>()
   for (const [name, value] of Object.entries(record)) {
@@ -36,14 +36,14 @@ function addressesIn(record: Json, prefix = ''): Map<string, string> {
   return found
 }
 
-/** Optional parts of a template are left out; what must be filled in is filled with something that is not there. */
+/** Leaves out optional parts of a URL template, and fills in a value that does not exist for the others. */
 const expanded = (template: string) =>
   template.replaceAll(/\{[/?][^}]*\}/g, '').replaceAll(/\{[^}]*\}/g, 'none')
 
-describe('the addresses of a record', () => {
-  test('answer where the table says so, and only there', ownServer, async () => {
+describe('the URLs in a repository record', () => {
+  test('respond exactly where the table says so', ownServer, async () => {
     const server = await serverUnderTest()
-    const { body } = await server.ask('GET', `/user/migrations/${await exported(server)}`)
+    const { body } = await server.ask('GET', `/user/migrations/${await exportMigration(server)}`)
     const records = JSON.parse(body).repositories as Json[]
     const record = records.find(({ license }) => license !== null)!
     const addresses = addressesIn(record)
@@ -61,19 +61,19 @@ describe('the addresses of a record', () => {
     for (const name of not!) assert.equal(await status(name), 404, name)
   })
 
-  test('are as GitHub describes what stands there', needsDescription(), async () => {
+  test('respond as GitHub’s description says', needsDescription(), async () => {
     const server = await serverUnderTest()
     for (const fullName of server.repositories) await compareAll(server, fullName)
   })
 
-  test('are as GitHub describes what stands there: of an organization', {
+  test('respond as GitHub’s description says, for an organization', {
     skip: needsDescription().skip || needsOrganization.skip,
   }, async () => {
     const server = await organizationUnderTest()
     for (const fullName of server.repositories) await compareAll(server, fullName)
   })
 
-  test('are followed by PyGithub', needsPyGithub(), async () => {
+  test('work with PyGithub', needsPyGithub(), async () => {
     const server = await serverUnderTest()
     for (const prefix of ['', '/api/v3']) {
       const client = pyGithubClient({ ...server, url: `${server.url}${prefix}` })
@@ -84,9 +84,9 @@ describe('the addresses of a record', () => {
     }
   })
 
-  test('are followed by Octokit, to the same', needsOctokit(22), async () => {
+  test('work with Octokit, with the same results', needsOctokit(22), async () => {
     const server = await serverUnderTest()
-    const walked = await octokitWalk(server, await exported(server))
+    const walked = await octokitWalk(server, await exportMigration(server))
     assertWhole(walked, server)
     if (needsPyGithub().skip) return
     const client = pyGithubClient(server)
@@ -102,11 +102,11 @@ const STATUSES: Record<string, number[]> = {
   '/topics': [200],
   '/languages': [200],
   '/collaborators': [200],
-  // A repository need not have one.
+  // A repository may have no licence.
   '/license': [200, 404],
 }
 
-/** Everything below one repository, its owner, licences and versions, and what is refused there. */
+/** Compares all resources below one repository, its owner and licences, including errors. */
 async function compareAll({ ask }: ServerUnderTest, fullName: string): Promise<void> {
   const { complaint } = await readDescription()
   async function compare(path: string, at: string, statuses: number[], headers = {}) {
@@ -140,7 +140,7 @@ async function compareAll({ ask }: ServerUnderTest, fullName: string): Promise<v
   await compare('/meta', '/meta', [200], { authorization: undefined })
 }
 
-/** Nothing that was asked for is missing. */
+/** Asserts that every requested repository was found. */
 function assertWhole(walked: WalkedRepository[], { repositories }: ServerUnderTest): void {
   assert.deepEqual(walked.map(({ full_name }) => full_name).sort(), repositories.toSorted())
   for (const { full_name, owner, branches, tags, license, collaborators } of walked) {

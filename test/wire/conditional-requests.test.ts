@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
-import { exported } from './exported.ts'
+import { withoutCloneTokens } from '../support/service.ts'
+import { exportMigration } from './export-migration.ts'
 import { ownServer, serverUnderTest } from './server-under-test.ts'
 
 const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
 const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
 
 describe('conditional requests', () => {
-  test('an answer that the client has is not sent again', async () => {
+  test('a response that the client has is not sent again', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     for (const path of [
       '/user',
       `/user/migrations/${id}`,
@@ -36,9 +36,9 @@ describe('conditional requests', () => {
     }
   })
 
-  test('a client that waits for a change is told of it', async () => {
+  test('a client that polls with an ETag sees a change', async () => {
     const server = await serverUnderTest()
-    const id = await exported(server)
+    const id = await exportMigration(server)
     const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
     const before = await Promise.all(paths.map((path) => server.ask('GET', path)))
     assert.equal((await server.ask('DELETE', `/user/migrations/${id}/archive`)).status, 204)
@@ -50,31 +50,37 @@ describe('conditional requests', () => {
     }
   })
 
-  test('what is asked in another way has another validator', async () => {
+  test('another query or media type has another ETag', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
     const answers = asked.map((how) => server.ask('GET', `${path}${how}`))
     const etags = (await Promise.all(answers)).map(({ headers }) => headers.etag)
     assert.equal(new Set(etags).size, asked.length)
   })
 
-  test('not modified costs nothing, and HEAD as much as GET', ownServer, async () => {
-    const server = await serverUnderTest()
-    const { headers } = await server.ask('GET', '/user/migrations')
-    const left = Number(headers['x-ratelimit-remaining'])
-    const known = { headers: { 'if-none-match': headers.etag! } }
-    const remaining = async (method: string, more?: typeof known) =>
-      Number((await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'])
-    assert.equal(await remaining('GET', known), left)
-    assert.equal(await remaining('HEAD', known), left)
-    assert.equal(await remaining('HEAD'), left - 1)
-    assert.equal(await remaining('GET'), left - 2)
-  })
+  test(
+    'a 304 does not count against the rate limit, and HEAD counts like GET',
+    ownServer,
+    async () => {
+      const server = await serverUnderTest()
+      const { headers } = await server.ask('GET', '/user/migrations')
+      const left = Number(headers['x-ratelimit-remaining'])
+      const known = { headers: { 'if-none-match': headers.etag! } }
+      const remaining = async (method: string, more?: typeof known) =>
+        Number(
+          (await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'],
+        )
+      assert.equal(await remaining('GET', known), left)
+      assert.equal(await remaining('HEAD', known), left)
+      assert.equal(await remaining('HEAD'), left - 1)
+      assert.equal(await remaining('GET'), left - 2)
+    },
+  )
 
-  test('HEAD is GET also where nothing has changed', async () => {
+  test('HEAD returns 304 like GET', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of [path, `${path}/repositories?per_page=1`]) {
       const { headers } = await server.ask('GET', at)
       const known = { headers: { 'if-none-match': headers.etag! } }
@@ -84,9 +90,9 @@ describe('conditional requests', () => {
     }
   })
 
-  test('HEAD is GET without the body', async () => {
+  test('HEAD returns the headers of GET without the body', async () => {
     const server = await serverUnderTest()
-    const path = `/user/migrations/${await exported(server)}`
+    const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {
       const [head, get] = [await server.ask('HEAD', at), await server.ask('GET', at)]
       assert.deepEqual([head.status, head.body], [get.status, ''], at)

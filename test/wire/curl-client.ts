@@ -1,9 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { PREVIEW } from '../support/service.ts'
-import { needs } from './parts.ts'
+import type { Client } from './migration-lifecycle.ts'
+import { needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
-import type { Client } from './whole-life.ts'
 
 const run = promisify(execFile)
 
@@ -11,12 +11,12 @@ export const needsCurl = () => needs('curl', spawnSync('curl', ['--version']).st
 
 interface Printed {
   body: string
-  /** What `--write-out` can tell: status, where to go on, where to go instead. */
+  /** From `--write-out`: the status, the next page, and the redirect. */
   next: string | undefined
   redirect: string
 }
 
-/** One run of curl, as a person types it. */
+/** Runs curl once. */
 export async function curl(...args: string[]): Promise<Printed> {
   const format = '\n%header{link}\n%{redirect_url}\n%{http_code}'
   const { stdout } = await run('curl', ['--silent', '--show-error', '-w', format, ...args])

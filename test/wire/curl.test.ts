@@ -4,30 +4,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { curl, curlClient, needsCurl } from './curl-client.ts'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsOrganization, organizationUnderTest, serverUnderTest } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
 describe('curl', needsCurl(), () => {
-  test('lives the whole life', async (t) => {
+  test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
-    await wholeLife(t, server, curlClient(server))
+    await runLifecycle(t, server, curlClient(server))
   })
 
   test(
-    'lives the whole life of an organization, without asking for the preview',
+    'runs a migration of an organization, without the preview media type',
     needsOrganization,
     async (t) => {
       const server = await organizationUnderTest()
-      await wholeLife(t, server, curlClient(server))
+      await runLifecycle(t, server, curlClient(server))
     },
   )
 
-  test('goes on with a download that broke off', async (t) => {
+  test('resumes an interrupted download', async (t) => {
     const server = await serverUnderTest()
     const { headers } = await server.ask(
       'GET',
-      `/user/migrations/${await exported(server)}/archive`,
+      `/user/migrations/${await exportMigration(server)}/archive`,
     )
     const dir = await mkdtemp(join(tmpdir(), 'godwit-wire-resume-'))
     t.after(() => rm(dir, { recursive: true, force: true }))

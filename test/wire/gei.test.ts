@@ -16,7 +16,10 @@ import {
 
 const run = promisify(execFile)
 
-/** What GitHub Enterprise Importer sends with every request of its API, and no more: no preview, redirects are not followed. */
+/**
+ * The headers that GitHub Enterprise Importer sends with every request: no preview media type. It does not
+ * follow redirects.
+ */
 const USER_AGENT = 'OctoshiftCLI/1.32.0'
 
 interface Archive {
@@ -25,7 +28,7 @@ interface Archive {
   files: string[]
 }
 
-/** GitHub Enterprise Importer as its source knows it: its headers, its bodies, its order, its way to read answers. */
+/** Imitates GitHub Enterprise Importer after its source: headers, bodies, order of requests, and parsing of responses. */
 function importer({ url, token, org }: ServerUnderTest & { org: string }) {
   const api = `${url}/api/v3`
 
@@ -53,7 +56,7 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
 
   return {
     api,
-    /** As it reads the version of an Enterprise Server; undefined where there is none. */
+    /** Reads the version of an Enterprise Server; undefined if there is none. */
     async installedVersion(): Promise<string | undefined> {
       const answer = await send('/meta')
       assert.equal(answer.status, 200)
@@ -73,7 +76,7 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
       assert.equal(answer.status, 200)
       return ((await answer.json()) as { state: string }).state
     },
-    /** It takes the body of exactly this answer for the address. */
+    /** The body of exactly this response is the URL. */
     async archiveAddress(id: number): Promise<string> {
       const answer = await send(`/orgs/${org}/migrations/${id}/archive`)
       assert.equal(answer.status, 302)
@@ -82,7 +85,7 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
       assert.equal(address, address.trim())
       return address
     },
-    /** All names, page after page, by splitting the header at its commas. */
+    /** Reads all names page by page; it splits the Link header at commas. */
     async repositories(perPage = 100): Promise<{ name: string; visibility: string }[]> {
       const all: { name: string; visibility: string }[] = []
       for (let next: string | undefined = `/orgs/${org}/repos?per_page=${perPage}`; next; ) {
@@ -98,7 +101,7 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
   }
 }
 
-/** Downloads it as the importer does, without a token, and unpacks it. */
+/** Downloads the archive without a token and unpacks it. */
 async function downloaded(t: TestContext, address: string): Promise<Archive> {
   const answer = await fetch(address, { redirect: 'error', headers: { 'user-agent': USER_AGENT } })
   assert.equal(answer.status, 200)
@@ -119,7 +122,7 @@ const records = async ({ folder }: Archive, name: string) =>
   >[]
 
 test(
-  'GitHub Enterprise Importer takes it for an Enterprise Server',
+  'GitHub Enterprise Importer accepts it as an Enterprise Server',
   needsOrganization,
   async (t) => {
     const server = await organizationUnderTest()
@@ -136,7 +139,7 @@ test(
 
     const gitId = await gei.startGit(repo)
     const metadataId = await gei.startMetadata(repo, true)
-    // Something failed on the way: it begins again, its locks still held, up to six times.
+    // After an error the importer starts again, up to six times, while its locks are still held.
     const again = [await gei.startGit(repo), await gei.startMetadata(repo, true)]
     for (const id of [metadataId, gitId, ...again])
       await until(`migration ${id} is exported`, async () => {
@@ -160,7 +163,7 @@ test(
       'schema.json',
       'users_000001.json',
     ])
-    // What the importer tells GitHub that it imports: the API's address without its path, then the repository's.
+    // The source URL that the importer sends to GitHub: the API's URL without its path, then the repository's path.
     const expected = `${gei.api.replace('/api/v3', '')}/${org}/${repo}`
     for (const archive of [git, metadata]) {
       assert.equal((await records(archive, 'repositories'))[0]!.url, expected)
@@ -172,7 +175,7 @@ test(
     const twice = await fetch(metadata.address, { headers: { authorization: 'Bearer nonsense' } })
     assert.equal(twice.status, 200)
     await twice.body?.cancel()
-    // Each lock is its own migration's, and DELETE comes with a body, as octokit.rb sends it.
+    // Each migration has its own lock, and octokit.rb sends DELETE with a body.
     for (const id of [metadataId, again[1]])
       for (const status of [204, 404]) {
         const path = `/orgs/${org}/migrations/${id}/repos/${repo}/lock`
@@ -183,20 +186,16 @@ test(
   },
 )
 
-test(
-  'links live as long as the operator says, and the version is the one that was set',
-  ownServer,
-  async () => {
-    const server = await serverWith('unusual')
-    const gei = importer({ ...server, org: 'octo' })
-    assert.equal(await gei.installedVersion(), '3.7.1')
-    const id = await gei.startGit('kit')
-    await until('the archive is there', async () => (await gei.state(id)) === 'exported')
-    const address = new URL(await gei.archiveAddress(id))
-    const seconds = Number(address.searchParams.get('expires')) - Date.now() / 1000
-    assert.ok(seconds > 3600 && seconds <= 7200, `${seconds} s`)
-    assert.ok(address.searchParams.get('sig'))
-    address.searchParams.set('expires', String(Math.floor(Date.now() / 1000) - 1))
-    assert.equal((await fetch(address)).status, 403)
-  },
-)
+test('links expire as configured, and the version is the configured one', ownServer, async () => {
+  const server = await serverWith('unusual')
+  const gei = importer({ ...server, org: 'octo' })
+  assert.equal(await gei.installedVersion(), '3.7.1')
+  const id = await gei.startGit('kit')
+  await until('the archive is there', async () => (await gei.state(id)) === 'exported')
+  const address = new URL(await gei.archiveAddress(id))
+  const seconds = Number(address.searchParams.get('expires')) - Date.now() / 1000
+  assert.ok(seconds > 3600 && seconds <= 7200, `${seconds} s`)
+  assert.ok(address.searchParams.get('sig'))
+  address.searchParams.set('expires', String(Math.floor(Date.now() / 1000) - 1))
+  assert.equal((await fetch(address)).status, 403)
+})

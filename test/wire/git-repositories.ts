@@ -21,12 +21,12 @@ export async function git(...args: string[]): Promise<string> {
 }
 
 export interface Host {
-  /** The directory of `OWNER/NAME.git`. */
+  /** The root directory of `OWNER/NAME.git`. */
   root: string
   remove(): Promise<void>
 }
 
-/** Bare repositories in a temporary directory, each with one commit, a tag, and its settings. */
+/** Makes bare repositories in a temporary directory, each with one commit, a tag, and its settings. */
 export async function makeRepositories(
   repositories: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): Promise<Host> {

@@ -10,7 +10,7 @@ export interface Answer {
   body: string
 }
 
-/** One request with exactly these headers: `fetch` would add a user agent and hide a HEAD's length. */
+/** Sends a request with exactly these headers: `fetch` would add a user agent and hide the length of a HEAD response. */
 export function send(
   method: string,
   url: string,

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { PREVIEW } from '../support/service.ts'
-import { isInstalled, needs } from './parts.ts'
+import type { Client, Migration } from './migration-lifecycle.ts'
+import { isInstalled, needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 import type { WalkedRepository } from './walked-repository.ts'
-import type { Client, Migration } from './whole-life.ts'
 
-/** The versions under test, by the name the package has here. */
+/** The tested versions, by their package names here. */
 const PACKAGES = { 22: '@octokit/rest', 17: 'octokit-rest-17', 16: 'octokit-rest-16' } as const
 export type OctokitVersion = keyof typeof PACKAGES
 
@@ -17,7 +17,7 @@ interface Method<T> {
   (parameters: Parameters): Promise<{ data: T }>
   endpoint: { merge(parameters: Parameters): Request<T> }
 }
-/** A request not yet sent, and what it will give. */
+/** A prepared request with the type of its result. */
 interface Request<T> {
   url: string
   given?: T
@@ -26,7 +26,7 @@ interface Named {
   full_name: string
 }
 
-/** What is used of an Octokit; the methods have kept their names since version 16, but for one. */
+/** The used methods of Octokit, which have kept their names since version 16, except one. */
 interface Octokit {
   rest: Record<'migrations' | 'repos' | 'users' | 'licenses', Record<string, Method<unknown>>>
   migrations: Record<string, Method<unknown>>
@@ -46,7 +46,7 @@ async function createOctokit(
   return new Octokit({ baseUrl: url, auth: token, log: quiet })
 }
 
-/** Full names of what the caller may migrate, page by page. */
+/** Returns the full names of the caller's repositories, page by page. */
 export async function octokitRepositories(
   version: OctokitVersion,
   server: ServerUnderTest,
@@ -57,7 +57,7 @@ export async function octokitRepositories(
   return Array.fromAsync(pages, ({ data }) => data.map(({ full_name }) => full_name))
 }
 
-/** From a migration to its repositories, and on to all that they lead to, by Octokit's own methods. */
+/** Follows the URLs from a migration to its repositories and everything below them, with Octokit's own methods. */
 export async function octokitWalk(
   server: ServerUnderTest,
   id: number,
@@ -107,7 +107,7 @@ async function walked(rest: Octokit['rest'], fullName: string): Promise<WalkedRe
   }
 }
 
-/** What a version calls the methods, for the caller's own migrations and for an organization's. */
+/** The method names of a version, for the caller's migrations and for an organization's. */
 const CALLER_PATH = {
   start: ['startForAuthenticatedUser'],
   list: ['listForAuthenticatedUser'],

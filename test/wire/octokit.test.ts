@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PREVIEW } from '../support/service.ts'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsOctokit, type OctokitVersion, octokitClient } from './octokit-client.ts'
 import {
   needsOrganization,
@@ -9,23 +10,26 @@ import {
   serverUnderTest,
   serverWith,
 } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
-/** Its `mediaType.previews` does nothing any more: the header must be given. */
+/** `mediaType.previews` has no effect any more, so the header is set. */
 const WITH_PREVIEW = { headers: { accept: PREVIEW } }
 
 describe('@octokit/rest', () => {
-  test('22 lives the whole life, asking for the preview', needsOctokit(22), async (t) => {
-    const server = await serverUnderTest()
-    await wholeLife(t, server, await octokitClient(22, server, WITH_PREVIEW))
-  })
+  test(
+    '22 runs a migration from start to deletion with the preview media type',
+    needsOctokit(22),
+    async (t) => {
+      const server = await serverUnderTest()
+      await runLifecycle(t, server, await octokitClient(22, server, WITH_PREVIEW))
+    },
+  )
 
-  test('22 as it is installed needs an optional preview', either(22), async (t) => {
+  test('22 without configuration needs an optional preview', either(22), async (t) => {
     const server = await serverWith('unusual')
-    await wholeLife(t, server, await octokitClient(22, server))
+    await runLifecycle(t, server, await octokitClient(22, server))
   })
 
-  test('22 is told of a preview that is required', either(22), async () => {
+  test('22 gets an error that names the required preview', either(22), async () => {
     const server = await serverWith('strict')
     const client = await octokitClient(22, server)
     const { id } = await client.start(server.repositories, { lock: false })
@@ -33,37 +37,37 @@ describe('@octokit/rest', () => {
   })
 
   for (const version of [17, 16] as const) {
-    test(`${version} lives the whole life as it is installed`, needsOctokit(version), async (t) => {
-      const server = await serverUnderTest()
-      await wholeLife(t, server, await octokitClient(version, server))
-    })
-  }
-
-  for (const version of [22, 17, 16] as const) {
     test(
-      `${version} lives the whole life of an organization as it is installed`,
-      ofOrganization(version),
+      `${version} runs a migration from start to deletion without configuration`,
+      needsOctokit(version),
       async (t) => {
-        const server = await organizationUnderTest()
-        await wholeLife(t, server, await octokitClient(version, server))
+        const server = await serverUnderTest()
+        await runLifecycle(t, server, await octokitClient(version, server))
       },
     )
   }
 
-  test(
-    '22 lives the whole life of an organization under /api/v3',
-    ofOrganization(22),
-    async (t) => {
-      const server = await organizationUnderTest()
-      const enterprise = { ...server, url: `${server.url}/api/v3` }
-      await wholeLife(t, server, await octokitClient(22, enterprise))
-    },
-  )
+  for (const version of [22, 17, 16] as const) {
+    test(
+      `${version} runs a migration of an organization without configuration`,
+      ofOrganization(version),
+      async (t) => {
+        const server = await organizationUnderTest()
+        await runLifecycle(t, server, await octokitClient(version, server))
+      },
+    )
+  }
 
-  test('22 lives the whole life under /api/v3', needsOctokit(22), async (t) => {
+  test('22 runs a migration of an organization under /api/v3', ofOrganization(22), async (t) => {
+    const server = await organizationUnderTest()
+    const enterprise = { ...server, url: `${server.url}/api/v3` }
+    await runLifecycle(t, server, await octokitClient(22, enterprise))
+  })
+
+  test('22 runs a migration under /api/v3', needsOctokit(22), async (t) => {
     const server = await serverUnderTest()
     const enterprise = { ...server, url: `${server.url}/api/v3` }
-    await wholeLife(t, server, await octokitClient(22, enterprise, WITH_PREVIEW))
+    await runLifecycle(t, server, await octokitClient(22, enterprise, WITH_PREVIEW))
   })
 })
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { isInstalled, needs } from './needs.ts'
 import packageJson from './package.json' with { type: 'json' }
-import { isInstalled, needs } from './parts.ts'
 
 const FILE = new URL(
   `../../node_modules/.cache/openapi/${packageJson.config.openapi}/api.github.com.json`,
@@ -25,7 +25,7 @@ interface Description {
   components: { schemas: Record<string, object>; responses: Record<string, Response> }
 }
 
-/** What is used of ajv, which is loaded by name: where it is absent the test is skipped. */
+/** The used part of ajv, which is loaded by name: without it the test is skipped. */
 interface Ajv {
   addSchema(schema: object): void
   compile(schema: object): Validate
@@ -37,9 +37,9 @@ interface Validate {
 }
 
 export interface OpenApi {
-  /** The statuses that the operation is described to have. */
+  /** The described statuses of the operation. */
   statusesOf(method: string, path: string): number[]
-  /** What is wrong with an answer of the operation; undefined where nothing is. */
+  /** Returns what is wrong with a response of the operation; undefined if nothing is. */
   complaint(
     method: string,
     path: string,
@@ -48,7 +48,7 @@ export interface OpenApi {
 }
 
 const ID = 'github'
-/** All that an undescribed refusal must be, and more than the description itself asks of a described one. */
+/** The schema of every error that the description does not mention; stricter than its own. */
 const ANY_ERROR = {
   allOf: [{ $ref: `${ID}#/components/schemas/basic-error` }],
   required: ['message', 'documentation_url', 'status'],
@@ -56,7 +56,7 @@ const ANY_ERROR = {
 
 let known: Promise<OpenApi> | undefined
 
-/** Read once for all tests of a process: it is of some megabytes. */
+/** Loads the description once per process: it has several megabytes. */
 export function readDescription(): Promise<OpenApi> {
   known ??= read()
   return known
@@ -108,13 +108,13 @@ async function createAjv(): Promise<Ajv> {
   const [ajv, formats] = ['ajv', 'ajv-formats']
   const { Ajv } = await import(ajv!)
   const { default: addFormats } = await import(formats!)
-  // Not strict: the description has keywords of its own beside those of JSON Schema.
+  // Not strict: the description has keywords that JSON Schema does not know.
   const made = new Ajv({ strict: false, allErrors: true })
   addFormats.default(made)
   return made
 }
 
-/** OpenAPI 3.0 says `nullable` where JSON Schema says that null is one of the types. */
+/** Converts `nullable` of OpenAPI 3.0 to a null type of JSON Schema. */
 function withNulls(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withNulls)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -126,7 +126,7 @@ function withNulls(schema: unknown): unknown {
   return nullable === true ? { anyOf: [{ type: 'null' }, plain] } : plain
 }
 
-/** A schema that stands in an operation refers to the same components. */
+/** Makes references of a schema absolute. */
 function absolute(schema: object): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', `"${ID}#/components/`))
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import type { Answer, Headers } from './http-request.ts'
 import { needsDescription, readDescription } from './openapi-description.ts'
 import {
@@ -12,7 +12,7 @@ import {
 
 interface Asked {
   operation: string
-  /** Where it differs from the operation's own path. */
+  /** The path here, if it differs from the described one. */
   at: string
   status: number
   headers?: Headers
@@ -32,17 +32,17 @@ const READS = [LIST, STATUS, REPOSITORIES]
 const withStatus = (operations: string[], ...statuses: number[]) =>
   operations.flatMap((operation) => statuses.map((status) => `${operation} ${status}`))
 
-/** Statuses that Godwit gives and the description does not have: they match its `basic-error`. */
+/** Statuses that Godwit sends and the description does not have; they match its `basic-error`. */
 const UNDESCRIBED = [
   ...withStatus(OPERATIONS, 400, 415),
   ...withStatus([REPOSITORIES], 304, 401, 403),
   ...[`${START} 413`, `${ARCHIVE} 404`],
 ]
 
-/** Statuses that the description has and Godwit never gives: only what is read can be unmodified. */
+/** Described statuses that Godwit never sends: only reads can be unmodified. */
 const NEVER_GIVEN = withStatus([START, ARCHIVE, DELETE, UNLOCK], 304)
 
-/** The same of an organization's operations, of which less is described. */
+/** Undescribed statuses of the operations of an organization. */
 const UNDESCRIBED_OF_ORGANIZATION = [
   ...withStatus(OPERATIONS, 400, 401, 403, 415),
   ...withStatus(READS, 304),
@@ -50,37 +50,41 @@ const UNDESCRIBED_OF_ORGANIZATION = [
 ]
 
 interface Place {
-  /** In the description, and here. */
+  /** The path in the description and here. */
   path: string
   at: string
   server: ServerUnderTest
 }
 
 describe('GitHub’s description of its API', needsDescription(), () => {
-  test('has every answer of every operation', async () => {
+  test('allows every response of every operation', async () => {
     const server = await serverUnderTest()
-    const place = { path: '/user/migrations', at: '/user/migrations', server }
-    const { missing, unused } = await compared(place, await everything(place))
+    const paths = { path: '/user/migrations', at: '/user/migrations', server }
+    const { missing, unused } = await compared(paths, await everything(paths))
     assert.deepEqual(missing, UNDESCRIBED.toSorted())
     assert.deepEqual(unused, NEVER_GIVEN.toSorted())
   })
 
-  test('has every answer of every operation on an organization', needsOrganization, async () => {
-    const { org, ...server } = await organizationUnderTest()
-    const place = { path: '/orgs/{org}/migrations', at: `/orgs/${org}/migrations`, server }
-    const hidden = OPERATIONS.map((operation) => ({
-      operation,
-      at: `/orgs/no-such-org/migrations${operation.split(' ')[1]!.replaceAll(/\{.*?\}/g, '1')}`,
-      status: 404,
-    }))
-    const brief = { operation: LIST, at: `${place.at}?exclude=repositories`, status: 200 }
-    const asked = [...(await everything(place)), ...hidden, brief]
-    const { missing, unused } = await compared(place, asked)
-    assert.deepEqual(missing, UNDESCRIBED_OF_ORGANIZATION.toSorted())
-    assert.deepEqual(unused, [])
-  })
+  test(
+    'allows every response of every operation on an organization',
+    needsOrganization,
+    async () => {
+      const { org, ...server } = await organizationUnderTest()
+      const paths = { path: '/orgs/{org}/migrations', at: `/orgs/${org}/migrations`, server }
+      const hidden = OPERATIONS.map((operation) => ({
+        operation,
+        at: `/orgs/no-such-org/migrations${operation.split(' ')[1]!.replaceAll(/\{.*?\}/g, '1')}`,
+        status: 404,
+      }))
+      const brief = { operation: LIST, at: `${paths.at}?exclude=repositories`, status: 200 }
+      const asked = [...(await everything(paths)), ...hidden, brief]
+      const { missing, unused } = await compared(paths, asked)
+      assert.deepEqual(missing, UNDESCRIBED_OF_ORGANIZATION.toSorted())
+      assert.deepEqual(unused, [])
+    },
+  )
 
-  test('has what is told of organizations', needsOrganization, async () => {
+  test('allows the responses about organizations', needsOrganization, async () => {
     const { complaint } = await readDescription()
     const { org, ask } = await organizationUnderTest()
     for (const path of [
@@ -98,7 +102,7 @@ describe('GitHub’s description of its API', needsDescription(), () => {
     }
   })
 
-  test('has what is asked beside the migrations', async () => {
+  test('allows the responses beside the migrations', async () => {
     const description = await readDescription()
     const server = await serverUnderTest()
     for (const path of ['/', '/user', '/rate_limit']) {
@@ -108,7 +112,7 @@ describe('GitHub’s description of its API', needsDescription(), () => {
     }
   })
 
-  test('would not have taken another answer', async () => {
+  test('rejects a changed response', async () => {
     const { complaint } = await readDescription()
     const record = (owner: unknown) => ({ status: 200, body: JSON.stringify([{ owner }]) })
     assert.match(complaint('GET', '/user/migrations', record(null))!, /required property 'guid'/)
@@ -121,7 +125,7 @@ describe('GitHub’s description of its API', needsDescription(), () => {
   })
 })
 
-/** Asks for all of it; tells which statuses the description does not have, and which of its own were not given. */
+/** Sends all requests; returns the statuses that are not described, and the described ones that did not occur. */
 async function compared({ path, server }: Place, all: Asked[]) {
   const description = await readDescription()
   const complaints: string[] = []
@@ -148,10 +152,10 @@ async function compared({ path, server }: Place, all: Asked[]) {
   }
 }
 
-/** Every operation in every way it can end, in an order that can be followed from top to bottom. */
+/** Returns requests for every operation in every way it can end, in an order in which they can be sent. */
 async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
   const { repositories } = server
-  const id = await exported(server, { lock_repositories: true }, migrations)
+  const id = await exportMigration(server, { lock_repositories: true }, migrations)
   const base = `${migrations}/${id}`
   const name = repositories[0]!.split('/')[1]
   const etagOf = async (path: string) => ({
@@ -201,7 +205,7 @@ async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
   ]
 }
 
-/** What is refused before the operation itself is looked at. */
+/** Requests that are rejected before the operation runs. */
 function refusedToAnyone(operation: string, at: string): Asked[] {
   return [
     { operation, at, status: 401, headers: { authorization: undefined } },

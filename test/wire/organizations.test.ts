@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exported } from './exported.ts'
+import { exportMigration } from './export-migration.ts'
 import { needsOrganization, organizationUnderTest } from './server-under-test.ts'
 
-/** As current tools ask: without the preview. */
+/** Current clients do not send the preview media type. */
 const headers = { accept: 'application/vnd.github.v3+json' }
 const FLAGS = {
   lock_repositories: false,
@@ -15,8 +15,8 @@ const FLAGS = {
   org_metadata_only: false,
 }
 
-describe('the migrations of an organization', needsOrganization, () => {
-  test('are records as recordings have them, in any letter case of its name', async () => {
+describe('migrations of an organization', needsOrganization, () => {
+  test('have the recorded shape, in any letter case of its name', async () => {
     const { org, url, ask, repositories } = await organizationUnderTest()
     const names = repositories.map((fullName) => fullName.split('/')[1])
     const started = await ask('POST', `/orgs/${org.toUpperCase()}/migrations`, {
@@ -38,16 +38,16 @@ describe('the migrations of an organization', needsOrganization, () => {
     assert.equal(JSON.parse(body).url, `${url}/api/v3/orgs/${org}/migrations/${record.id}`)
   })
 
-  test('are told with the scopes that they need, and brief where that is asked', async () => {
+  test('name the scopes that they need, and leave fields out on request', async () => {
     const server = await organizationUnderTest()
     const { org, ask, repositories } = server
     const path = `/orgs/${org}/migrations`
-    const id = await exported(server, {}, path)
+    const id = await exportMigration(server, {}, path)
     for (const below of ['', `/${id}`, `/${id}/repositories`, `/${id}/archive`]) {
-      const { status, headers: told } = await ask('GET', `${path}${below}`, { headers })
+      const { status, headers: received } = await ask('GET', `${path}${below}`, { headers })
       assert.ok(status === 200 || status === 302, `${below}: ${status}`)
-      assert.equal(told['x-accepted-oauth-scopes'], 'admin:org, repo')
-      assert.equal(told['x-github-media-type'], 'github.v3; format=json')
+      assert.equal(received['x-accepted-oauth-scopes'], 'admin:org, repo')
+      assert.equal(received['x-github-media-type'], 'github.v3; format=json')
     }
     type Record = { id: number; archive_url?: string; repositories: unknown[] }
     const read = async (query: string) =>
@@ -63,7 +63,7 @@ describe('the migrations of an organization', needsOrganization, () => {
     assert.notEqual(brief.headers.etag, whole.headers.etag)
   })
 
-  test('are of its own repositories: another owner’s is refused like one that is not there', async () => {
+  test('reject repositories of other owners like missing ones', async () => {
     const { org, ask, repositories } = await organizationUnderTest()
     const refused = async (name: string) => {
       const body = { repositories: [repositories[0], name] }

@@ -2,16 +2,16 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { atProcessEnd } from '../support/process-end.ts'
-import { needs } from './parts.ts'
+import type { Client, Migration } from './migration-lifecycle.ts'
+import { needs } from './needs.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 import type { WalkedRepository } from './walked-repository.ts'
-import type { Client, Migration } from './whole-life.ts'
 
 const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
 
 let found: { python: string | undefined } | undefined
 
-/** Debian's packages are known to Debian's own Python, which need not be the first on the path. */
+/** Debian's packages belong to Debian's own Python, which may not be the first on the PATH. */
 function findPython(): string | undefined {
   found ??= {
     python: ['python3', '/usr/bin/python3'].find(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { runLifecycle } from './migration-lifecycle.ts'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
 import {
   needsOrganization,
@@ -8,34 +9,33 @@ import {
   serverUnderTest,
   serverWith,
 } from './server-under-test.ts'
-import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
-  test('lives the whole life', async (t) => {
+  test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient(server)
     const { body } = await server.ask('GET', '/user')
     assert.equal(await client.login(), JSON.parse(body).login)
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
-  test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
+  test('runs a migration under /api/v3, as on another vendor’s host', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient({ ...server, url: `${server.url}/api/v3` })
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
-  test('lives the whole life of an organization', needsOrganization, async (t) => {
+  test('runs a migration of an organization', needsOrganization, async (t) => {
     const server = await organizationUnderTest()
     const client = pyGithubClient(server)
     const found = await client.userRepositories({ sort: 'full_name', type: 'all' })
     for (const name of server.repositories) assert.ok(found.includes(name), name)
     for (const type of ['forks', 'sources', 'private', 'public'])
       assert.ok((await client.userRepositories({ type })).length <= found.length, type)
-    await wholeLife(t, server, client)
+    await runLifecycle(t, server, client)
   })
 
-  test('reads a time with an offset as it is meant', ownServer, async () => {
+  test('parses a time with an offset correctly', ownServer, async () => {
     const server = await serverWith('unusual')
     const client = pyGithubClient(server)
     const { id, created_at } = await client.start(server.repositories, { lock: false })
@@ -45,7 +45,7 @@ describe('PyGithub', needsPyGithub(), () => {
     assert.equal(`${created_at}.000Z`, new Date(sent).toISOString(), 'PyGithub’s times are UTC')
   })
 
-  test('understands when too much was asked', ownServer, async () => {
+  test('recognizes the rate limit', ownServer, async () => {
     const client = pyGithubClient(await serverWith('strict', 'bob'))
     assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 2 })
     await client.login()

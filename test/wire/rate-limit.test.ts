@@ -4,7 +4,7 @@ import type { Answer } from './http-request.ts'
 import { ownServer, serverUnderTest, serverWith } from './server-under-test.ts'
 
 describe('the rate limit', ownServer, () => {
-  test('is told in every answer, and free to ask for', async () => {
+  test('is in every response, and reading it is free', async () => {
     const { ask } = await serverWith('unusual', 'carol')
     const first = rateOf(await ask('GET', '/user/migrations'))
     assert.deepEqual(
@@ -24,7 +24,7 @@ describe('the rate limit', ownServer, () => {
     assert.equal(rateOf(await ask('GET', '/user')).used, 3, 'asking for it was free')
   })
 
-  test('refuses what is too much, until it is reset', async () => {
+  test('rejects requests over the limit until the reset', async () => {
     const { ask } = await serverWith('strict', 'carol')
     await ask('GET', '/user')
     assert.equal(rateOf(await ask('GET', '/user')).remaining, 0)
@@ -42,7 +42,7 @@ describe('the rate limit', ownServer, () => {
     assert.equal(JSON.parse((await ask('GET', '/rate_limit')).body).rate.remaining, 0)
   })
 
-  test('says nothing to someone who is not known', async () => {
+  test('is not shown to unauthenticated clients', async () => {
     const { ask } = await serverUnderTest()
     for (const authorization of [undefined, 'bearer nonsense']) {
       const { status, headers } = await ask('GET', '/user', { headers: { authorization } })

@@ -7,15 +7,15 @@ import { startInRow } from '../support/service-row.ts'
 import { makeRepositories } from './git-repositories.ts'
 import { type Answer, type Headers, send } from './http-request.ts'
 
-/** A server that is known by its address alone, and someone who may ask it. */
+/** A server given by its address, with a client. */
 export interface ServerUnderTest {
   url: string
   token: string
-  /** Repositories that the token's owner may migrate: at least two. */
+  /** At least two repositories that the owner of the token may migrate. */
   repositories: string[]
-  /** An organization that the token's owner owns, with at least two repositories; undefined where there is none. */
+  /** An organization of the token's owner with at least two repositories, or undefined. */
   organization: Organization | undefined
-  /** A request as most clients make it; an undefined header is not sent. */
+  /** Sends a request like most clients; a header that is undefined is not sent. */
   ask(method: string, path: string, more?: { headers?: Headers; body?: unknown }): Promise<Answer>
 }
 
@@ -24,14 +24,14 @@ export interface Organization {
   repositories: string[]
 }
 
-/** Unlike each other where records may be: with and without a licence, a language, a template. */
+/** Repositories with and without a licence, a language and a template. */
 const HOST = {
   'alice/garden': { 'godwit.templateRepository': 'alice/atlas', 'godwit.topic': 'birds' },
   'alice/atlas': { 'godwit.isTemplate': 'true', 'godwit.license': 'MIT', 'godwit.language': 'C' },
   'alice/letters': { 'gitweb.url': 'https://letters.example.com', 'godwit.private': 'false' },
   'octo/kit': { 'godwit.topic': 'tools' },
   'octo/engine': { 'godwit.private': 'false', 'godwit.license': 'MIT' },
-  // For tests that count what one person asks.
+  // An account for tests that count requests.
   'bob/notes': {},
   'carol/notes': {},
 }
@@ -39,29 +39,29 @@ const ofOwner = (owner: string) => Object.keys(HOST).filter((name) => name.start
 
 const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
 
-/** For a test that needs flags of its own, or nobody else asking at the same time. */
+/** Options for a test that needs its own flags, or a server without other clients. */
 export const ownServer = { skip: given !== undefined && 'needs a server of its own' }
 
 let shared: Promise<ServerUnderTest> | undefined
 
-/** The server at `GODWIT_WIRE_URL`, or one that is started for all tests of a process that have no needs of their own. */
+/** Returns the server at `GODWIT_WIRE_URL`, or one that all tests of a process share. */
 export function serverUnderTest(): Promise<ServerUnderTest> {
   shared ??= given === undefined ? startShared() : givenServer(given)
   return shared
 }
 
 const startShared = async () =>
-  // Those who wait for something ask as often as they like.
+  // Tests that wait poll without a rate limit.
   (await startServer('--rate-limit', '1000000'))('alice')
 
-/** The same as its organization: what it may migrate is the organization's, under the organization's path. */
+/** Returns the server with the organization's repositories and paths. */
 export async function organizationUnderTest(): Promise<ServerUnderTest & { org: string }> {
   const server = await serverUnderTest()
   const { login, repositories } = server.organization ?? assert.fail('there is no organization')
   return { ...server, repositories, org: login }
 }
 
-/** Skips where the server has no organization for the tests. */
+/** Skips a test if the server has no organization for it. */
 export const needsOrganization = {
   skip:
     given !== undefined &&
@@ -69,7 +69,7 @@ export const needsOrganization = {
     'GODWIT_WIRE_ORGANIZATION is not set',
 }
 
-/** What an operator may set: for tests that are marked with `ownServer`, one server for all that name the same of these. */
+/** Settings for tests marked with `ownServer`; tests with the same settings share a server. */
 const SETTINGS = {
   unusual: [
     ...['--preview', 'optional', '--time-zone', 'Asia/Kolkata', '--webhook-networks', '127.0.0.1'],
@@ -81,7 +81,7 @@ type Settings = keyof typeof SETTINGS
 
 const started = new Map<Settings, ReturnType<typeof startServer>>()
 
-/** As someone whom no other test asks as, where it matters what was asked before. */
+/** Returns a server with these settings, and an account that no other test uses. */
 export async function serverWith(
   settings: Settings,
   login: 'alice' | 'bob' | 'carol' = 'alice',
@@ -93,7 +93,7 @@ export async function serverWith(
 
 const atEnd = { after: (act: unknown) => atProcessEnd(act as () => unknown) }
 
-/** One for all tests of a process; answers how it is known to a person. */
+/** Starts one server for all tests of a process. */
 async function startServer(...flags: string[]) {
   const host = await makeRepositories(HOST)
   atEnd.after(host.remove)
@@ -120,7 +120,7 @@ async function reposOf({ ask }: ServerUnderTest, login: string): Promise<string[
   return (JSON.parse(body) as { full_name: string }[]).map(({ full_name }) => full_name)
 }
 
-/** What a migration took once, another can take. */
+/** Returns repositories that a first migration has exported. */
 async function onceMigrated({ ask }: ServerUnderTest): Promise<string[]> {
   const { body } = await ask('GET', '/user/migrations?per_page=100')
   const migrations = JSON.parse(body) as { repositories: { full_name: string }[] }[]

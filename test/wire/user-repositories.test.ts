@@ -9,15 +9,15 @@ type Named = { full_name: string }
 
 const LIST = '/user/repos'
 
-describe('the repositories to choose from', () => {
-  test('are found by Octokit’s pager', needsOctokit(22), async () => {
+describe('the list of repositories', () => {
+  test('works with Octokit’s pagination', needsOctokit(22), async () => {
     const server = await serverUnderTest()
     const pages = await octokitRepositories(22, server, 1)
     assert.ok(pages.every((names) => names.length === 1))
     assertHas(pages.flat(), server)
   })
 
-  test('are found by PyGithub, sorted as it asks', needsPyGithub(), async () => {
+  test('works with PyGithub, sorted as requested', needsPyGithub(), async () => {
     const server = await serverUnderTest()
     const client = pyGithubClient(server)
     assertHas(await client.userRepositories({}), server)
@@ -28,33 +28,29 @@ describe('the repositories to choose from', () => {
     assert.deepEqual(await client.userRepositories({ affiliation: 'owner' }), own)
   })
 
-  test(
-    'are records as GitHub describes them, and so are refusals',
-    needsDescription(),
-    async () => {
-      const { complaint } = await readDescription()
-      const server = await serverUnderTest()
-      const { headers } = await server.ask('GET', LIST)
-      const accept = 'application/vnd.github+json'
-      for (const [query, status, more] of [
-        ['', 200, {}],
-        ['', 200, { accept }],
-        ['?per_page=1&page=2&sort=pushed&visibility=all&affiliation=owner', 200, {}],
-        ['', 304, { 'if-none-match': headers.etag }],
-        ['', 401, { authorization: 'bearer nonsense' }],
-        ['', 403, { 'user-agent': undefined }],
-        ['?sort=stars&direction=up&visibility=some&affiliation=x&since=then&before=now', 422, {}],
-        ['?type=all&visibility=all', 422, {}],
-      ] as const) {
-        const answer = await server.ask('GET', `${LIST}${query}`, { headers: more })
-        assert.equal(answer.status, status, `${query}: ${answer.body.slice(0, 200)}`)
-        assert.equal(complaint('GET', LIST, answer), undefined, query)
-      }
-      const both = await server.ask('GET', `${LIST}?type=all&affiliation=owner`)
-      const { message } = JSON.parse(both.body)
-      assert.equal(message, 'If you specify visibility or affiliation, you cannot specify type.')
-    },
-  )
+  test('has records and errors as GitHub describes them', needsDescription(), async () => {
+    const { complaint } = await readDescription()
+    const server = await serverUnderTest()
+    const { headers } = await server.ask('GET', LIST)
+    const accept = 'application/vnd.github+json'
+    for (const [query, status, more] of [
+      ['', 200, {}],
+      ['', 200, { accept }],
+      ['?per_page=1&page=2&sort=pushed&visibility=all&affiliation=owner', 200, {}],
+      ['', 304, { 'if-none-match': headers.etag }],
+      ['', 401, { authorization: 'bearer nonsense' }],
+      ['', 403, { 'user-agent': undefined }],
+      ['?sort=stars&direction=up&visibility=some&affiliation=x&since=then&before=now', 422, {}],
+      ['?type=all&visibility=all', 422, {}],
+    ] as const) {
+      const answer = await server.ask('GET', `${LIST}${query}`, { headers: more })
+      assert.equal(answer.status, status, `${query}: ${answer.body.slice(0, 200)}`)
+      assert.equal(complaint('GET', LIST, answer), undefined, query)
+    }
+    const both = await server.ask('GET', `${LIST}?type=all&affiliation=owner`)
+    const { message } = JSON.parse(both.body)
+    assert.equal(message, 'If you specify visibility or affiliation, you cannot specify type.')
+  })
 
   test('can be searched by part of a name, and counted', async () => {
     const server = await serverUnderTest()

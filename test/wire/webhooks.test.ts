@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
-import { isInstalled, needs } from './parts.ts'
+import { isInstalled, needs } from './needs.ts'
 import { ownServer, serverWith } from './server-under-test.ts'
 
-/** Not by their names: where they are absent the types are, too. */
+/** Imported by variable: without the packages their types are missing too. */
 const [REST, METHODS]: string[] = ['@octokit/rest', '@octokit/webhooks-methods']
 const methodsThere = existsSync(new URL(`node_modules/${METHODS}`, import.meta.url))
 const installed = needs(`${REST} or ${METHODS}`, isInstalled(REST!) && methodsThere)
@@ -18,9 +18,9 @@ interface Delivery {
 
 const SECRET = "It's a Secret to Everybody é"
 
-describe('webhooks, by GitHub’s own client and its check of signatures', installed, () => {
+describe('webhooks with GitHub’s own client and signature check', installed, () => {
   test(
-    'of an organization: added, told, listed, sent again, changed and removed',
+    'of an organization can be added, listed, redelivered, changed and removed, and receive events',
     ownServer,
     async (t) => {
       const { Octokit } = await import(REST!)
@@ -46,16 +46,16 @@ describe('webhooks, by GitHub’s own client and its check of signatures', insta
 
       const repositories = server.organization!.repositories.map((name) => name.split('/')[1]!)
       const { data: migration } = await octokit.rest.migrations.startForOrg({ org, repositories })
-      await until('the end of the migration was told', () => receiver.received.length === 3)
-      const told = receiver.received[2]!
-      const signature = told.headers['x-hub-signature-256'] as string
-      assert.ok(await verify(SECRET, told.body, signature))
-      assert.ok(!(await verify(SECRET, `${told.body} `, signature)))
-      assert.match(told.headers['x-hub-signature'] as string, /^sha1=[0-9a-f]{40}$/)
-      assert.equal(told.headers['x-github-event'], 'migration')
-      assert.equal(told.headers['x-github-hook-id'], String(hook.id))
-      assert.match(told.headers['user-agent']!, /^Godwit-Hookshot\/\d/)
-      const { action, migration: ended, sender, organization } = JSON.parse(told.body)
+      await until('the end of the migration was delivered', () => receiver.received.length === 3)
+      const delivered = receiver.received[2]!
+      const signature = delivered.headers['x-hub-signature-256'] as string
+      assert.ok(await verify(SECRET, delivered.body, signature))
+      assert.ok(!(await verify(SECRET, `${delivered.body} `, signature)))
+      assert.match(delivered.headers['x-hub-signature'] as string, /^sha1=[0-9a-f]{40}$/)
+      assert.equal(delivered.headers['x-github-event'], 'migration')
+      assert.equal(delivered.headers['x-github-hook-id'], String(hook.id))
+      assert.match(delivered.headers['user-agent']!, /^Godwit-Hookshot\/\d/)
+      const { action, migration: ended, sender, organization } = JSON.parse(delivered.body)
       assert.deepEqual(
         [action, ended.id, ended.state, sender.login, organization.login],
         ['exported', migration.id, 'exported', 'alice', org],
@@ -87,14 +87,14 @@ describe('webhooks, by GitHub’s own client and its check of signatures', insta
       assert.deepEqual(paged, deliveries)
       const one = { ...of, delivery_id: deliveries[0]!.id }
       const { data: delivery } = await octokit.rest.orgs.getWebhookDelivery(one)
-      assert.deepEqual(delivery.request.payload, JSON.parse(told.body))
+      assert.deepEqual(delivery.request.payload, JSON.parse(delivered.body))
       assert.equal(delivery.response.payload, 'thanks')
-      assert.equal(delivery.guid, told.headers['x-github-delivery'])
+      assert.equal(delivery.guid, delivered.headers['x-github-delivery'])
       const { status: accepted } = await octokit.rest.orgs.redeliverWebhookDelivery(one)
       assert.equal(accepted, 202)
       await until('it came again', () => receiver.received.length === 4)
       const again = receiver.received[3]!
-      assert.equal(again.body, told.body)
+      assert.equal(again.body, delivered.body)
       assert.equal(again.headers['x-github-delivery'], delivery.guid)
       await until('that is listed', async () => {
         const { data } = await octokit.rest.orgs.listWebhookDeliveries(of)

@@ -1,4 +1,7 @@
-/** What a route gives back; `total` becomes `X-Total-Count`, `pages` the `Link`. */
+import type { Dialect, Renderer } from './render.ts'
+import type { User, World } from './world.ts'
+
+/** The response of a route. */
 export interface Given {
   status?: number
   body?: unknown
@@ -6,13 +9,13 @@ export interface Given {
   headers?: Record<string, string>
 }
 
-/** As `APIContext.NotFound` of Gitea writes it, with the address of its documentation. */
+/** Gitea's `APIContext.NotFound`, with the address of its documentation. */
 export const NOT_FOUND: Given = {
   status: 404,
   body: { errors: null, message: 'Not Found', url: 'http://127.0.0.1/api/swagger' },
 }
 
-/** As a proxy answers while the forge behind it restarts. */
+/** The response of a proxy while the forge behind it restarts. */
 export const PROXY_NOT_FOUND: Given = {
   status: 404,
   headers: { 'content-type': 'text/plain' },
@@ -20,7 +23,7 @@ export const PROXY_NOT_FOUND: Given = {
 }
 
 export interface Paging {
-  /** 0 where it was not asked for. */
+  /** 0 if the request has no page. */
   page: number
   limit: number
 }
@@ -39,7 +42,7 @@ export function cutPage<T>(all: readonly T[], { page, limit }: Paging): T[] {
   return all.slice(at, at + limit)
 }
 
-/** As most lists of Gitea: a page, and how many there are. */
+/** Most lists of Gitea: a page, and the total count. */
 export function counted<T>(
   all: readonly T[],
   query: URLSearchParams,
@@ -49,7 +52,7 @@ export function counted<T>(
   return { body: page, headers: { 'x-total-count': String(all.length) } }
 }
 
-/** Only where there is more than one page. */
+/** Only sent if there is more than one page. */
 export function linkHeader(
   url: URL,
   { page, limit }: Paging,
@@ -68,4 +71,14 @@ export function linkHeader(
     ...(now > 1 ? [to(1, 'first'), to(now - 1, 'prev')] : []),
   ]
   return { link: links.join(',') }
+}
+
+/** The arguments of a route. */
+export interface RouteContext {
+  url: URL
+  world: World
+  render: Renderer
+  dialect: Dialect
+  maxPage: number
+  viewer: User
 }

@@ -16,7 +16,7 @@ export const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
 export const NOTES = 'notes of the meeting\n'
 export const BINARY = Buffer.alloc(300_000, 'godwit ')
 
-/** As long as those of a forge. */
+/** As long as the tokens of a real forge. */
 export const tokenOf = (login: string): string => `token-of-${login}`.padEnd(40, '0')
 
 /**
@@ -58,7 +58,7 @@ export function makeBusy(forge: StandInForge): BusyWorld {
     push_whitelist_teams: ['Core people'],
     required_approvals: 1,
   })
-  // From here on time goes by as it does.
+  // From here on the clock runs.
   world.clock = () => Math.floor(Date.now() / 1000)
   return { ann, bob, cid, site, tools, data }
 }

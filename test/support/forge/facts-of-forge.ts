@@ -8,7 +8,10 @@ import type { RepositoryName } from '../../../src/sources/source.ts'
 import type { Facts } from '../gitea-archive.ts'
 import { KeptInMemory } from './kept-in-memory.ts'
 
-/** All that a forge says of a repository; the files that it names are written into `folder`, by their paths in an archive. */
+/**
+ * Reads everything about a repository from a forge; attached files are written into `folder` by their paths in
+ * an archive.
+ */
 export async function factsOfForge(
   target: { url: string; token: string },
   repository: RepositoryName,

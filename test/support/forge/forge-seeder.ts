@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Target {
   url: string
-  /** Of a site administrator, with every right. */
+  /** The token of a site administrator with all scopes. */
   token: string
 }
 
 type Json = Record<string, unknown>
 
 interface Call {
-  /** Who does it: the administrator, or somebody who was created here. */
+  /** The account that sends the request: the administrator, or a user created here. */
   as?: string | undefined
   body?: Json
   file?: { name: string; text: string }
 }
 
-/** Writes to a forge through its API, as people do. Everything has names that nobody else has. */
+/** Writes to a forge through its API, with unique names. */
 export class ForgeSeeder {
   readonly prefix = `gw${Date.now().toString(36)}${Math.floor(Math.random() * 1296).toString(36)}`
   readonly #target: Target
@@ -25,7 +25,7 @@ export class ForgeSeeder {
     this.#target = target
   }
 
-  /** The body of an answer of 2xx; anything else is a failure that says what was asked and answered. */
+  /** Returns the body of a 2xx response; throws with request and response otherwise. */
   async call<T = Json>(method: string, path: string, call: Call = {}): Promise<T> {
     const { status, body, text } = await this.#send(method, path, call)
     if (status < 200 || status > 299)
@@ -35,7 +35,7 @@ export class ForgeSeeder {
     return body as T
   }
 
-  /** The same for what some versions do not have: undefined where the address is not known. */
+  /** Like `call` for what some versions do not have: returns undefined if the route is unknown. */
   async callIfKnown<T = Json>(
     method: string,
     path: string,
@@ -47,7 +47,7 @@ export class ForgeSeeder {
     throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`)
   }
 
-  /** Tries until it works: a forge looks at a new pull request in its own time. */
+  /** Retries until it succeeds: a forge processes a new pull request in the background. */
   async callUntilDone(method: string, path: string, call: Call): Promise<void> {
     for (let tries = 0; ; tries++) {
       const { status, text } = await this.#send(method, path, call)
@@ -83,7 +83,7 @@ export class ForgeSeeder {
       content = JSON.stringify(body)
     }
     const address = `${this.#target.url}/api/v1${path}`
-    // A server that is busy fails now and then; what creates something is not sent twice.
+    // A busy server sometimes fails; requests that create something are not retried.
     for (let tries = method === 'POST' ? 3 : 1; ; tries++) {
       const answer = await fetch(address, { method, headers, body: content })
       const text = await answer.text()

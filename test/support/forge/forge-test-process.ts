@@ -1,7 +1,10 @@
 import { addManyIssues } from './many-issues.ts'
 import { startForge } from './stand-in-forge.ts'
 
-/** A stand-in in a process of its own, with so many issues; prints where it is, and ends with its standard input. */
+/**
+ * Starts a fake forge with this many issues in its own process, prints its address, and exits when standard
+ * input ends.
+ */
 const forge = await startForge()
 forge.keepsRequests = false
 addManyIssues(forge, Number(process.argv[2]))

@@ -1,7 +1,7 @@
 import type { Batch, Discussions, Facts, Group, Kept } from '../../../src/sources/discussions.ts'
 import type { RepositoryName } from '../../../src/sources/source.ts'
 
-/** Keeps batches as a database does, for as long as a test takes. */
+/** Stores batches in memory instead of in a database. */
 export class KeptInMemory implements Kept {
   cursor: string | null = null
   readonly groups = new Map<string, Group>()
@@ -20,7 +20,7 @@ export class KeptInMemory implements Kept {
     this.cursor = cursor
   }
 
-  /** Reads to the end, or as many batches as said: then as a process that dies. */
+  /** Reads to the end, or stops after this many batches like a process that dies. */
   async readAll(
     discussions: Discussions,
     repository: RepositoryName,
@@ -35,14 +35,14 @@ export class KeptInMemory implements Kept {
     return count
   }
 
-  /** All facts of a kind, whatever group they are in. */
+  /** Returns all facts of a kind, from all groups. */
   facts<K extends keyof Facts>(kind: K): NonNullable<Facts[K]>[number][] {
     return [...this.groups.values()].flatMap(
       ({ facts }) => [...(facts[kind] ?? [])] as NonNullable<Facts[K]>[number][],
     )
   }
 
-  /** To be compared with another: what was read, in whatever order. */
+  /** Returns everything that was read, in a stable order, for comparison. */
   snapshot(): unknown {
     return [...this.groups.values()]
       .sort((a, b) => (a.key < b.key ? -1 : 1))

@@ -1,7 +1,7 @@
 import type { StandInForge } from './stand-in-forge.ts'
 import type { Repository, User } from './world.ts'
 
-/** Long enough ago for nothing to change in the same second. */
+/** Long enough ago that no two changes fall into the same second by chance. */
 export const LONG_AGO = 1_700_000_000
 
 export interface ManyIssues {
@@ -10,7 +10,7 @@ export interface ManyIssues {
   name: { owner: string; name: string }
 }
 
-/** So many issues, each a second after the last, every fifth with two comments, every tenth a pull request. */
+/** Adds this many issues, one second apart; every fifth has two comments, every tenth is a pull request. */
 export function addManyIssues({ world }: StandInForge, count: number): ManyIssues {
   let now = LONG_AGO
   world.clock = () => now

@@ -19,8 +19,8 @@ import type { Discussions, Group } from '../../../src/sources/discussions.ts'
 import { gitHost } from '../git-host.ts'
 
 /**
- * Exports a repository with so many issues, four facts each beside it, to a file if one is named, and tells the most memory it
- * took, in MiB.
+ * Exports a repository with this many issues and four facts for each, optionally to a file, and prints the peak
+ * memory in MiB.
  */
 
 const COUNT = Number(process.argv[2])

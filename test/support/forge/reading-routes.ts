@@ -1,11 +1,17 @@
-import { counted, cutPage, type Given, linkHeader, NOT_FOUND, pagingOf } from './answers.ts'
-import type { Asked } from './asked.ts'
-import { ownRepositories, ownTeams, searchRepositories } from './rights-routes.ts'
-import type { Issue, Pull, Repository, World } from './world.ts'
+import {
+  counted,
+  cutPage,
+  type Given,
+  linkHeader,
+  NOT_FOUND,
+  pagingOf,
+  type RouteContext,
+} from './answers.ts'
+import type { Issue, Pull, Repository, User, World } from './world.ts'
 
-type Route = (asked: Asked, ...names: string[]) => Given | undefined
+type Route = (asked: RouteContext, ...names: string[]) => Given | undefined
 
-/** The addresses that are read, as Gitea answers them; undefined is 404. */
+/** The GET routes of Gitea's API; undefined is 404. */
 export const READING: readonly [RegExp, Route][] = [
   [/^\/version$/, ({ dialect }) => ({ body: { version: dialect.version } })],
   [
@@ -94,7 +100,7 @@ const organization = (world: World, login = '') => {
 }
 
 type RepositoryRoute = (
-  asked: Asked,
+  asked: RouteContext,
   repository: Repository,
   ...names: string[]
 ) => Given | undefined
@@ -147,13 +153,6 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
     },
   ],
   [
-    /^\/issues\/comments\/(\d+)\/assets$/,
-    ({ render, dialect, world }, repository, id) => {
-      const found = dialect.hasAssets ? world.findComment(repository, Number(id)) : undefined
-      return found && { body: found.comment.assets.map(render.asset) }
-    },
-  ],
-  [
     /^\/issues\/(\d+)$/,
     ({ render }, repository, number) => {
       const issue = repository.issues.get(Number(number))
@@ -164,7 +163,7 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
     /^\/issues\/(\d+)\/comments$/,
     ({ render, dialect }, repository, number) => {
       const issue = repository.issues.get(Number(number))
-      // So it is in Gitea: an issue that is not there is a failure of the server.
+      // Gitea responds with 500 if the issue does not exist.
       if (!issue) return { status: 500, body: { message: 'issue does not exist' } }
       const comments = issue.comments.filter(({ type }) => type === 'comment')
       const headers = dialect.countsComments ? { 'x-total-count': String(comments.length) } : {}
@@ -179,7 +178,7 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
       if (!issue) return { status: 500, body: { message: 'issue does not exist' } }
       const paging = pagingOf(url.searchParams)
       const rows = paging.page > 0 ? cutPage(issue.comments, paging) : issue.comments
-      // Left out after the page was cut, and counted by the page.
+      // Gitea filters these after cutting the page, and counts the page.
       const shown = rows.filter(({ type }) => type !== 'code')
       const headers = { 'x-total-count': String(shown.length) }
       return {
@@ -251,8 +250,8 @@ const pullOf = ({ issues }: Repository, number = '') => {
 
 const sinceOf = (url: URL) => Date.parse(url.searchParams.get('since') ?? '1970-01-01') / 1000
 
-/** The newest first, with `Link` and the number of all that fit. */
-function listIssues({ render, url }: Asked, repository: Repository): Given {
+/** Newest first, with `Link` and the total count. */
+function listIssues({ render, url }: RouteContext, repository: Repository): Given {
   const { searchParams: query } = url
   const state = query.get('state') ?? 'open'
   const type = query.get('type')
@@ -267,8 +266,8 @@ function listIssues({ render, url }: Asked, repository: Repository): Given {
   return { ...given, headers: { ...given.headers, ...links } }
 }
 
-/** The oldest first; all of them where no page was asked for. */
-function listComments({ render, url, dialect }: Asked, repository: Repository): Given {
+/** Oldest first; all of them if the request has no page. */
+function listComments({ render, url, dialect }: RouteContext, repository: Repository): Given {
   const since = sinceOf(url)
   const found = [...repository.issues.values()]
     .flatMap((issue) => issue.comments.map((comment) => ({ issue, comment })))
@@ -281,3 +280,52 @@ function listComments({ render, url, dialect }: Asked, repository: Repository): 
 }
 
 export const notFound = NOT_FOUND
+
+const MODES = ['none', 'read', 'write', 'admin', 'owner']
+
+/** Returns the access mode of a user, from all ways in which Gitea grants access to a repository. */
+function modeOf(world: World, { owner, collaborators, isPrivate }: Repository, user: User): number {
+  const teams = world.teams.get(owner.login.toLowerCase()) ?? []
+  const said = [
+    ...teams.filter(({ members }) => members.has(user)).map(({ permission }) => permission),
+    collaborators.get(user) ?? 'none',
+    owner === user || user.isAdmin ? 'owner' : 'none',
+    isPrivate ? 'none' : 'read',
+  ]
+  return Math.max(...said.map((mode) => MODES.indexOf(mode)))
+}
+
+const isInvolved = (world: World, { owner, collaborators }: Repository, user: User): boolean =>
+  owner === user ||
+  collaborators.has(user) ||
+  (world.teams.get(owner.login.toLowerCase()) ?? []).some(({ members }) => members.has(user))
+
+/** `/user/repos`: the user's own repositories, and those with granted access. */
+export function ownRepositories({ world, render, url, viewer }: RouteContext): Given {
+  const all = [...world.repositories.values()].filter((each) => isInvolved(world, each, viewer))
+  return counted(all, url.searchParams, (each) => {
+    const mode = modeOf(world, each, viewer)
+    const permissions = { admin: mode >= 3, push: mode >= 2, pull: mode >= 1 }
+    return { ...render.repository(each), permissions }
+  })
+}
+
+/** `/user/teams`: each team with its organization. */
+export function ownTeams({ world, render, url, viewer }: RouteContext): Given {
+  const all = [...world.teams].flatMap(([login, teams]) =>
+    teams.filter(({ members }) => members.has(viewer)).map((team) => ({ login, team })),
+  )
+  return counted(all, url.searchParams, ({ login, team }) => ({
+    ...render.team(team),
+    organization: render.organization(world.users.get(login)!),
+  }))
+}
+
+/** `/repos/search`: all visible repositories, by id. */
+export function searchRepositories({ world, render, url, viewer }: RouteContext): Given {
+  const all = [...world.repositories.values()]
+    .filter((each) => modeOf(world, each, viewer) > 0)
+    .sort((a, b) => a.id - b.id)
+  const given = counted(all, url.searchParams, (each) => render.repository(each))
+  return { ...given, body: { ok: true, data: given.body } }
+}

@@ -4,7 +4,7 @@ import { keepBatch, keptDiscussions } from '../../../src/repositories/discussion
 import { readingOf } from '../../../src/sources/discussions.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
-/** Reads `ann/many` of a forge into the database of a data directory; prints each batch, and in the end what it came to. */
+/** Reads `ann/many` of a forge into the database of a data directory; prints each batch and a summary at the end. */
 const [url = '', dataDirectory = ''] = process.argv.slice(2)
 const name = { owner: 'ann', name: 'many' }
 const database = await connect({ dataDirectory, databaseUrl: undefined })

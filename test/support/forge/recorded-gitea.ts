@@ -5,7 +5,7 @@ import type { Request } from './stand-in-forge.ts'
 
 const DIRECTORY = new URL('../../../../shared/data/recorded-gitea', import.meta.url).pathname
 
-/** Answers of gitea.com, as it gave them. They are not part of the project: where they are absent, tests are skipped. */
+/** Recorded responses of gitea.com. They are not part of the project; without them, tests are skipped. */
 export const RECORDED_GITEA = {
   needed: {
     skip: existsSync(DIRECTORY) ? false : 'the recorded answers of gitea.com are not here',
@@ -17,7 +17,7 @@ interface Recording {
   headers: Record<string, string>
 }
 
-/** By path, of the largest page where there are several. */
+/** Loads the recordings by path; of several page sizes, the largest. */
 export function loadRecordings(): Map<string, Recording> {
   const found = new Map<string, Recording>()
   for (const name of readdirSync(DIRECTORY).sort()) {
@@ -36,8 +36,8 @@ function parse(text: string): Recording {
 }
 
 /**
- * Answers from the recordings. They were made by asking for issues and pull requests apart: asked for both, they are put
- * together as Gitea does. What nobody asked for then is empty, and the timeline is not there.
+ * Returns a recorded response. The recordings have separate lists of issues and pull requests; a request for
+ * both gets the combined list. Paths that were not recorded give an empty list, and there is no timeline.
  */
 export function recordedAnswer(recordings: Map<string, Recording>, request: Request): Given {
   const { path, query } = request

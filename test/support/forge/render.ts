@@ -1,14 +1,14 @@
 import type * as World from './world.ts'
 
-/** How the JSON of a version differs. */
+/** The differences of the JSON between versions. */
 export interface Dialect {
   version: string
-  /** `assets` of issues and comments. */
+  /** Issues and comments have `assets`. */
   hasAssets: boolean
   hasTimeline: boolean
-  /** `X-Total-Count` of comments and reviews. */
+  /** Comments and reviews have `X-Total-Count`. */
   countsComments: boolean
-  /** `draft`, `requested_reviewers` and `updated_at` of reviews. */
+  /** Pull requests have `draft` and `requested_reviewers`, and reviews `updated_at`. */
   isNew: boolean
 }
 
@@ -33,7 +33,7 @@ export const FORGEJO_11: Dialect = { ...GITEA_1_22, version: '11.0.1+gitea-1.22.
 export const time = (seconds: number | null): string | null =>
   seconds === null ? null : new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
-/** Gitea's own rendering of its rows; `base` is where it is reached. */
+/** Renders JSON like Gitea; `base` is the address of the server. */
 export class Renderer {
   readonly #base: string
   readonly #dialect: Dialect

@@ -1,11 +1,11 @@
 import { ForgeSeeder, type Target } from './forge-seeder.ts'
 
-/** What a contract finds on a forge: one of everything, written through the API. */
+/** The content of a forge for the contract: one of everything, written through the API. */
 export interface SeededScene {
   seeder: ForgeSeeder
   organization: string
   topics: string[]
-  /** In which bob is, and may write. */
+  /** The team of bob, with write access. */
   team: { id: number }
   repository: { owner: string; name: string }
   path: string
@@ -13,19 +13,19 @@ export interface SeededScene {
   bob: string
   label: { id: number }
   milestone: { id: number }
-  /** Labelled, assigned, renamed, with two comments: one of somebody who is gone. */
+  /** Labelled, assigned and renamed, with two comments, one of them by a deleted user. */
   issue: number
   comment: { id: number }
   closedIssue: number
   mergedPull: number
   openPull: number
-  /** Whether this version takes files for issues through its API. */
+  /** Whether this version accepts attachments of issues through its API. */
   hasIssueFile: boolean
   issueCount: number
   remove(): Promise<void>
 }
 
-/** More issues than a page has. */
+/** More issues than fit on a page. */
 const MANY = 53
 
 export async function seedForge(target: Target): Promise<SeededScene> {
@@ -72,7 +72,7 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
   await seedRest(seeder, path, ann)
   for (let n = 0; n < MANY; n++)
     await seeder.call('POST', `${path}/issues`, { body: { title: `one of many, ${n}` } })
-  // What they said stays, and is nobody's.
+  // Their comments stay, without an author.
   await seeder.call('DELETE', `/admin/users/${cee}`)
   return {
     seeder,

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Given } from './answers.ts'
-import type { Asked } from './asked.ts'
+import type { Given, RouteContext } from './answers.ts'
 import { type Asset, type Issue, type Pull, type Repository, sha } from './world.ts'
 
-export interface Sent extends Asked {
+export interface Sent extends RouteContext {
   body: Record<string, unknown>
   bytes: Buffer
   headers: IncomingHttpHeaders
@@ -50,7 +49,7 @@ const onPull = (
 const REPO = '^/repos/([^/]+)/([^/]+)'
 const at = (rest: string) => new RegExp(`${REPO}${rest}$`)
 
-/** What a contract writes before it reads, as Gitea takes it. */
+/** The POST, PUT, PATCH and DELETE routes of Gitea's API that the contract needs to write its data. */
 export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
@@ -301,16 +300,6 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   ],
   [
     'POST',
-    at('/issues/comments/(\\d+)/assets'),
-    inRepository((sent, repository, id) => {
-      const found = sent.dialect.hasAssets
-        ? sent.world.findComment(repository, Number(id))
-        : undefined
-      return found && uploaded(sent, found.comment.assets)
-    }),
-  ],
-  [
-    'POST',
     at('/pulls'),
     inRepository(({ world, render, body, viewer }, repository) => {
       const branch = text(body.head)
@@ -407,7 +396,7 @@ const labelOf = (id: number, body: Record<string, unknown>) => ({
   description: text(body.description),
 })
 
-/** One file of a form, whose field is `attachment`. */
+/** Reads one file of a form, in the field `attachment`. */
 function uploaded(
   { world, render, bytes, headers, url }: Sent,
   assets: Asset[],

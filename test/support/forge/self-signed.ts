@@ -1,4 +1,4 @@
-/** A certificate that nobody trusts, for a name that nobody has; the key protects nothing. */
+/** An untrusted certificate for an unused name; the key protects nothing. */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgTmrlbqoLqGABadp4

@@ -1,29 +1,29 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { RouteContext } from './answers.ts'
 import { type Given, MAX_PAGE, NOT_FOUND } from './answers.ts'
-import type { Asked } from './asked.ts'
 import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import { SEEDING } from './seeding-routes.ts'
 import { type Repository, type User, World } from './world.ts'
 
-/** What the forge does instead of answering as it should. */
+/** A fault that replaces or changes a response. */
 export type Misdeed =
   | { answer: Given; without?: readonly string[] }
-  /** Half of the body, then nothing. */
+  /** Sends half of the body, then closes the connection. */
   | { cut: true }
   | { hang: true }
-  /** The body byte by byte, without an end. */
+  /** Sends the body byte by byte, without end. */
   | { drip: true }
   | { without: readonly string[] }
-  /** Another answer, made from what it should be. */
+  /** Changes the regular response. */
   | { change: (given: Given) => Given; without?: readonly string[] }
 
 export interface Request {
   path: string
   query: URLSearchParams
   headers: IncomingMessage['headers']
-  /** How many came before, of any address. */
+  /** The number of earlier requests. */
   count: number
 }
 
@@ -31,20 +31,20 @@ export interface StandInForge {
   url: string
   world: World
   requests: Request[]
-  /** Whether `requests` grows: a test of memory wants no list of them. */
+  /** Whether requests are recorded; tests of memory turn this off. */
   keepsRequests: boolean
-  /** Tokens by what they are; `admin-token` is there from the beginning. */
+  /** Users by token; `admin-token` exists from the start. */
   tokens: Map<string, User>
   dialect: Dialect
-  /** The most that a page of a list holds, as its operator has set it. */
+  /** The maximum page size, a setting of a forge's operator. */
   maxPage: number
-  /** Whether it shows nothing to those who are not signed in. */
+  /** Whether anonymous requests are rejected. */
   requiresSignIn: boolean
   misbehave: (request: Request) => Misdeed | undefined
   stop(): Promise<void>
 }
 
-/** A server that answers as Gitea does, from a world of its own. */
+/** Starts an HTTP server that answers like Gitea, from data in memory. */
 export async function startForge({
   dialect = GITEA_1_22,
   path = '',
@@ -125,12 +125,7 @@ async function givenFor(
     const asset = forge.world.findAsset(uuid)
     return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
   }
-  if (!path.startsWith('/api/v1/'))
-    return {
-      status: 200,
-      headers: { 'content-type': 'text/html' },
-      bytes: Buffer.from('<!DOCTYPE html>'),
-    }
+  if (!path.startsWith('/api/v1/')) return NOT_FOUND
   const render = new Renderer(forge.url, forge.dialect)
   const { world, dialect, maxPage } = forge
   const asked = { url, world, render, dialect, maxPage, viewer }
@@ -139,7 +134,7 @@ async function givenFor(
   return read(asked, rest) ?? redirected(world, path) ?? NOT_FOUND
 }
 
-/** To the new login of an owner who was renamed. */
+/** Redirects to the new login of a renamed owner. */
 function redirected(world: World, path: string): Given | undefined {
   const [, start, login = ''] = /^(.*\/(?:orgs|users|repos)\/)([^/]+)/.exec(path) ?? []
   const user = world.redirects.get(login.toLowerCase())
@@ -148,7 +143,7 @@ function redirected(world: World, path: string): Given | undefined {
   return { status: 302, headers: { location }, body: {} }
 }
 
-function read(asked: Asked, path: string): Given | undefined {
+function read(asked: RouteContext, path: string): Given | undefined {
   for (const [pattern, route] of READING) {
     const match = pattern.exec(path)
     if (match) return route(asked, ...match.slice(1).map(decodeURIComponent))
@@ -165,13 +160,13 @@ function read(asked: Asked, path: string): Given | undefined {
   return undefined
 }
 
-/** Labels, milestones and releases are shown to an administrator all the same. */
+/** Administrators still see labels, milestones and releases. */
 function isOff({ off }: Repository, path: string): boolean {
   if (path.startsWith('/issues')) return off.has('issues') && off.has('pulls')
   return path.startsWith('/pulls') && off.has('pulls')
 }
 
-async function seeded(asked: Asked, path: string, request: IncomingMessage): Promise<Given> {
+async function seeded(asked: RouteContext, path: string, request: IncomingMessage): Promise<Given> {
   const bytes = Buffer.concat(await request.toArray())
   const isJson = request.headers['content-type']?.startsWith('application/json')
   const body = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : {}

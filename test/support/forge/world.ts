@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 
-/** What a stand-in of a Gitea holds. Names of fields are ours; `render.ts` has those of the wire. */
+/** The data of the fake forge. The field names are our own; `render.ts` has Gitea's. */
 export interface User {
   id: number
   login: string
   fullName: string
   isAdmin: boolean
   isOrganization: boolean
-  /** May not sign in. */
+  /** The user is not allowed to sign in. */
   isSuspended?: boolean
   visibility: 'public' | 'limited' | 'private'
   created: number
@@ -28,7 +28,7 @@ export interface Reaction {
   created: number
 }
 
-/** A comment or an event: Gitea keeps both in one table, with one row of numbers. */
+/** A comment or an event. Gitea keeps both in one table with one sequence of ids. */
 export interface Comment {
   id: number
   type: string
@@ -38,7 +38,7 @@ export interface Comment {
   updated: number
   assets: Asset[]
   reactions: Reaction[]
-  /** What an event is about, by the names of the wire. */
+  /** The subject of an event, by Gitea's field names. */
   about: Record<string, unknown>
   code?: { reviewId: number; path: string; line: number; hunk: string; resolver: User | null }
 }
@@ -128,13 +128,13 @@ export interface Repository {
   topics: string[]
   labels: Label[]
   milestones: Milestone[]
-  /** By number. */
+  /** Issues and pull requests by number. */
   issues: Map<number, Issue>
   releases: Release[]
   protections: Record<string, unknown>[]
   collaborators: Map<User, string>
   branches: Map<string, string>
-  /** What is turned off: it is kept, and not shown. */
+  /** Disabled features: their data is kept, but not shown. */
   off: Set<'issues' | 'pulls' | 'releases'>
   nextNumber: number
 }
@@ -142,20 +142,20 @@ export interface Repository {
 export class World {
   readonly users = new Map<string, User>()
   readonly repositories = new Map<string, Repository>()
-  /** Whose the logins were that nobody has now. */
+  /** The users by their former logins. */
   readonly redirects = new Map<string, User>()
   readonly teams = new Map<string, Team[]>()
   readonly organizationLabels = new Map<string, Label[]>()
-  /** Seconds, as Gitea counts; also what the forge says in `Date`. */
+  /** Unix time in seconds, also used for the `Date` header. */
   clock: () => number = () => Math.floor(Date.now() / 1000)
   #fast: number | undefined
-  /** Which issue a comment belongs to, or did before it was deleted. */
+  /** The issue of each comment, also after the comment was deleted. */
   readonly #issueOf = new Map<number, Issue>()
   #lastId = 100
 
   id = (): number => ++this.#lastId
 
-  /** Time goes by with the requests, some seconds for each: no reader need wait for a second to be over. */
+  /** Advances the clock with every request, so that readers need not wait for the next second. */
   runFast(from = this.clock()): void {
     this.#fast = from
     this.clock = () => this.#fast ?? 0
@@ -174,7 +174,7 @@ export class World {
     return user
   }
 
-  /** Its old login leads to the new one until another has it, as on Gitea. */
+  /** Renames a user. The old login redirects to the new one until another user takes it, as on Gitea. */
   rename(user: User, login: string): void {
     const [before, after] = [user.login.toLowerCase(), login.toLowerCase()]
     user.login = login
@@ -191,7 +191,7 @@ export class World {
       }
   }
 
-  /** With its repositories, as Gitea demands it of an organization. */
+  /** Deletes a user with all repositories; Gitea requires this order for organizations. */
   delete(user: User): void {
     const login = user.login.toLowerCase()
     this.users.delete(login)
@@ -278,7 +278,7 @@ export class World {
     return issue as Issue & { pull: Pull }
   }
 
-  /** A comment, or with `type` an event. Whatever is added is a change of the issue. */
+  /** Adds a comment, or with `type` an event. Each changes the issue's time of update. */
   addComment(issue: Issue, user: User | null, body: string, more: Partial<Comment> = {}): Comment {
     const now = this.clock()
     const comment: Comment = {

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { failureOf } from '../../web/src/failure.ts'
+import { formatInBothZones, localTimeZone } from '../../web/src/parts/format-schedule.ts'
+import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
+
+test('the reasons against a repository are shown once, with its name', () => {
+  const refused = (complaint: object, repositories?: string[]) => {
+    const errors = [{ field: 'repositories', ...complaint }]
+    const said = { request: { body: { repositories } }, response: { data: { errors } } }
+    const { message, missing } = failureOf(
+      Object.assign(new Error('refused'), { status: 422 }, said),
+    )
+    return [message, missing]
+  }
+  const sent = ['alice/atlas', 'alice/site']
+  assert.deepEqual(refused({ code: 'missing', index: 1 }, sent), [
+    'alice/site: it does not exist, or you may not migrate it.',
+    ['alice/site'],
+  ])
+  const gone = 'alice/site no longer exists, or may no longer be migrated.'
+  assert.deepEqual(refused({ code: 'missing', value: 'alice/site', message: gone }), [
+    gone,
+    ['alice/site'],
+  ])
+  const message = 'alice/site cannot be locked: its config cannot be written'
+  assert.deepEqual(refused({ code: 'unprocessable', index: 1, message }, sent), [message, []])
+  assert.deepEqual(refused({ code: 'already_exists', index: 1 }, sent), [
+    'alice/site is named twice.',
+    [],
+  ])
+  assert.deepEqual(refused({ code: 'invalid', index: 1 }, sent), ['alice/site is not valid.', []])
+  assert.deepEqual(refused({ code: 'missing_field' }), ['repositories is missing.', []])
+})
+
+test('an unknown time zone falls back to the clock of the browser', () => {
+  const at = '2026-05-04T12:00:00Z'
+  assert.equal(formatInBothZones(at, 'Mars/Olympus'), formatInBothZones(at, localTimeZone()))
+  // One of them differs from the clock of this machine.
+  const isHereAsThere = !formatInBothZones(at, 'Asia/Tokyo').includes('your time')
+  const [zone, time] = isHereAsThere ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
+  assert.ok(formatInBothZones(at, zone).endsWith(`${time} in ${zone}`))
+})
+
+test('sizes and times are formatted for people', () => {
+  assert.deepEqual([0, 1, 999, 999.6, 1500, 12_345_678, 999_600_000].map(bytes), [
+    '0 bytes',
+    '1 byte',
+    '999 bytes',
+    '1.0 kB',
+    '1.5 kB',
+    '12 MB',
+    '1.0 GB',
+  ])
+  assert.deepEqual([0.2, 59, 90, 3600, 3725, 200_000].map(duration), [
+    'under 1 s',
+    '59 s',
+    '2 min',
+    '1 h',
+    '1 h 2 min',
+    '2 d 7 h',
+  ])
+  const now = Date.UTC(2026, 4, 4)
+  const relative = (seconds: number) => fromNow(new Date(now + seconds * 1000), now)
+  assert.deepEqual([-3, -45, -3599, -7300, -90_000, 6.99 * 86_400, 5].map(relative), [
+    'just now',
+    '45 seconds ago',
+    '59 minutes ago',
+    '2 hours ago',
+    'yesterday',
+    'in 7 days',
+    'in a few seconds',
+  ])
+})

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { clientCommandLine } from '../support/client-command-line.ts'
+import { freePort } from '../support/free-port.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { type Answer, json, otherServer } from '../support/other-server.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const TOKEN = 'ghp_C4n4ryOfAnotherMine0123456789'
+const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
+
+const migrationJson = (state: string) => ({
+  id: 79,
+  guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
+  state,
+  lock_repositories: true,
+  repositories: [],
+  created_at: '2015-07-06T15:33:38.000-07:00',
+  updated_at: '2015-07-06T15:33:38.000-07:00',
+})
+
+const NOT_FOUND = { message: 'Not Found', documentation_url: 'https://docs.example', status: '404' }
+
+/** A tar of another program, with its own links and times. */
+function anotherMakersArchive(t: TestContext): Buffer {
+  const folder = temporaryDirectory(t)
+  mkdirSync(join(folder, 'repositories'))
+  writeFileSync(join(folder, 'repositories/a'), 'x'.repeat(100_000))
+  symlinkSync('a', join(folder, 'repositories/link'))
+  return execFileSync('tar', ['czf', '-', '-C', folder, '.'])
+}
+
+test('the client works with a server that has only GitHub’s API', async (t) => {
+  const archive = anotherMakersArchive(t)
+  const bucket = await otherServer(t, (_request, response) => {
+    response.writeHead(200, {
+      'content-length': archive.length,
+      'content-type': 'application/gzip',
+    })
+    response.end(archive)
+  })
+  const states = ['pending', 'pending', 'exporting', 'exporting', 'exporting', 'exported']
+  let asked = -1
+  const github = await otherServer(t, ({ method, path, headers }, response) => {
+    if (method === 'POST' && path === '/user/migrations')
+      return json(response, 201, migrationJson('pending'))
+    if (path.startsWith('/user/migrations/79?')) {
+      asked = Math.min(asked + 1, states.length - 1)
+      const etag = `W/"${states[asked]}"`
+      if (headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end()
+      return json(response, 200, migrationJson(states[asked]!), { etag })
+    }
+    if (path === '/user/migrations/79/archive')
+      return response.writeHead(302, { location: `${bucket.url}/signed?secret=1` }).end()
+    json(response, 404, NOT_FOUND)
+  })
+  const { migration, folder } = await clientCommandLine(t, { url: github.url, token: TOKEN })
+
+  const started = await migration(0, 'start', 'octocat/hello', '--lock-repositories', '--watch')
+  assert.equal(started.out, '79')
+  assert.match(
+    started.err,
+    /^migration 79 is pending\nmigration 79 is exporting\nmigration 79 is exported\n$/,
+  )
+  const post = github.heard.find(({ method }) => method === 'POST')!
+  assert.deepEqual(JSON.parse(post.body), {
+    repositories: ['octocat/hello'],
+    lock_repositories: true,
+  })
+  for (const { path, headers } of github.heard) {
+    assert.equal(headers.authorization, `bearer ${TOKEN}`, path)
+    assert.match(headers['user-agent']!, /^godwit\//)
+    if (!path.endsWith('/progress')) assert.equal(headers.accept, PREVIEW)
+  }
+  const polls = github.heard.filter(
+    ({ path }) => path === '/user/migrations/79?exclude=repositories',
+  )
+  assert.ok(polls.some(({ headers }) => headers['if-none-match'] === 'W/"exporting"'))
+
+  const { out, err } = await migration(0, 'download', '79')
+  assert.match(out, /, the gzip checksum is correct$/)
+  assert.ok(!`${out}${err}`.includes('secret='))
+  assert.deepEqual(await readFile(join(folder, 'migration-79.tar.gz')), archive)
+  assert.deepEqual(
+    bucket.heard.map(({ headers }) => headers.authorization),
+    [undefined],
+    'the token was sent to another origin',
+  )
+  assert.match((await migration(3, 'start', 'a/b', '--preflight')).err, /has no preflight/)
+  assert.match(
+    (await migration(3, 'report', '79')).err,
+    /no migration 79 .*, or no reports: only Godwit servers have them/,
+  )
+})
+
+test('lists are paginated, and a link to another host does not get the token', async (t) => {
+  const elsewhere = await otherServer(t, (_request, response) =>
+    json(response, 200, [{ full_name: 'octo/five', private: false }]),
+  )
+  const github = await otherServer(t, ({ path }, response) => {
+    const page = Number(new URL(path, 'http://x').searchParams.get('page') ?? 1)
+    const next = page === 1 ? `${github.url}${path}&page=2` : `${elsewhere.url}/more`
+    const names = [`octo/${page}a`, `octo/${page}b`]
+    const body = names.map((full_name) => ({ full_name, private: false }))
+    json(response, 200, body, { link: `<${next}>; rel="next"` })
+  })
+  const { migration } = await clientCommandLine(t, { url: github.url, token: TOKEN })
+  const { out } = await migration(0, 'repositories', '79', '--json')
+  assert.deepEqual(
+    JSON.parse(out).map(({ full_name }: { full_name: string }) => full_name),
+    ['octo/1a', 'octo/1b', 'octo/2a', 'octo/2b', 'octo/five'],
+  )
+  assert.match(github.heard[0]!.path, /per_page=100/)
+  assert.equal(elsewhere.heard[0]!.headers.authorization, undefined)
+})
+
+test('the client retries after Retry-After', async (t) => {
+  const refusals: [status: number, headers: Record<string, string>][] = [
+    [429, { 'retry-after': '0' }],
+    [503, { 'retry-after': new Date(0).toUTCString() }],
+    [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }],
+  ]
+  const busy = await otherServer(t, (_request, response) => {
+    const [status, headers] = refusals.shift() ?? [200, {}]
+    json(
+      response,
+      status,
+      status === 200 ? migrationJson('exported') : { message: 'Later' },
+      headers,
+    )
+  })
+  const { migration } = await clientCommandLine(t, { url: busy.url, token: TOKEN })
+  const { err } = await migration(0, 'show', '79')
+  assert.equal(busy.heard.length, 5, 'and the question for what only Godwit has')
+  assert.match(err, /is busy: trying again in 0 s/)
+  refusals.push([403, { 'retry-after': '1800' }])
+  assert.match(
+    (await migration(4, 'show', '79')).err,
+    /refuses more requests for now: Later. Try again in 30 min/,
+  )
+  refusals.push([404, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '9999999999' }])
+  assert.match((await migration(3, 'show', '79')).err, /has no migration 79 /)
+})
+
+test('a server that counts repositories is not asked for all of them', async (t) => {
+  const counts = { total: 3, exported: 2, skipped: 1 }
+  const { created_at } = migrationJson('exported')
+  const summary = { id: 79, state: 'exported', created_at, repositories: counts, archive: null }
+  const server = await otherServer(t, ({ path }, response) =>
+    path.startsWith('/user/migrations/summaries?')
+      ? json(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
+      : json(response, 200, [migrationJson('exported')]),
+  )
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  const { out } = await migration(0, 'list')
+  for (const id of [79, 78])
+    assert.match(out, new RegExp(`^${id} +partial +2 of 3, 1 skipped +.* -$`, 'm'))
+  assert.equal(server.heard.length, 1)
+  assert.equal(JSON.parse((await migration(0, 'list', '--json')).out)[0].guid.length, 36)
+})
+
+test('an archive is kept but not a success if the server cannot say whether it is complete', async (t) => {
+  const archive = anotherMakersArchive(t)
+  const server = await otherServer(t, ({ path }, response) => {
+    if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
+    if (path.endsWith('/archive')) return response.writeHead(302, { location: '/bytes' }).end()
+    if (path === '/bytes') return response.writeHead(200).end(archive)
+    if (path.endsWith('/progress')) return json(response, 404, NOT_FOUND)
+    json(response, 200, migrationJson('exported'))
+  })
+  const { migration, folder } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  for (const command of ['watch', 'download'])
+    assert.match(
+      (await migration(4, command, '79')).err,
+      /502 Bad Gateway.*; whether repositories were skipped is unknown: .*`godwit migration show 79`/,
+    )
+  assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
+})
+
+test('counts from watching are used if the server no longer answers', async (t) => {
+  const totals = { repositories: 3, exported: 3, skipped: 0, remaining: 0, bytes_done: 1 }
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+  const server = await otherServer(t, ({ path }, response) => {
+    if (/\/(summary|report)$/.test(path)) return json(response, 502, { message: 'Bad Gateway' })
+    if (!path.endsWith('/progress')) return json(response, 200, migrationJson('exporting'))
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(event('progress', totals))
+    response.end(event('end', { state: 'exported', reason: null }))
+  })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  await migration(0, 'watch', '79')
+  Object.assign(totals, { exported: 2, skipped: 1 })
+  assert.match(
+    (await migration(5, 'watch', '79')).err,
+    /exported in part: 2 of 3 repositories, 1 skipped\n.*502 Bad Gateway.*; `godwit migration show 79` lists them/,
+  )
+  Object.assign(totals, { remaining: 1, skipped: 0 })
+  assert.match(
+    (await migration(4, 'watch', '79')).err,
+    /whether repositories were skipped is unknown/,
+  )
+})
+
+test('a damaged archive is rejected', async (t) => {
+  const archive = anotherMakersArchive(t)
+  archive[archive.length - 6]! ^= 1
+  const server = await otherServer(t, ({ path }, response) => {
+    if (path.endsWith('/archive')) response.writeHead(302, { location: '/bytes' }).end()
+    else response.writeHead(200, { 'content-length': archive.length }).end(archive)
+  })
+  const { migration, folder } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  assert.match((await migration(1, 'download', '79')).err, /damaged .*download it again/)
+  assert.deepEqual(await readdir(folder), [])
+})
+
+test('every error says what failed and what to do next', async (t) => {
+  const answers: Record<string, Answer> = {
+    '/user/migrations/401': (_, response) => json(response, 401, { message: 'Bad credentials' }),
+    '/user/migrations/404': (_, response) => json(response, 404, NOT_FOUND),
+    '/user/migrations/415': (_, response) => json(response, 415, { message: 'Unsupported' }),
+    '/user/migrations/500': (_, response) =>
+      json(response, 500, { message: 'Server Error' }, { 'x-github-request-id': 'AB:CD' }),
+    '/user/migrations/200': (_, response) => response.end('<html>Welcome'),
+    '/user/migrations': (_, response) =>
+      json(response, 422, {
+        message: 'Validation Failed',
+        errors: [
+          { resource: 'Migration', field: 'repositories', code: 'invalid', index: 1 },
+          { resource: 'Migration', code: 'custom', message: 'Too many unfinished migrations.' },
+        ],
+      }),
+  }
+  const server = await otherServer(t, (request, response) =>
+    answers[request.path.split('?')[0]!]!(request, response),
+  )
+  const { url } = server
+  const { migration } = await clientCommandLine(t, { url, token: TOKEN })
+  const expected: [code: number, args: string[], says: RegExp][] = [
+    [3, ['show', '401'], /does not accept the token \(Bad credentials\).*--token-file/],
+    [3, ['show', '404'], /has no migration 404 .*`godwit migration list`/],
+    [3, ['show', '415'], /check --vendor/],
+    [4, ['show', '500'], /failed: 500 Server Error; request ID AB:CD/],
+    [3, ['show', '200'], /is not a server of this API: check --url/],
+    [
+      3,
+      ['start', 'a/b', 'a/nope'],
+      /Validation Failed\n {2}a\/nope: this account may not migrate this repository, or it does not exist\n {2}Too many/,
+    ],
+    [2, ['show', 'seven'], /'seven' is invalid for argument 'id'. A migration ID is a number/],
+    [2, ['start'], /no repositories: give OWNER\/NAME…, or --all/],
+    [2, ['shwo', '7'], /unknown command 'shwo'\n\(Did you mean show\?\)/],
+    [2, ['list', '--jsno'], /unknown option '--jsno'\n\(Did you mean --json\?\)/],
+    [2, ['show', '1', '--url', 'ftp://x'], /--url: must be an http or https address/],
+    [2, ['show', '1', '--token-file', '/nowhere'], /the token file cannot be read: ENOENT/],
+    [
+      4,
+      ['show', '1', '--url', `http://127.0.0.1:${await freePort()}`],
+      /no server at .*: check that it is running/,
+    ],
+    [4, ['show', '1', '--url', 'http://nowhere.invalid'], /no such host: nowhere.invalid/],
+    [
+      4,
+      ['show', '1', '--url', url.replace('http:', 'https:')],
+      /no TLS connection to https:.* \(ERR_SSL_\w+\): check http or https in --url/,
+    ],
+  ]
+  for (const [code, args, says] of expected) {
+    const { out, err } = await migration(code, ...args)
+    assert.match(err, says)
+    assert.equal(out, '')
+    assert.doesNotMatch(err, /\n {4}at /)
+  }
+})
+
+test('a start whose response is lost says that it may have happened', async (t) => {
+  const server = await otherServer(t, (_request, response) => response.destroy())
+  const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  const { err } = await migration(4, 'start', 'a/b')
+  assert.match(err, /the migration may have started: check with `godwit migration list`/)
+  assert.match(err, /^godwit: the connection to .* broke: /m)
+  assert.equal(server.heard.length, 1, 'it was sent again')
+
+  const proxy = await otherServer(t, ({ method }, response) =>
+    method === 'POST'
+      ? json(response, 504, { message: 'Gateway Timeout' })
+      : json(response, 404, NOT_FOUND),
+  )
+  for (const command of [
+    ['start', 'a/b'],
+    ['retry', '79'],
+  ])
+    assert.match(
+      (await migration(4, ...command, '--url', proxy.url)).err,
+      /the migration may have started: check with `godwit migration list`\n.*504 Gateway Timeout/,
+    )
+})
+
+test('a list whose reader closes the pipe is not an error', async (t) => {
+  const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
+  const server = await otherServer(t, (_request, response) => json(response, 200, many))
+  const { folder, env } = await clientCommandLine(t, { url: server.url, token: TOKEN })
+  const line = `set -o pipefail; ${GODWIT} migration list | head -n 2`
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd: folder, env })
+  assert.match(stdout, /^ID .*\n0 +failed/)
+  assert.equal(stderr, '')
+})
+
+test('a token among the arguments is accepted with a warning', async (t) => {
+  const server = await otherServer(t, (_request, response) => json(response, 200, []))
+  const { migration } = await clientCommandLine(t, { url: server.url, token: 'in the file' })
+  const { err } = await migration(0, 'list', '--token', TOKEN)
+  assert.match(err, /can see a token in the arguments; use --token-file/)
+  assert.equal(server.heard[0]!.headers.authorization, `bearer ${TOKEN}`)
+})

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { gitHost } from '../support/git-host.ts'
+import { startInRow } from '../support/service-row.ts'
+import { slowGit } from '../support/slow-git.ts'
+import { until } from '../support/wait-until.ts'
+
+test('an event stream ends with its token, and the streams of one account are limited', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  await host.repository('bob/site', { files: { a: '1' } })
+  // A git that never ends keeps the migration running.
+  const git = await slowGit()
+  t.after(git.remove)
+  const flags = ['--git', git.program, '--max-streams-per-account', '3']
+  const service = await startInRow(t, { repositories: host.root, engine: 'postgres', flags })
+  const [alice, second, third, bob] = [
+    await service.token('alice'),
+    await service.token('alice'),
+    await service.token('alice'),
+    await service.token('bob'),
+  ]
+  for (const token of [alice, bob]) {
+    const body = JSON.stringify({ repositories: ['site'] })
+    await service.call(token, '/user/migrations', { method: 'POST', body })
+  }
+
+  const listen = (token: string, id: number, method = 'GET') =>
+    service.call(token, `/user/migrations/${id}/progress`, {
+      method,
+      headers: { accept: 'text/event-stream' },
+    })
+  const follow = async (token: string, id: number) => {
+    const answer = await listen(token, id)
+    assert.equal(answer.status, 200)
+    const following = { hasEnded: false }
+    void answer.text().then(
+      () => Object.assign(following, { hasEnded: true }),
+      () => {},
+    )
+    return following
+  }
+  const streams = [await follow(alice, 1), await follow(second, 1), await follow(third, 1)]
+  const others = await follow(bob, 2)
+  const refused = await listen(alice, 1)
+  assert.equal(refused.status, 429)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  assert.match(((await refused.json()) as { message: string }).message, /secondary rate limit/)
+  assert.equal((await service.call(alice, '/user/migrations')).status, 200)
+  const described = await listen(alice, 1, 'HEAD')
+  assert.deepEqual(
+    [described.status, described.headers.get('content-type')],
+    [200, 'text/event-stream'],
+    'only the headers',
+  )
+
+  const database = new pg.Client(service.databaseUrl)
+  await database.connect()
+  t.after(() => database.end())
+  async function assertEnds(index: number, because: string): Promise<void> {
+    await until(`a stream ends, because ${because}`, () => streams[index]!.hasEnded)
+    assert.deepEqual(
+      [...streams, others].map(({ hasEnded }) => hasEnded),
+      [index >= 0, index >= 1, index >= 2, false],
+    )
+  }
+  await database.query('update tokens set revoked_at = 1 where id = 1')
+  await assertEnds(0, 'its token is revoked')
+  await database.query('update tokens set expires_at = $1 where id = 2', [Date.now()])
+  await assertEnds(1, 'its token has expired')
+  await database.query(
+    "update migrations set owner_id = (select id from accounts where login = 'bob') where id = 1",
+  )
+  await assertEnds(2, 'the migration is no longer of its account')
+  assert.equal((await listen(third, 1)).status, 404, 'as a new one would be')
+})

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
+
+type Json = Record<string, unknown>
+
+const start = (service: SharedService, token: string, body: Json) =>
+  service.call(token, '/user/migrations', { method: 'POST', body: JSON.stringify(body) })
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`a page can show a migration without reading its repositories: ${engine}`, async (t) => {
+    const host = await gitHost()
+    t.after(host.remove)
+    for (const name of ['one', 'two', 'broken']) {
+      await host.repository(`alice/${name}`, { files: { a: name } })
+    }
+    await host.repository('bob/other', { files: { a: '1' } })
+    await host.loseObjects('alice/broken')
+    const service = await startInRow(t, { repositories: host.root, engine })
+    const alice = await service.token('alice')
+    const get = async (path: string) => (await service.call(alice, path)).json() as Promise<Json>
+
+    await start(service, alice, { repositories: ['one'] })
+    await untilEnded(service, alice, 1)
+    const asked = { repositories: ['one', 'two', 'broken'], lock_repositories: true }
+    await start(service, alice, { ...asked, allow_partial: true })
+    await untilEnded(service, alice, 2, 'exported')
+
+    const summary = await get('/user/migrations/2/summary')
+    const { id, state, reason, repositories, allow_partial, held_locks } = summary
+    assert.deepEqual([id, state, reason, allow_partial, held_locks], [2, 'exported', null, true, 3])
+    const counts = { total: 3, exported: 2, reused: 1, skipped: 1, failed: 0, remaining: 0 }
+    assert.deepEqual(repositories, counts)
+    const { totals } = (await get('/user/migrations/2/progress')) as { totals: Json }
+    assert.equal(summary.bytes_done, totals.bytes_done)
+
+    const listed = await service.call(alice, '/user/migrations/summaries?per_page=1')
+    assert.deepEqual(await listed.json(), [summary])
+    assert.equal(listed.headers.get('x-total-count'), '2')
+    assert.match(
+      listed.headers.get('link')!,
+      /migrations\/summaries\?per_page=1&page=2>; rel="next"/,
+    )
+
+    const locks = (await get('/user/migrations/2/locks')) as unknown as Json[]
+    assert.deepEqual(
+      locks.map(({ full_name }) => full_name),
+      ['alice/broken', 'alice/one', 'alice/two'],
+    )
+    const unlock = { method: 'DELETE' }
+    await service.call(alice, '/user/migrations/2/repos/one/lock', unlock)
+    assert.equal((await get('/user/migrations/2/summary')).held_locks, 2)
+
+    await downloadByLink(service, alice, summary)
+    await seenByNobodyElse(service)
+    await service.call(alice, '/user/migrations/2/archive', { method: 'DELETE' })
+    assert.equal((await get('/user/migrations/2/summary')).archive, null)
+    assert.equal((await service.call(alice, '/user/migrations/2/archive/link')).status, 404)
+  })
+}
+
+/** Downloads like a page: requests the link by `fetch`, then opens it. */
+async function downloadByLink(service: SharedService, token: string, summary: Json): Promise<void> {
+  const archive = summary.archive as { bytes: number; expires_at: string }
+  const answer = await service.call(token, '/user/migrations/2/archive/link')
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  const link = (await answer.json()) as { url: string; name: string; bytes: number }
+  assert.deepEqual(
+    [link.name, link.bytes],
+    [`migration-2-alice-${String(summary.created_at).slice(0, 10)}.tar.gz`, archive.bytes],
+  )
+  const download = await fetch(link.url)
+  assert.match(
+    download.headers.get('content-disposition')!,
+    new RegExp(`^attachment.*${link.name}`),
+  )
+  assert.equal((await download.arrayBuffer()).byteLength, archive.bytes)
+  assert.ok(!service.log().includes('sig='))
+}
+
+async function seenByNobodyElse(service: SharedService): Promise<void> {
+  const bob = await service.token('bob')
+  for (const path of ['summary', 'locks', 'archive/link']) {
+    assert.equal((await service.call(bob, `/user/migrations/2/${path}`)).status, 404)
+  }
+  const none = await service.call(bob, '/user/migrations/summaries')
+  assert.deepEqual([await none.json(), none.headers.get('x-total-count')], [[], '0'])
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+const WHOLE = ['alice/atlas', 'alice/birds']
+const PARTIAL =
+  /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
+
+let story: SharedStory
+let desk: ClientCommandLine
+
+const wholeFile = forTheWholeFile()
+
+before(async () => {
+  story = await sharedExportStory(wholeFile, {
+    async repositories(host) {
+      for (const name of WHOLE) await host.repository(name, { files: { a: name } })
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
+    },
+  })
+  await story.migrate(WHOLE)
+  await story.migrate([...WHOLE, 'alice/grafted'], { allow_partial: true })
+  const token = await story.service.token('alice')
+  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
+})
+
+test('watching a partial export ends with the missing repositories, and exit code 5', async () => {
+  const { err } = await desk.migration(5, 'watch', '2')
+  assert.match(err, /^migration 2 is partial: 2 of 3 repositories, 1 skipped$/m)
+  assert.match(err, PARTIAL)
+  const whole = await desk.migration(0, 'watch', '1')
+  assert.match(whole.err, /^migration 1 is exported: 2 of 2 repositories$/m)
+})
+
+test('downloading a partial export does too, and keeps the archive', async () => {
+  const to = await desk.migration(5, 'download', '2', '--output', 'partial.tar.gz')
+  assert.match(to.out, /^partial\.tar\.gz: .*every repository matches its digest$/)
+  assert.match(to.err, PARTIAL)
+  assert.equal((await desk.godwit(['verify', 'partial.tar.gz'])).code, 0)
+  const toJson = await desk.migration(5, 'download', '2', '--output', 'again.tar.gz', '--json')
+  assert.equal(JSON.parse(toJson.out).checked_by, 'digests')
+  const whole = await desk.migration(0, 'download', '1', '--output', 'whole.tar.gz')
+  assert.doesNotMatch(whole.err, /skipped|part/)
+})
+
+test('list, show and report say how much of it was exported', async () => {
+  const { out: list } = await desk.migration(0, 'list')
+  assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
+  assert.match(list, /^1 +exported +2 /m)
+  const { out: shown } = await desk.migration(0, 'show', '2')
+  assert.match(shown, /^Migration 2 is partial\.$/m)
+  assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
+  assert.match(shown, /skipped: alice\/grafted: .*grafts/)
+  const { out: report } = await desk.migration(0, 'report', '2')
+  assert.match(report, /^Migration 2 .* is exported in part on /)
+  assert.match(report, /^skipped +alice\/grafted: /m)
+  // GitHub's paths report it as GitHub does.
+  const wire = (await (await story.call('/user/migrations/2')).json()) as { state: string }
+  assert.equal(wire.state, 'exported')
+})
+
+test('the operator sees it among the failures', async () => {
+  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
+  const olga = await story.service.token('olga')
+  const answer = await story.service.call(olga, '/admin/service')
+  const { failures } = (await answer.json()) as { failures: Record<string, unknown>[] }
+  assert.deepEqual(
+    failures.map(({ id, state, counts }) => [id, state, counts]),
+    [[2, 'exported', { total: 3, exported: 2, reused: 2, skipped: 1, failed: 0, remaining: 0 }]],
+  )
+  const [{ full_name, reason }] = failures[0]!.repositories as [Record<string, string>]
+  assert.equal(full_name, 'alice/grafted')
+  assert.match(reason!, /grafts/)
+})

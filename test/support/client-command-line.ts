@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { temporaryDirectory } from './odd-repositories.ts'
+import { type CommandLine, desk } from './without-server.ts'
+
+export interface ClientCommandLine extends CommandLine {
+  /** Runs `godwit migration …`, and asserts the exit code and that the output contains no token. */
+  migration(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+  /** Runs `godwit schedule …`, with the same checks as `migration`. */
+  schedule(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+  /** Runs `godwit webhook …`, with the same checks as `migration`. */
+  webhook(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+}
+
+/** Returns a command line that is configured with a server and a token file. */
+export async function clientCommandLine(
+  t: Pick<TestContext, 'after'>,
+  { url, token }: { url: string; token: string },
+): Promise<ClientCommandLine> {
+  const file = join(temporaryDirectory(t), 'token')
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
+  const running =
+    (command: string) =>
+    async (code: number, ...args: string[]) => {
+      const { stdout, stderr, said, ...ended } = await at.godwit([command, ...args])
+      assert.equal(ended.code, code, said)
+      assert.ok(!said.includes(token.slice(4)), 'the token was said')
+      return { out: stdout.toString().trimEnd(), err: stderr }
+    }
+  return {
+    ...at,
+    migration: running('migration'),
+    schedule: running('schedule'),
+    webhook: running('webhook'),
+  }
+}

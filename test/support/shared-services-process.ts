@@ -1,0 +1,49 @@
+import { openSync } from 'node:fs'
+import { Command } from 'commander'
+import { addCommand, configOf } from '../../src/commands/command-line.ts'
+import { openLog } from '../../src/service/log.ts'
+import { startService } from '../../src/service/service.ts'
+import type { Config } from '../../src/settings/config.ts'
+import type { ServiceOrder, ServiceReply } from './shared-services.ts'
+
+/** Started by shared-services.ts: runs several services like serve.ts, each with its own log. */
+process.setMaxListeners(0)
+
+const stops = new Map<number, () => Promise<void>>()
+
+process.on('message', async (order: ServiceOrder) => {
+  const done: ServiceReply = { id: order.id }
+  try {
+    if ('args' in order) await start(order)
+    else await stops.get(order.id)?.()
+  } catch (error) {
+    done.error = String((error as Error).stack ?? error)
+  }
+  process.send!(done)
+})
+// The test process has ended.
+process.on('disconnect', () => process.exit())
+
+async function start({
+  id,
+  args,
+  logFile,
+}: Extract<ServiceOrder, { args: unknown }>): Promise<void> {
+  const file = openSync(logFile, 'a')
+  const config = await configFrom(args)
+  const logging = openLog(config, file)
+  const service = await startService(config, logging)
+  stops.set(id, async () => {
+    stops.delete(id)
+    await service.stop()
+    await logging.close()
+  })
+}
+
+async function configFrom(args: readonly string[]): Promise<Config> {
+  const read = Promise.withResolvers<Config>()
+  const program = new Command()
+  addCommand(program, 'serve', '').action((_, command: Command) => read.resolve(configOf(command)))
+  await program.parseAsync(args, { from: 'user' })
+  return read.promise
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from './support/odd-repositories.ts'
+
+const ROOT = new URL('..', import.meta.url).pathname
+
+const TESTS = `
+import { describe, test } from 'node:test'
+import { skipUnless } from '${ROOT}test/support/skip-unless.ts'
+test('passes', () => {})
+describe('a group', () => test('needs a browser', skipUnless(false, 'Chromium is not installed'), () => {
+  throw new Error('no browser')
+}))
+`
+
+test('a failing test fails the run; absent programs skip tests by name, and fail them under CI=true', (t) => {
+  const folder = temporaryDirectory(t)
+  const run = (text: string, env: NodeJS.ProcessEnv = {}) => {
+    const [file, group] = [join(folder, 'file.ts'), join(folder, 'group.test.ts')]
+    writeFileSync(file, text)
+    const runner = JSON.stringify(join(ROOT, 'test/support/test-group.ts'))
+    writeFileSync(group, `import { runTestFiles } from ${runner}\nrunTestFiles(['${file}'])\n`)
+    const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env
+    return spawnSync(join(ROOT, 'scripts/test'), [group], {
+      env: { ...inherited, GODWIT_TEST_PARTS: 'none', ...env },
+      encoding: 'utf8',
+    })
+  }
+  const skipped = run(TESTS)
+  assert.equal(skipped.status, 0, skipped.stdout)
+  assert.match(
+    skipped.stdout,
+    /skipped, Chromium is not installed:\n.*needs a browser\n.*tests 2\n/,
+  )
+  assert.equal(run(TESTS, { CI: 'true' }).status, 1)
+  assert.equal(run(`${TESTS}test('fails', () => { throw new Error() })`).status, 1)
+  assert.equal(run('throw new Error()').status, 1)
+})
+
+test('without root, missing programs are listed and not installed, which fails under CI=true', (t) => {
+  const programs = join(temporaryDirectory(t), 'bin')
+  mkdirSync(programs)
+  const folders = process.env.PATH!.split(delimiter)
+  for (const name of ['bash', 'env', 'dirname']) {
+    const folder = folders.find((each) => existsSync(join(each, name)))!
+    symlinkSync(join(folder, name), join(programs, name))
+  }
+  for (const [name, script] of Object.entries({ id: 'echo 1000', npm: ':', 'apt-get': 'exit 1' }))
+    writeFileSync(join(programs, name), `#!/usr/bin/env bash\n${script}\n`, { mode: 0o755 })
+  const install = (env: NodeJS.ProcessEnv) => {
+    const script = join(ROOT, 'scripts/install-test-parts')
+    return spawnSync(script, { env: { PATH: programs, ...env }, encoding: 'utf8' })
+  }
+  const { status, stdout } = install({})
+  assert.match(
+    stdout,
+    /\n {2}sudo apt-get install --yes --no-install-recommends .*chromium.*radosgw/,
+  )
+  assert.equal(status, 0)
+  assert.equal(install({ CI: 'true' }).status, 1)
+  assert.equal(install({ GODWIT_TEST_PARTS: 'none' }).stdout, '')
+})

@@ -3,7 +3,7 @@ import { addToken } from '../src/accounts/token-store.ts'
 import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
-import { ORDINARY } from '../src/migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
 import { insertMigration } from '../src/migrations/migration-store.ts'
 import type { RepositoryFacts } from '../src/repositories/facts.ts'
 import { repositoryFacts } from '../test/support/facts.ts'
@@ -54,7 +54,7 @@ async function seed(tx: Db): Promise<Crowd> {
     const fresh = () => repositoryFacts({ id: ++id, name: `repository-${id}`, owner })
     const own = Array.from({ length: OWN_REPOSITORIES }, fresh)
     const add = async (to: SeededMigration[], repositories: RepositoryFacts[]) => {
-      const options = { ...ORDINARY }
+      const options = { ...DEFAULT_OPTIONS }
       const fields = { guid: crypto.randomUUID(), owner, options, organizations: null, now }
       const { id: migrationId } = await insertMigration(tx, { ...fields, repositories })
       to.push({ id: migrationId, authorization })

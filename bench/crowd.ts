@@ -66,7 +66,7 @@ export async function withEtags(url: string, requests: CrowdRequests): Promise<C
   const known: CrowdRequests = []
   await mapConcurrent(
     requests.entries(),
-    { lanes: ETAGS_AT_ONCE },
+    { concurrency: ETAGS_AT_ONCE },
     async ([at, { path, authorization }]) => {
       const { headers } = await record(url + path, { ...HEADERS, authorization })
       const [, etag] = headers.find(([name]) => name.toLowerCase() === 'etag')!

@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WrittenKind } from '../src/records/facts.ts'
-import { addressesAt } from '../src/records/test-records.ts'
 import { splitIntoFiles, writeRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
+import { addressesAt } from '../test/support/records.ts'
 import { run } from './measure.ts'
 
 const ADDRESSES = addressesAt('https://github.com')

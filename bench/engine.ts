@@ -29,7 +29,7 @@ export async function makeSegments(
   const module = new URL('./engine-thread.ts', import.meta.url)
   const threads = createSegmentThreads({ module, workerData: places, count })
   const { signal } = new AbortController()
-  await mapConcurrent(repositories, { lanes: count, signal }, (repository, stop) =>
+  await mapConcurrent(repositories, { concurrency: count, signal }, (repository, stop) =>
     threads
       .make(
         { repository, key: randomUUID(), lastVerified: undefined, storedFingerprints: [] },

@@ -3,7 +3,7 @@ import { addToken } from '../src/accounts/token-store.ts'
 import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
-import { ORDINARY } from '../src/migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
 import { insertMigration } from '../src/migrations/migration-store.ts'
 import { repositoryFacts } from '../test/support/facts.ts'
 import { OWNER } from './corpus.ts'
@@ -39,7 +39,7 @@ async function seed(tx: Db, sizes: readonly number[]): Promise<Seeded> {
       repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
     )
     const guid = crypto.randomUUID()
-    const options = { ...ORDINARY }
+    const options = { ...DEFAULT_OPTIONS }
     const started = { guid, owner, options, repositories, organizations: null, now }
     migrations.set(size, (await insertMigration(tx, started)).id)
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { mapConcurrent } from '../src/lib/map-concurrent.ts'
-import { ORDINARY } from '../src/migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../src/migrations/migration.ts'
 import { alice } from '../test/support/facts.ts'
 import { seedAccounts } from './starts-seed.ts'
 
@@ -32,7 +32,7 @@ export async function writeBare({ data, databaseUrl, owners }: Order, load: Star
     : onSqlite(join(data, 'godwit.sqlite'))
   const references = JSON.stringify(Array.from({ length: load.repositories }, (_, at) => at + 1))
   const startedAt = performance.now()
-  await mapConcurrent(Array(load.starts).keys(), { lanes: load.clients }, async (at) => {
+  await mapConcurrent(Array(load.starts).keys(), { concurrency: load.clients }, async (at) => {
     const row = rowOf(1 + (at % owners.length), load.repositories)
     await write.start(row, references)
   })
@@ -45,7 +45,7 @@ const COLUMNS = ['guid', 'owner_id', 'owner', 'options', 'state', 'repository_co
 const TIMES = ['version', 'created_at', 'updated_at']
 
 const rowOf = (ownerId: number, count: number) => [
-  ...[randomUUID(), ownerId, JSON.stringify(alice), JSON.stringify(ORDINARY), 'pending'],
+  ...[randomUUID(), ownerId, JSON.stringify(alice), JSON.stringify(DEFAULT_OPTIONS), 'pending'],
   ...[count, count, 1, Date.now(), Date.now()],
 ]
 

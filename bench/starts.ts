@@ -90,7 +90,7 @@ async function measure(scene: Scene, { starts, cpu, exported }: Figures): Promis
     const begun: { token: string; id: number }[] = []
     const before = await cpuOf(pid)
     const startedAt = performance.now()
-    await mapConcurrent(Array(STARTS).keys(), { lanes: CLIENTS }, async (at) => {
+    await mapConcurrent(Array(STARTS).keys(), { concurrency: CLIENTS }, async (at) => {
       const token = tokens[at % tokens.length]!
       begun.push({ token, id: (await start(token)).id })
     })

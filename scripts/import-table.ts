@@ -46,10 +46,10 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     entries: [
       'server.ts',
       'routes/clones/clone-tokens.ts',
-      'middleware/timestamps.ts',
+      'rendering.ts',
       'routes/migrations/archive-download.ts',
       'pages/dashboard-files.ts',
-      'service/proxy-probe.ts',
+      'routes/service/proxy-probe.ts',
       'routes/webhooks/webhook-json.ts',
     ],
   },

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeBusy } from './support/forge/busy-world.ts'
+import { startForge } from './support/forge/fake-forge.ts'
+import { fillForge } from './support/forge/filled-forge.ts'
 import { ForgeSeeder, type Target } from './support/forge/forge-seeder.ts'
 import { loadRecordings, RECORDED_GITEA } from './support/forge/recorded-gitea.ts'
 import { FORGEJO_11, GITEA_1_15 } from './support/forge/render.ts'
-import { startForge } from './support/forge/stand-in-forge.ts'
 
 const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.env
 
 /**
  * Status codes and headers that Godwit relies on. The fake forge and a real one, if it is named, must pass the same tests;
- * `src/sources/forge/forge.contract.ts` covers the content of responses in the same way.
+ * `src/sources/forge/forge-contract.test.ts` covers the content of responses in the same way.
  */
 function httpContract(
   name: string,
@@ -119,7 +119,7 @@ test(
   async (t) => {
     const forge = await startForge()
     t.after(() => forge.stop())
-    makeBusy(forge)
+    fillForge(forge)
     const recordings = loadRecordings()
     for (const [recorded, path] of Object.entries(RECORDED_PATHS)) {
       const headers = { authorization: 'token admin-token' }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
+import { cleanupAfterFile } from './support/file-cleanup.ts'
 import { type GitHost, gitHost } from './support/git-host.ts'
 import {
   type DescribedAnswer,
@@ -10,10 +11,9 @@ import {
   openApiValidator,
 } from './support/openapi-validator.ts'
 import type { SharedService } from './support/service.ts'
-import { startInRow } from './support/service-row.ts'
+import { startSharedService } from './support/service-row.ts'
 import { slowGit } from './support/slow-git.ts'
 import { until } from './support/wait-until.ts'
-import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
 /** Headers that the description must name. */
 const IMPORTANT_HEADERS =
@@ -35,7 +35,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
   await makeRepositories(host)
   const git = await slowGit()
   t.after(git.remove)
-  const service = await startInRow(t, {
+  const service = await startSharedService(t, {
     repositories: host.root,
     flags: ['--git', git.program, '--webhook-networks', '127.0.0.1'],
   })
@@ -114,7 +114,7 @@ function operationFor(operations: Operation[], method: string, pathname: string)
 
 const post = (body: unknown = {}) => ({ method: 'POST', body })
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let described: Described
 
 before(async () => {

@@ -12,28 +12,28 @@ import { userJson } from '../src/http/routes/users/user-json.ts'
 import type * as wire from '../src/wire/types.ts'
 import {
   addresses,
-  describingServer,
+  DEFAULT_MEDIA_TYPE,
   descriptionOf,
+  descriptionServer,
   rendering,
   routesOf,
-  USUAL,
-} from './support/describing-server.ts'
+} from './support/description-server.ts'
 import { alice, repositoryFacts, startedMigration } from './support/facts.ts'
+import { cleanupAfterFile } from './support/file-cleanup.ts'
 import { type Description, openApiValidator } from './support/openapi-validator.ts'
 import { skipUnless } from './support/skip-unless.ts'
-import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
 describe('the description of the API', () => {
-  const wholeFile = forTheWholeFile()
+  const wholeFile = cleanupAfterFile()
   let described: Promise<Description> | undefined
   /** The description with default settings. */
   function usualDescription(): Promise<Description> {
-    described ??= descriptionOf(describingServer(wholeFile))
+    described ??= descriptionOf(descriptionServer(wholeFile))
     return described
   }
 
   test('names exactly the routes of the server', async (t) => {
-    const { app, routes: added } = routesOf(() => describingServer(t))
+    const { app, routes: added } = routesOf(() => descriptionServer(t))
     const { operations } = openApiValidator(await descriptionOf(app))
     const routes = added.map(({ method, url }) => `${method} ${url}`)
 
@@ -51,7 +51,7 @@ describe('the description of the API', () => {
   })
 
   test('costs a request nothing: only bodies are validated, and responses are not serialized by it', async (t) => {
-    const { app, routes } = routesOf(() => describingServer(t))
+    const { app, routes } = routesOf(() => descriptionServer(t))
     await app.ready()
     const heeded = routes.flatMap(({ schema }) =>
       ['querystring', 'query', 'params', 'headers', 'response'].filter(
@@ -84,10 +84,10 @@ describe('the description of the API', () => {
 
   const linter = findLinter()
   const needsLinter = skipUnless(linter !== undefined, '@redocly/openapi-core is not installed')
-  for (const mediaType of [USUAL, { vendor: 'acme', preview: 'optional' }] as const) {
+  for (const mediaType of [DEFAULT_MEDIA_TYPE, { vendor: 'acme', preview: 'optional' }] as const) {
     const { vendor, preview } = mediaType
     test(`is valid OpenAPI 3.1: ${vendor}, ${preview}`, needsLinter, async (t) => {
-      const app = describingServer(t, mediaType)
+      const app = descriptionServer(t, mediaType)
       const { createConfig, lintFromString } = await import(pathToFileURL(linter!).href)
       const problems: { ruleId: string; location: { pointer: string }[] }[] = await lintFromString({
         source: (await app.inject('/openapi.json')).body,
@@ -144,7 +144,7 @@ describe('the description of the API', () => {
 
   test('reflects the settings of the operator', async (t) => {
     const text = async (mediaType: MediaTypeOptions) =>
-      JSON.stringify(await descriptionOf(describingServer(t, mediaType)))
+      JSON.stringify(await descriptionOf(descriptionServer(t, mediaType)))
     assert.match(
       JSON.stringify(await usualDescription()),
       /"mediaType":"application\/vnd\.github\.[^}]*"required":true/,

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { optionNames, variableOf } from '../src/settings/setting-names.ts'
-import { temporaryDirectory } from './support/odd-repositories.ts'
+import { temporaryDirectory } from './support/sample-repositories.ts'
 import { skipUnless } from './support/skip-unless.ts'
 
 const PROJECT = new URL('..', import.meta.url).pathname

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from './support/odd-repositories.ts'
+import { temporaryDirectory } from './support/sample-repositories.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
 

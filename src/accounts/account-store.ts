@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
-import { type Account, type AccountType, keyOf } from './account.ts'
+import { type Account, type AccountType, nameKey } from './account.ts'
 
 export async function listAccounts(db: Db): Promise<Account[]> {
   const rows = await db.selectFrom('accounts').selectAll().orderBy('login_key').execute()
@@ -13,7 +13,7 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
   const row = await db
     .selectFrom('accounts')
     .selectAll()
-    .where('login_key', '=', keyOf(login))
+    .where('login_key', '=', nameKey(login))
     .executeTakeFirst()
   return row && accountOf(row)
 }
@@ -33,12 +33,12 @@ export async function knownSpellings(
 ): Promise<(login: string) => string | undefined> {
   const query = db.selectFrom('accounts').select(['login_key', 'login'])
   const rows = logins
-    ? await selectInBatches([...new Set(logins.map(keyOf))], (batch) =>
+    ? await selectInBatches([...new Set(logins.map(nameKey))], (batch) =>
         query.where('login_key', 'in', batch),
       )
     : await query.execute()
   const spellings = new Map(rows.map((row) => [row.login_key, row.login]))
-  return (login) => spellings.get(keyOf(login))
+  return (login) => spellings.get(nameKey(login))
 }
 
 /** Creates an account if it is new. An existing account gets the spelling of the login, and `createdAt` if that is earlier. */
@@ -50,7 +50,7 @@ export async function ensureAccount(
 ): Promise<Account> {
   const row = await db
     .insertInto('accounts')
-    .values({ login, login_key: keyOf(login), type, site_admin: 0, created_at: createdAt })
+    .values({ login, login_key: nameKey(login), type, site_admin: 0, created_at: createdAt })
     .onConflict((conflict) =>
       conflict.column('login_key').doUpdateSet({
         login,

@@ -18,4 +18,37 @@ export interface Viewer {
 }
 
 /** Returns the form in which logins and names are compared: case is ignored. */
-export const keyOf = (name: string): string => name.toLowerCase()
+export const nameKey = (name: string): string => name.toLowerCase()
+
+/**
+ * The owner of the migrations, schedules and webhooks that a query is about. Every query on behalf of a caller has a scope and never
+ * returns data of another one. The code that creates a scope checks that the caller may use it.
+ */
+export interface Scope {
+  /** A person, or an organization. */
+  owner: Account
+  /** The caller, if that is not the owner. */
+  by?: Account
+}
+
+/** Returns the scope of the caller's own data. */
+export const ownScope = ({ account }: Viewer): Scope => ({ owner: account })
+
+export const membershipRoles = ['owner', 'member'] as const
+export type MembershipRole = (typeof membershipRoles)[number]
+
+/** Who granted a membership: a command of the operator, the members file of the organization, or the forge. */
+export type MembershipOrigin = 'manual' | 'file' | 'forge'
+
+export interface Membership {
+  organization: Account
+  member: Account
+  role: MembershipRole
+  origin: MembershipOrigin
+}
+
+/** A member by all origins together: an owner by any of them is an owner. */
+export interface Member {
+  account: Account
+  role: MembershipRole
+}

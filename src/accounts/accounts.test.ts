@@ -89,14 +89,14 @@ onEachEngine('tokens', (engine) => {
 
   test('are stored as a digest, with their last use', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const { viewerOf, noteUses } = createAuthenticator({ db, now: () => NOW + 5 })
+    const { viewerOf, recordUses } = createAuthenticator({ db, now: () => NOW + 5 })
     const alice = await ensureAccount(db, 'alice', NOW)
     const token = await addToken(db, alice, { name: 'ci', expiresAt: null, now: NOW })
     const stored = JSON.stringify(await db.selectFrom('tokens').selectAll().execute())
     assert.ok(!stored.includes(token.slice(4, 20)))
     assert.ok(stored.includes(digestOf(token)))
     await viewerOf(token)
-    await noteUses()
+    await recordUses()
     assert.deepEqual(await listTokens(db), [
       {
         id: 1,

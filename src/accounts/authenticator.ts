@@ -15,7 +15,7 @@ export interface Authenticator {
   /** Returns the owner of a browser session by its secret. */
   viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
   /** Records when tokens were last used. Called regularly and at the end, never by a request. */
-  noteUses(): Promise<void>
+  recordUses(): Promise<void>
 }
 
 type MayAskForge = () => Promise<boolean>
@@ -70,7 +70,7 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
       return viewer
     },
 
-    async noteUses() {
+    async recordUses() {
       if (usedAt.size === 0) return
       const batch = usedAt
       usedAt = new Map()

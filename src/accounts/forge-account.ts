@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
-import { type Account, keyOf } from './account.ts'
+import { type Account, nameKey } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
 
 /** A person or an organization of the forge. */
@@ -99,7 +99,7 @@ const withForgeId = (tx: Db, id: number): Promise<AccountRow | undefined> =>
   tx.selectFrom('accounts').selectAll().where('forge_id', '=', id).executeTakeFirst()
 
 const withLogin = (tx: Db, login: string): Promise<AccountRow | undefined> =>
-  tx.selectFrom('accounts').selectAll().where('login_key', '=', keyOf(login)).executeTakeFirst()
+  tx.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login)).executeTakeFirst()
 
 async function setForgeId(tx: Db, { id }: Pick<Account, 'id'>, forgeId: number | null) {
   await tx.updateTable('accounts').set({ forge_id: forgeId }).where('id', '=', id).execute()
@@ -116,7 +116,7 @@ async function retire(tx: Db, account: AccountRow): Promise<void> {
 async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Promise<void> {
   await tx
     .updateTable('accounts')
-    .set({ login, login_key: keyOf(login) })
+    .set({ login, login_key: nameKey(login) })
     .where('id', '=', id)
     .execute()
   // Permissions that the forge granted are read again.

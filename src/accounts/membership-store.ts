@@ -1,7 +1,6 @@
 import type { Db } from '../db/database.ts'
-import type { Account } from './account.ts'
+import type { Account, Member, Membership, MembershipOrigin, MembershipRole } from './account.ts'
 import { accountOf, ensureAccount, findAccount } from './account-store.ts'
-import type { Member, Membership, MembershipOrigin, MembershipRole } from './membership.ts'
 
 /** Returns the memberships of every origin by name: of one organization, or of all. */
 export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {

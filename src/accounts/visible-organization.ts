@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { type Account, keyOf, type Viewer } from './account.ts'
+import { type Account, nameKey, type Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 
 /** A path names an organization by login or by id. */
@@ -24,7 +24,7 @@ export async function findVisibleOrganization(
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
   const found =
     'login' in name
-      ? await byLogin(db, { ...query, loginKey: keyOf(name.login) })
+      ? await byLogin(db, { ...query, loginKey: nameKey(name.login) })
       : await byId(db, { ...query, id: name.id })
   return found && { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
 }

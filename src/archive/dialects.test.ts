@@ -9,14 +9,14 @@ import { collect, pathOf, temporaryFolder } from '../../test/support/archive-sam
 import { needs } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
 import {
-  type OddEntry,
-  oddGzip,
-  oddHeader,
-  oddTar,
   paxContent,
   record,
   sizeField,
-} from '../../test/support/odd-tar.ts'
+  type UnusualEntry,
+  unusualGzip,
+  unusualHeader,
+  unusualTar,
+} from '../../test/support/unusual-tar.ts'
 import { readEntries } from './read-entries.ts'
 import { unsafePath } from './tar-header.ts'
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
@@ -52,7 +52,7 @@ describe('archives of other programs are read', () => {
 })
 
 const part = fc.stringMatching(/^[a-zA-Z0-9é渡_-]{1,60}$/)
-const oddEntry: fc.Arbitrary<OddEntry> = fc.record({
+const oddEntry: fc.Arbitrary<UnusualEntry> = fc.record({
   path: fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/')),
   kind: fc.constantFrom('file' as const, 'directory' as const),
   content: fc.uint8Array({ maxLength: 1500 }).map((bytes) => Buffer.from(bytes)),
@@ -81,10 +81,10 @@ test('any mixture of dialects, gzip members and padding is read', async () => {
   await fc.assert(
     fc.asyncProperty(archives, async ({ entries, hasRoot, members, ...how }) => {
       const size = sizeField(0, 'octal')
-      const root = oddHeader({ name: Buffer.from('./'), type: '5', magic: 'gnu', size })
-      const tar = Buffer.concat([...(hasRoot ? [root] : []), oddTar(entries, how.zeroBlocks)])
+      const root = unusualHeader({ name: Buffer.from('./'), type: '5', magic: 'gnu', size })
+      const tar = Buffer.concat([...(hasRoot ? [root] : []), unusualTar(entries, how.zeroBlocks)])
       const isPlain = members === 0 && (hasRoot || entries.length > 0)
-      const archive = isPlain ? tar : oddGzip(tar, Math.max(members, 1), how.padding)
+      const archive = isPlain ? tar : unusualGzip(tar, Math.max(members, 1), how.padding)
       function* chunks() {
         for (let at = 0; at < archive.length; at += how.chunk)
           yield archive.subarray(at, at + how.chunk)
@@ -113,7 +113,7 @@ test('no header gives a path outside the archive', async () => {
     fc.asyncProperty(fc.array(headers, { maxLength: 4 }), async (all) => {
       const blocks = all.flatMap(({ name, type, magic, before, size }) => {
         const field = sizeField(size, size > 2 ** 32 ? 'base-256' : 'octal')
-        const header = oddHeader({
+        const header = unusualHeader({
           name: Buffer.from(name).subarray(0, 100),
           type,
           magic,
@@ -123,7 +123,7 @@ test('no header gives a path outside the archive', async () => {
         const said = before === 'L' ? Buffer.from(`${name}\0`) : paxContent([['path', name]])
         return [...record(before, said), header]
       })
-      const first = oddHeader({
+      const first = unusualHeader({
         name: Buffer.from('first'),
         type: '0',
         magic: 'posix',
@@ -147,7 +147,7 @@ test('no header gives a path outside the archive', async () => {
 
 describe('headers before an entry are limited', () => {
   const tar = (...blocks: Buffer[]) => [Buffer.concat([...blocks, END])]
-  const aFile = oddHeader({
+  const aFile = unusualHeader({
     name: Buffer.from('a'),
     type: '0',
     magic: 'posix',
@@ -156,7 +156,7 @@ describe('headers before an entry are limited', () => {
 
   test('a huge pax header and endless headers are refused', async () => {
     const name = Buffer.from('x')
-    const large = oddHeader({
+    const large = unusualHeader({
       name,
       type: 'x',
       magic: 'posix',
@@ -211,10 +211,10 @@ test('a file beyond 8 GiB is read by base-256 and by pax, and memory stays flat'
   const size = 9 * 2 ** 30
   const name = Buffer.from('large')
   const ways = [
-    [oddHeader({ name, type: '0', magic: 'gnu', size: sizeField(size, 'base-256') })],
+    [unusualHeader({ name, type: '0', magic: 'gnu', size: sizeField(size, 'base-256') })],
     [
       ...record('x', paxContent([['size', String(size)]])),
-      oddHeader({ name, type: '0', magic: 'posix', size: sizeField(0, 'octal') }),
+      unusualHeader({ name, type: '0', magic: 'posix', size: sizeField(0, 'octal') }),
     ],
   ]
   const chunk = Buffer.alloc(4 * 2 ** 20, 7)

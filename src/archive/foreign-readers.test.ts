@@ -15,7 +15,7 @@ import {
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
-import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
+import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
@@ -31,7 +31,7 @@ async function expectedContents(): Promise<Contents> {
   return contents
 }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let archive: string
 let expected: Contents
 

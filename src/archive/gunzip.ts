@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
-import { isWritten } from '../lib/write-chunk.ts'
+import { writeChunk } from '../lib/chunks.ts'
 
 /** The data is not valid gzip. */
 export class GzipDamaged extends Error {
@@ -81,7 +81,7 @@ async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
       throw new GzipDamaged('unexpected end of file')
     }
     const before = inflate.bytesWritten
-    if (!(await isWritten(inflate, chunk))) return
+    if (!(await writeChunk(inflate, chunk))) return
     const taken = inflate.bytesWritten - before
     if (taken === chunk.length) continue
     gzip.putBack(chunk.subarray(taken))

@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { inTime } from '../../test/support/wait-until.ts'
-import { blobStoreContract } from './blob-store.contract.ts'
+import { blobStoreContract } from '../../test/contracts/blob-store.contract.ts'
+import { withTimeout } from '../../test/support/wait-until.ts'
 import { BlobExists, BlobNotFound } from './blob-store.ts'
 import { createDiskBlobStore } from './disk.ts'
 
@@ -76,9 +76,9 @@ test('a killed put leaves no blob, and its temporary file is swept once it is ol
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, disk, root], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  await inTime('the writer has begun', once(child.stdout, 'data'))
+  await withTimeout('the writer has begun', once(child.stdout, 'data'))
   child.kill('SIGKILL')
-  await inTime('the writer is dead', once(child, 'close'))
+  await withTimeout('the writer is dead', once(child, 'close'))
 
   const blobs = createDiskBlobStore(root)
   await assert.rejects(blobs.open('killed'), BlobNotFound)

@@ -239,8 +239,8 @@ async function readPart(
     end += 'bytes' in piece ? piece.bytes.length : piece.range.end - piece.range.start
     return { piece, into: buffer.subarray(start, end) }
   })
-  const lanes = { lanes: READ_CONCURRENCY, signal }
-  await mapConcurrent(targets, lanes, async ({ piece, into }, stop) => {
+  const options = { concurrency: READ_CONCURRENCY, signal }
+  await mapConcurrent(targets, options, async ({ piece, into }, stop) => {
     if ('bytes' in piece) return into.set(piece.bytes)
     let filled = 0
     for await (const chunk of await openObject(bucket, piece.key, piece.range, stop)) {

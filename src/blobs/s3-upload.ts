@@ -40,8 +40,8 @@ export async function uploadParts<Part>(
   const upload = { ...object, UploadId: UploadId! }
   try {
     const sent: CompletedPart[] = []
-    const lanes = { lanes: concurrency, signal }
-    await mapConcurrent(numbered(parts), lanes, async ({ part, PartNumber }, stop) => {
+    const options = { concurrency, signal }
+    await mapConcurrent(numbered(parts), options, async ({ part, PartNumber }, stop) => {
       sent.push({ PartNumber, ETag: await send(part, { ...upload, PartNumber }, stop) })
     })
     await complete(bucket, key, upload, sent)

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
+import { blobStoreContract } from '../../test/contracts/blob-store.contract.ts'
 import { collect, noise } from '../../test/support/archive-samples.ts'
 import {
   contentsOf,
@@ -11,8 +12,7 @@ import {
   ownGateway,
   type TestBucket,
 } from '../../test/support/radosgw.ts'
-import { inTime, until } from '../../test/support/wait-until.ts'
-import { blobStoreContract } from './blob-store.contract.ts'
+import { until, withTimeout } from '../../test/support/wait-until.ts'
 import { BlobExists, BlobNotFound, type BlobStore } from './blob-store.ts'
 import { createS3BlobStore } from './s3.ts'
 import { partSize } from './s3-upload.ts'
@@ -114,9 +114,9 @@ function unfinished(): void {
     const s3 = new URL('./s3.ts', import.meta.url).href
     const args = ['--input-type=module', '-e', program, s3, place.bucket, place.endpoint]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    await inTime('the writer has begun', once(child.stdout, 'data'))
+    await withTimeout('the writer has begun', once(child.stdout, 'data'))
     child.kill('SIGKILL')
-    await inTime('the writer is dead', once(child, 'close'))
+    await withTimeout('the writer is dead', once(child, 'close'))
 
     await assert.rejects(blobs.open('killed'), BlobNotFound)
     const remains = { objects: [], uploads: ['a place/for blobs/killed'] }

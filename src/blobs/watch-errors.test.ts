@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { blobStoreContract } from './blob-store.contract.ts'
+import { blobStoreContract } from '../../test/contracts/blob-store.contract.ts'
 import { createDiskBlobStore } from './disk.ts'
 import { watchErrors } from './watch-errors.ts'
 

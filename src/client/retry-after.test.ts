@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Answer, json, otherServer } from '../../test/support/other-server.ts'
+import { type Answer, fakeServer, json } from '../../test/support/fake-server.ts'
 import { type DownloadTarget, downloadArchive } from './download-archive.ts'
 import { ServerBusy, ServerError } from './errors.ts'
 import { MigrationsApi } from './migrations-api.ts'
@@ -8,7 +8,7 @@ import { MigrationsApi } from './migrations-api.ts'
 const LATER = { 'retry-after': '1800' }
 
 async function apiOf(t: TestContext, answer: Answer) {
-  const { url } = await otherServer(t, answer)
+  const { url } = await fakeServer(t, answer)
   const { signal } = new AbortController()
   const server = { url, token: 't', vendor: 'github', userAgent: 'godwit/test' }
   const waits: number[] = []
@@ -59,7 +59,7 @@ test('a request for events reports the Retry-After of a proxy', async (t) => {
 })
 
 test('a download reports the Retry-After of the server, or of the storage by its origin alone', async (t) => {
-  const storage = await otherServer(t, (_request, response) =>
+  const storage = await fakeServer(t, (_request, response) =>
     json(response, 503, { message: 'Slow Down' }, LATER),
   )
   let location = '/bytes'

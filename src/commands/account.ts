@@ -7,7 +7,7 @@ import {
   setAccount,
 } from '../accounts/account-store.ts'
 import type { Database, Db } from '../db/database.ts'
-import { nameRefusal } from '../lib/names.ts'
+import { invalidNameReason } from '../lib/names.ts'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -67,7 +67,7 @@ async function changeAccount(
   options: AccountOptions,
   command: Command,
 ): Promise<void> {
-  const refusal = nameRefusal(login)
+  const refusal = invalidNameReason(login)
   if (refusal) throw new UsageError(`"${login}" cannot be a login: ${refusal}`)
   const change: AccountChange = {
     ...(options.type && { type: options.type }),

@@ -2,14 +2,14 @@ import type { Command } from 'commander'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { inUnits, number } from '../lib/quantities.ts'
+import { formatBytes, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
-import { type CheckRecord, keepChecksOf, recordCheck } from '../repositories/check-store.ts'
+import { type CheckRecord, deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
 import { dataPathsOf, openBlobs } from '../service/data-paths.ts'
-import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
+import { type LocalCheck, openLocalCheck } from '../service/local-export.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
@@ -59,8 +59,8 @@ async function runCheck(
   {
     using line = progressLine(process.stderr)
     line.show(0, `0/${names.length} repositories`)
-    const lanes = { lanes: config.concurrency, signal }
-    await mapConcurrent(names, lanes, async (name, stop) => {
+    const options = { concurrency: config.concurrency, signal }
+    await mapConcurrent(names, options, async (name, stop) => {
       const result = await check(parts, name, stop)
       results.push(result)
       await recordCheck(parts.db, result)
@@ -71,7 +71,7 @@ async function runCheck(
     })
   }
   if (requested.length === 0)
-    await keepChecksOf(
+    await deleteOtherChecks(
       parts.db,
       results.map(({ fullName }) => fullName),
     )
@@ -127,7 +127,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
   else {
     for (const { path, reason } of refused)
       print(`warning: ${escapeForTerminal(`${path}: ${reason}`)}`)
-    print(`${counts}; ${inUnits(bytes)} read`)
+    print(`${counts}; ${formatBytes(bytes)} read`)
   }
   if (failed > 0)
     throw new UserError(`${failed} of ${results.length} repositories cannot be exported`)
@@ -164,7 +164,10 @@ async function checkStoredData(
         read[result] += 1
         read.bytes += bytes
         const part = total === 0 ? undefined : read.bytes / total
-        line.show(part, `${number(read.intact + read.damaged)} read, ${inUnits(read.bytes)}`)
+        line.show(
+          part,
+          `${formatNumber(read.intact + read.damaged)} read, ${formatBytes(read.bytes)}`,
+        )
       }
     }
     const archives = await damagedArchives(db)
@@ -172,7 +175,7 @@ async function checkStoredData(
     else {
       for (const each of archives)
         print(`damaged: ${escapeForTerminal(formatDamagedArchive(each))}`)
-      print(`${read.intact} intact, ${read.damaged} damaged; ${inUnits(read.bytes)} read`)
+      print(`${read.intact} intact, ${read.damaged} damaged; ${formatBytes(read.bytes)} read`)
     }
     if (read.damaged > 0) throw new UserError(describeDamage(read, archives))
   })

@@ -1,10 +1,10 @@
 import { type Command, Help, InvalidArgumentError, Option } from 'commander'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
-import { fromNow } from '../lib/quantities.ts'
+import { formatRelativeTime } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
 import { ConfigError } from '../lib/user-error.ts'
-import { actAsOwnerOf } from '../service/data-owner.ts'
+import { becomeOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
 import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
 import {
@@ -80,9 +80,9 @@ export const configOf = (command: Command, without?: OptionName): Config =>
 
 /** Throws if only an unreadable configuration file says where the data is. */
 export function requireKnownDataDirectory(config: Config): Config {
-  const { file, said } = config
+  const { file, origins } = config
   if (!file?.isDenied) return config
-  const isLocationKnown = said.databaseUrl !== undefined || said.data?.from !== 'default'
+  const isLocationKnown = origins.databaseUrl !== undefined || origins.data?.from !== 'default'
   if (!isLocationKnown) throw new ConfigError([deniedFile(file.path)])
   note(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
@@ -91,7 +91,7 @@ export function requireKnownDataDirectory(config: Config): Config {
 /** Like `configOf`, and switches from root to the owner of the data directory. */
 export function dataConfigOf(command: Command, without?: OptionName): Config {
   const config = configOf(command, without)
-  actAsOwnerOf(config.data)
+  becomeOwnerOf(config.data)
   return config
 }
 
@@ -171,7 +171,9 @@ const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => pain
 export function ago(time: number | string | null): string {
   if (time === null) return '-'
   const at = new Date(time)
-  return Number.isNaN(at.getTime()) ? escapeForTerminal(String(time)) : fromNow(at, Date.now())
+  return Number.isNaN(at.getTime())
+    ? escapeForTerminal(String(time))
+    : formatRelativeTime(at, Date.now())
 }
 
 /** Formats a time for JSON. */

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { commandRow } from '../../test/support/command-row.ts'
+import { sharedCommands } from '../../test/support/command-row.ts'
+import { assertFinding } from '../../test/support/doctor-scene.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { readConfig } from '../settings/config.ts'
 import type { ConfigFile } from '../settings/config-file.ts'
 import { requireKnownDataDirectory } from './command-line.ts'
-import { assertFinding } from './doctor/test-scene.ts'
 
 test('commands find the data directory through the configuration file', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const folder = temporaryDirectory(t)
-  const godwit = commandRow({ cwd: folder })
+  const godwit = sharedCommands({ cwd: folder })
   for (const [path, text] of [
     ['sqlite', 'data = data\n'],
     ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
@@ -46,7 +46,7 @@ test('commands find the data directory through the configuration file', async (t
 test('`config` shows where each value comes from, as text and as JSON', async (t) => {
   const file = join(temporaryDirectory(t), 'config')
   writeFileSync(file, 'vendor = forge\nlog-level = warn\n')
-  const godwit = commandRow()
+  const godwit = sharedCommands()
   const { stdout } = await godwit(['config', '--json', '--data', '/d'], {
     GODWIT_CONFIG: file,
     GODWIT_LOG_LEVEL: 'error',
@@ -68,7 +68,7 @@ test('a command does nothing if the configuration file has errors', async (t) =>
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
-  const { code, stderr, stdout } = await commandRow()(['sync', '--config', file])
+  const { code, stderr, stdout } = await sharedCommands()(['sync', '--config', file])
   assert.deepEqual([code, stdout], [2, ''])
   assert.equal(
     stderr,
@@ -82,7 +82,7 @@ test('doctor warns of secrets in a world-readable file', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = data\ntoken = t0ken\nurl = http://127.0.0.1:1\n`)
-  const godwit = commandRow()
+  const godwit = sharedCommands()
   const checks = async () => {
     const { stdout } = await godwit(['doctor', '--json', '--config', file])
     assert.ok(!stdout.includes('t0ken'))

@@ -3,14 +3,6 @@ import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promi
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { gitHost } from '../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { createDatabase } from '../../test/support/postgres.ts'
-import { startInRow } from '../../test/support/service-row.ts'
-import { KNOWN_SCHEMA } from '../db/upgrade.ts'
-import { checkFreeSpace } from './doctor/check-data.ts'
-import { clockResult } from './doctor/check-database.ts'
-import { checkClock } from './doctor/check-machine.ts'
 import {
   about,
   assertFinding,
@@ -21,13 +13,21 @@ import {
   GODWIT,
   run,
   sound,
-} from './doctor/test-scene.ts'
+} from '../../test/support/doctor-scene.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { createDatabase } from '../../test/support/postgres.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { startSharedService } from '../../test/support/service-row.ts'
+import { KNOWN_SCHEMA } from '../db/upgrade.ts'
+import { checkFreeSpace } from './doctor/check-data.ts'
+import { clockResult } from './doctor/check-database.ts'
+import { checkClock } from './doctor/check-machine.ts'
 
 test('all checks pass, and no files are left behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'home' } })
   await host.repository('octo/tools', { files: { b: 'b' } })
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const { host: listen } = new URL(service.url)
   const settings = { data: service.data, repositories: host.root, listen }
   const busy = await doctor(settings)

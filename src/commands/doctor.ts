@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { EXIT } from '../lib/exit-codes.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
-import { actAsOwnerOf } from '../service/data-owner.ts'
+import { EXIT } from '../lib/user-error.ts'
+import { becomeOwnerOf } from '../service/data-owner.ts'
 import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
 import { paint } from './terminal.ts'
@@ -20,7 +20,7 @@ export function doctorCommand(program: Command, about: string): void {
       const { everyCheck } = await import('./doctor/every-check.ts')
       const config = settingsOf(command)
       // The checks run as the service's user, because its permissions matter.
-      const user = actAsOwnerOf(config.data)
+      const user = becomeOwnerOf(config.data)
       const results: CheckResult[] = []
       const add = (result: CheckResult) => {
         results.push(result)

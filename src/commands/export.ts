@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import {
   ExportFailed,
-  formatRepositoryEnd,
-  type RepositoryEnd,
+  formatRepositoryResult,
+  type RepositoryResult,
 } from '../exporter/export-archive.ts'
-import { duration, inUnits } from '../lib/quantities.ts'
+import { formatBytes, formatDuration } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import { archiveWarnings } from '../migrations/progress.ts'
@@ -16,7 +16,7 @@ import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
-import type { WaitUntil } from '../sources/forge-errors.ts'
+import type { ForgeUnavailable } from '../sources/forge-errors.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf, type WrittenArchive } from './export/output.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
@@ -71,13 +71,13 @@ async function runExport(
 
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
-  const ends: RepositoryEnd[] = []
+  const ends: RepositoryResult[] = []
   const order = {
     owner: repositories[0]!.owner,
     repositories,
     allowPartial: options.allowPartial ?? false,
     concurrency: config.concurrency,
-    onEnd(end: RepositoryEnd) {
+    onEnd(end: RepositoryResult) {
       ends.push(end)
       progress.ended(end)
     },
@@ -86,7 +86,7 @@ async function runExport(
     ...parts,
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
-    onWait: (fullName: string, { dueAt, message }: WaitUntil) =>
+    onWait: (fullName: string, { dueAt, message }: ForgeUnavailable) =>
       progress.say(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
@@ -133,7 +133,7 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserErr
 
 /** Disposing clears the progress line. */
 interface ExportProgress extends Disposable {
-  ended(end: RepositoryEnd): void
+  ended(end: RepositoryResult): void
   writing(bytes: number): void
   say(text: string): void
 }
@@ -152,10 +152,10 @@ function exportProgress(
     ended(end) {
       done += weight(end.facts)
       count += 1
-      if (!to.isTTY || needsAttention(end)) line.say(formatRepositoryEnd(end))
+      if (!to.isTTY || needsAttention(end)) line.say(formatRepositoryResult(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },
-    writing: (bytes) => line.show(undefined, `writing ${inUnits(bytes)}`),
+    writing: (bytes) => line.show(undefined, `writing ${formatBytes(bytes)}`),
     say: line.say,
     [Symbol.dispose]: line[Symbol.dispose],
   }
@@ -175,10 +175,10 @@ interface ExportResult {
 }
 
 export function exportReport(
-  ends: readonly RepositoryEnd[],
+  ends: readonly RepositoryResult[],
   { archives, seconds, warnings: earlier }: ExportResult,
 ): ExportReport {
-  const count = (outcome: RepositoryEnd['outcome']) =>
+  const count = (outcome: RepositoryResult['outcome']) =>
     ends.filter((end) => end.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]
   const exported = count('exported') + reused
@@ -203,12 +203,12 @@ export function exportReport(
       [
         ...warnings.map((warning) => `warning: ${warning}`),
         `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
-          `${skipped} skipped; ${inUnits(archiveBytes)} in ${duration(seconds)}`,
+          `${skipped} skipped; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),
   }
 }
 
-function repositoryJson(end: RepositoryEnd, archive: WrittenArchive | undefined) {
+function repositoryJson(end: RepositoryResult, archive: WrittenArchive | undefined) {
   return {
     full_name: fullNameOf(end.facts),
     outcome: end.outcome,
@@ -219,11 +219,11 @@ function repositoryJson(end: RepositoryEnd, archive: WrittenArchive | undefined)
   }
 }
 
-function recordsJson(records: Extract<RepositoryEnd, { records: unknown }>['records']) {
+function recordsJson(records: Extract<RepositoryResult, { records: unknown }>['records']) {
   if (!records) return null
   return { as_of: new Date(records.asOf).toISOString(), notes: records.notes }
 }
 
 /** Whether a person at a terminal should see this result. */
-export const needsAttention = (end: RepositoryEnd): boolean =>
+export const needsAttention = (end: RepositoryResult): boolean =>
   'reason' in end || end.warning !== null || (end.records?.notes.length ?? 0) > 0

@@ -15,8 +15,8 @@ import {
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { GitFailed } from '../git/git-end.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
-import { EXIT } from '../lib/exit-codes.ts'
-import { ForgeUnreachable } from '../repositories/forge-unreachable.ts'
+import { EXIT } from '../lib/user-error.ts'
+import { RightsUnavailable } from '../repositories/forge-unreachable.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
 /**
@@ -32,7 +32,7 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [Unreadable, EXIT.failed],
     [SecretNeeded, EXIT.misused],
     [RequestRejected, EXIT.refused],
-    [ForgeUnreachable, EXIT.unreachable],
+    [RightsUnavailable, EXIT.unreachable],
     [ServerBusy, EXIT.unreachable],
     [ServerError, EXIT.unreachable],
     [ServerUnreachable, EXIT.unreachable],

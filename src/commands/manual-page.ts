@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { exitCodes } from '../lib/exit-codes.ts'
+import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { examplesOf, printPainted, withExamples } from './command-line.ts'

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Account } from '../accounts/account.ts'
-import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
+import { type Membership, type MembershipRole, membershipRoles } from '../accounts/account.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Command } from 'commander'
-import { exitCodes } from '../lib/exit-codes.ts'
+import { exitCodes } from '../lib/user-error.ts'
 import { createProgram } from './program.ts'
 
 function everyCommand(parent: Command): Command[] {

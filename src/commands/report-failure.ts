@@ -1,7 +1,6 @@
 import { CommanderError } from 'commander'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
-import { EXIT } from '../lib/exit-codes.ts'
-import { ConfigError, UserError } from '../lib/user-error.ts'
+import { ConfigError, EXIT, UserError } from '../lib/user-error.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
 
 /** Runs a command and sets the exit code. A failure, also one to write the output, is printed as a message. */

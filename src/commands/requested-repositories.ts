@@ -1,8 +1,12 @@
-import { keyOf } from '../accounts/account.ts'
+import { nameKey } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
+import {
+  type CatalogueEntry,
+  findByNameAsMap,
+  keyOfName,
+} from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts, storeListedMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
@@ -31,9 +35,9 @@ export async function findRequestedRepositories(
     for (const each of matches.refused) refused.push(each)
   }
   const names = [...found.values()]
-  await refreshRepositories(parts, names, await findCatalogued(parts.db, names))
+  await refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
   await readMembers(parts, new Set(names.map(({ owner }) => owner)))
-  const entries = await findCatalogued(parts.db, names)
+  const entries = await findByNameAsMap(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }
 
@@ -59,7 +63,7 @@ async function findByName(source: Source, { owner, name }: RepositoryName) {
 async function findByOwner(source: Source, owner: string) {
   const found: RepositoryName[] = []
   const refused: RefusedEntry[] = []
-  const isOwner = (name: string) => keyOf(name) === keyOf(owner)
+  const isOwner = (name: string) => nameKey(name) === nameKey(owner)
   for await (const listed of source.list((name) => (isOwner(name) ? owner : undefined))) {
     if ('found' in listed) {
       if (isOwner(listed.found.owner)) found.push(listed.found)

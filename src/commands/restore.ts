@@ -4,17 +4,17 @@ import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type PeopleMap, readPeople } from '../importer/people.ts'
-import { type RestoreEvents, restoreArchive } from '../importer/restore-archive.ts'
+import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import {
   accountRefusal,
-  type DumpEvents,
+  type DumpEvent,
   type DumpParts,
   dumpForGitea,
 } from '../importer/targets/gitea-dump.ts'
 import { writingTo } from '../lib/disk-errors.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { countInWords } from '../records/record-file.ts'
+import { formatRecordCount } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
@@ -96,12 +96,12 @@ async function restoreRepositories(
 ): Promise<void> {
   const directory = resolve(into)
   let [failed, warnings] = [0, 0]
-  const tell = (event: RestoreEvents) => {
+  const tell = (event: RestoreEvent) => {
     const lines = formatEvent(event)
     warnings += lines.length
     for (const line of lines) print(escapeForTerminal(line))
   }
-  const restored = restoreArchive({ ...parts, into: directory, tell }, signal)
+  const restored = restoreArchive({ ...parts, into: directory, onEvent: tell }, signal)
   for await (const { fullName, faults } of restored) {
     if (faults.length === 0) print(`restored: ${escapeForTerminal(fullName)}`)
     else failed += 1
@@ -134,11 +134,14 @@ async function runDump(
   if (options.target === '' && [...people.values()].some(({ id }) => id !== undefined))
     print('warning: account-id counts only with --target: all authors stay original authors')
   let [failed, skipped, privateCount, done] = [0, 0, 0, 0]
-  const tell = (event: DumpEvents) => {
+  const tell = (event: DumpEvent) => {
     skipped += 'leftBehind' in event ? event.leftBehind.length : 1
     for (const line of formatEvent(event)) print(escapeForTerminal(line))
   }
-  const dumped = dumpForGitea({ ...parts, ...options, into: directory, people, tell }, signal)
+  const dumped = dumpForGitea(
+    { ...parts, ...options, into: directory, people, onEvent: tell },
+    signal,
+  )
   for await (const { fullName, faults, isPrivate } of dumped) {
     if (faults.length > 0) failed += 1
     else {
@@ -173,11 +176,11 @@ function baseUrl(target: string | undefined): string {
   return target.replace(/\/*$/, '/')
 }
 
-function formatEvent(event: RestoreEvents | DumpEvents): string[] {
+function formatEvent(event: RestoreEvent | DumpEvent): string[] {
   if ('warning' in event) return [`warning: ${event.warning}`]
   if ('attachments' in event)
     return [
-      `beside the dump: ${countInWords('attachments', event.attachments)} in ${event.directory}, listed in attachments.csv`,
+      `beside the dump: ${formatRecordCount('attachments', event.attachments)} in ${event.directory}, listed in attachments.csv`,
     ]
-  return event.leftBehind.map(([kind, count]) => `skipped: ${countInWords(kind, count)}`)
+  return event.leftBehind.map(([kind, count]) => `skipped: ${formatRecordCount(kind, count)}`)
 }

@@ -54,7 +54,7 @@ interface ShownSetting {
 export function shownSettings(config: Config, client: ClientOrigins): ShownSetting[] {
   return allNames.map((name) => {
     const origin =
-      name in client ? client[name as keyof ClientOrigins] : config.said[name as OptionName]
+      name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
     const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
     const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { csvLine, listPeople } from '../importer/people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
-import { inUnits } from '../lib/quantities.ts'
+import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
@@ -55,10 +55,10 @@ function printSummary(summary: ArchiveSummary): void {
     ['schema', summary.schema_version ?? 'unknown'],
     ['migration', summary.migration_guid ?? 'unknown'],
     ['manifest', summary.has_manifest ? 'yes' : 'no'],
-    ['unpacked', `${inUnits(summary.bytes)} in ${summary.entries} entries`],
+    ['unpacked', `${formatBytes(summary.bytes)} in ${summary.entries} entries`],
     ['repositories', String(repositories.length)],
-    ['attachments', `${attachments.files} files, ${inUnits(attachments.bytes)}`],
-    ['LFS', `${lfs.objects} objects, ${inUnits(lfs.bytes)}`],
+    ['attachments', `${attachments.files} files, ${formatBytes(attachments.bytes)}`],
+    ['LFS', `${lfs.objects} objects, ${formatBytes(lfs.bytes)}`],
   ]
   for (const [name, value] of about) print(`${name.padEnd(13)} ${escapeForTerminal(value)}`)
   if (repositories.length > 0) printRepositories(repositories)
@@ -78,13 +78,13 @@ function printRepositories(repositories: ArchiveSummary['repositories']): void {
     ['REPOSITORY', 'SIZE', 'BRANCHES', 'TAGS', 'OTHER REFS', 'DEFAULT BRANCH', 'WIKI', 'LFS'],
     ...repositories.map((each) => [
       escapeForTerminal(each.full_name),
-      inUnits(each.bytes),
+      formatBytes(each.bytes),
       String(each.branches),
       String(each.tags),
       String(each.other_refs),
       escapeForTerminal(each.default_branch ?? '-'),
       each.has_wiki ? 'yes' : '-',
-      each.lfs_objects > 0 ? `${each.lfs_objects}, ${inUnits(each.lfs_bytes)}` : '-',
+      each.lfs_objects > 0 ? `${each.lfs_objects}, ${formatBytes(each.lfs_bytes)}` : '-',
     ]),
   ])
 }

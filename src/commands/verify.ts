@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type Finding, verifyArchive } from '../importer/verify-archive.ts'
 import { writingTo } from '../lib/disk-errors.ts'
-import { counted } from '../lib/quantities.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
@@ -47,7 +47,7 @@ export async function verifyFile(
         printLine(escapeForTerminal(`${label}: ${text}`))
       }
     })
-    if (counts.error > 0) throw new UserError(`${file} has ${counted(counts.error, 'error')}`)
+    if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
     printLine(describeResult(file, counts, compared))
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -67,8 +67,8 @@ function describeResult(
   { warning, verified }: { warning: number; verified: number },
   compared: boolean,
 ): string {
-  const repositories = counted(verified, 'repository', 'repositories')
-  const besides = warning > 0 ? `; ${counted(warning, 'warning')}` : ''
+  const repositories = formatCount(verified, 'repository', 'repositories')
+  const besides = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
   return compared
     ? `${file} is intact: ${repositories} verified${besides}`
     : `${file}: ${repositories} verified; no manifest, so the bytes were not compared${besides}`

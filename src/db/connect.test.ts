@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
-import { inTime } from '../../test/support/wait-until.ts'
+import { withTimeout } from '../../test/support/wait-until.ts'
 import { connect, DataDirectoryInUse, lockDataDirectory } from './connect.ts'
 
 const account = (login: string) => ({
@@ -103,9 +103,9 @@ test('killing a server releases its data directory', async (t) => {
     `const { lockDataDirectory } = await import(${JSON.stringify(module)})
      lockDataDirectory(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1000)`,
   ])
-  await inTime('the holder has locked it', once(holder.stdout, 'data'))
+  await withTimeout('the holder has locked it', once(holder.stdout, 'data'))
   assert.throws(() => lockDataDirectory(dir), DataDirectoryInUse)
   holder.kill('SIGKILL')
-  await inTime('the holder is dead', once(holder, 'exit'))
+  await withTimeout('the holder is dead', once(holder, 'exit'))
   lockDataDirectory(dir)()
 })

@@ -13,7 +13,7 @@ const MAX_CACHED_RESULTS = 10_000
 
 interface PreparedOptions {
   /** False for results that are large and needed once. */
-  isRemembered?: boolean
+  isCached?: boolean
 }
 
 /**
@@ -27,7 +27,7 @@ interface PreparedOptions {
 export function prepared<Values extends object, Row, Result>(
   build: (db: Db, values: Values) => Compilable<Row>,
   read: (rows: Row[]) => Result,
-  { isRemembered = true }: PreparedOptions = {},
+  { isCached = true }: PreparedOptions = {},
 ): (db: Db, values: Values) => Promise<Result> {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Values
   const queries = new WeakMap<Db, (values: Values) => Promise<Result>>()
@@ -48,7 +48,7 @@ export function prepared<Values extends object, Row, Result>(
     const select = preparers.get(db)?.(query) ?? executeWith(db, query)
     const run = async (parameters: unknown[]) => read((await select(parameters)) as Row[])
     const changes = changeCounters.get(db)
-    return changes && isRemembered ? cachedUntilChange(changes, run) : run
+    return changes && isCached ? cachedUntilChange(changes, run) : run
   }
 
   return (db, values) => {

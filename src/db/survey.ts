@@ -71,7 +71,7 @@ export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer
 }
 
 /** Lists the processes of the service as they last reported themselves. */
-export async function knownProcesses(
+export async function listProcesses(
   url: string,
 ): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
   const rows = await postgresRows(url, 'select id, host, pid, role, seen_at from workers')

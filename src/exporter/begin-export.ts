@@ -1,9 +1,9 @@
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { migrationToExport, moveMigration } from '../migrations/export-store.ts'
+import { migrationById, moveMigration } from '../migrations/export-store.ts'
 import { settleLocksOf } from '../migrations/locks.ts'
 import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
-  batchOf,
+  batchOfMigration,
   EXPORT_RECORDS,
   EXPORT_REPOSITORY,
   type ExportTask,
@@ -13,7 +13,7 @@ import {
 } from '../migrations/migration.ts'
 import { type Exported, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
-import { findSegments, nameSegments, probablyUnchanged } from '../migrations/segment-store.ts'
+import { findSegments, markSegmentsUsed, probablyUnchanged } from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -41,7 +41,7 @@ export async function beginExport(
 ): Promise<void> {
   await refreshExportRights(parts, { migrationId })
   const { db, queue, now } = parts
-  const migration = await migrationToExport(db, migrationId)
+  const migration = await migrationById(db, migrationId)
   await applyLocks(parts, migrationId)
   const all = await repositoriesOf(db, migration)
   // A retry starts with the outcomes of the repositories that it leaves out.
@@ -54,13 +54,13 @@ export async function beginExport(
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
     // Some of the segments may have been swept since.
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
-    const named = await nameSegments(tx, keys, now())
+    const named = await markSegmentsUsed(tx, keys, now())
     for (const [position, { segmentKey }] of unchanged) {
       if (!named.has(segmentKey)) unchanged.delete(position)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
-    const batch = batchOf(migrationId)
+    const batch = batchOfMigration(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
     // The largest first: started last, it would still run when all others are done.
     const tasks = changed
@@ -120,10 +120,10 @@ async function findUnchanged(
     ids.filter((id) => readable.has(id)),
   )
   const inspections: (Inspection & { position: number; startedAt: number })[] = []
-  const lanes = { lanes: INSPECTION_CONCURRENCY, signal }
+  const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
   await mapConcurrent(
     repositories.filter(({ facts }) => candidates.has(facts.id)),
-    lanes,
+    limits,
     async ({ position, facts }, stop) => {
       const startedAt = now()
       const name = { owner: facts.owner.login, name: facts.name }
@@ -136,7 +136,7 @@ async function findUnchanged(
     db,
     inspections.map(({ fingerprint }) => fingerprint),
   )
-  await mapConcurrent(inspections, lanes, async ({ position, fingerprint, bytes, startedAt }) => {
+  await mapConcurrent(inspections, limits, async ({ position, fingerprint, bytes, startedAt }) => {
     const segment = stored.get(fingerprint)
     if (!segment || !isRecentlyChecked(parts, segment)) return
     const { key, length } = segment

@@ -3,18 +3,23 @@ import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { damageBlob, flipBit, lengthen, truncate } from '../../test/support/damage-blob.ts'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import {
+  assertExported,
+  endsOf,
+  exportScene,
+  SEGMENT_CHECK_AGE_MS,
+} from '../../test/support/export-scene.ts'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
 import {
   archiveSegments,
   damagedAmong,
   damagedArchives,
-  damagedIn,
+  damagedRepositoriesIn,
 } from '../migrations/archive-store.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { assertExported, endsOf, exportScene, SEGMENT_CHECK_AGE_MS } from './export-test-scene.ts'
 import { isOwnerMark, sweep } from './sweep.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
@@ -39,7 +44,7 @@ async function scene(t: TestContext, engine: Engine) {
   }
   const check = (before: number, change: Partial<typeof parts> = {}) =>
     Array.fromAsync(checkStore({ ...parts, ...change }, { before }, signal))
-  const damaged = async (id: number) => damagedIn(db, await migrationToExport(db, id))
+  const damaged = async (id: number) => damagedRepositoriesIn(db, await migrationById(db, id))
   return { ...exported, first, keys, migrate, check, damaged }
 }
 
@@ -177,7 +182,7 @@ onEachEngine('a check of the store', (engine) => {
     }
     const id = await start(NAMES)
     await work({ blobs: bucket, isComposed: true })
-    const archiveKey = async () => (await migrationToExport(db, id)).archiveKey
+    const archiveKey = async () => (await migrationById(db, id)).archiveKey
     const key = (await archiveKey())!
     const check = async () => {
       const checked = checkStore({ ...parts, blobs: bucket }, { before: clock.now }, signal)

@@ -7,11 +7,11 @@ import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   type CheckResult,
   type ComposedArchive,
-  noteComposedCheck,
-  noteDamaged,
-  noteIntact,
   oldestChecks,
   oldestComposedChecks,
+  recordComposedCheck,
+  recordDamaged,
+  recordIntact,
 } from '../migrations/segment-check-store.ts'
 import {
   type CheckedSegment,
@@ -72,7 +72,7 @@ async function recordResult(
 ): Promise<CheckResult | undefined> {
   if (found?.length !== segment.length || found.sha256 !== segment.sha256)
     return recordDamage(parts, segment, now)
-  await noteIntact(parts.db, segment, now)
+  await recordIntact(parts.db, segment, now)
   return 'intact'
 }
 
@@ -86,7 +86,7 @@ async function recordDamage(
     throw new Error(
       'the store of archives is empty or another one: check --data, --blobs and its mount',
     )
-  const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], at))
+  const noted = await db.transaction().execute((tx) => recordDamaged(tx, [key], at))
   if (noted.length === 0) return undefined
   log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
   return 'damaged'
@@ -123,7 +123,7 @@ export async function* checkStore(
     for (const archive of archives) {
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
-      if (!(await noteComposedCheck(db, { ...archive, length }, result, at()))) continue
+      if (!(await recordComposedCheck(db, { ...archive, length }, result, at()))) continue
       if (!isIntact) await dropComposed(parts, archive)
       yield { bytes: length, result }
     }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { collect } from '../../test/support/archive-samples.ts'
 import { damageBlob, flipBit } from '../../test/support/damage-blob.ts'
-import { makeBusy } from '../../test/support/forge/busy-world.ts'
-import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { exportScene } from '../../test/support/export-scene.ts'
+import { startForge } from '../../test/support/forge/fake-forge.ts'
+import { fillForge } from '../../test/support/forge/filled-forge.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
@@ -15,9 +16,8 @@ import {
   archiveBytes,
   ExportFailed,
   exportArchive,
-  formatRepositoryEnd,
+  formatRepositoryResult,
 } from './export-archive.ts'
-import { exportScene } from './export-test-scene.ts'
 
 const OF_ALICE = { 'alice/blog': 'one', 'alice/site': 'one' }
 
@@ -34,8 +34,8 @@ async function scene(
   const repositories = await factsForViewer(db, { account: owner }, entries)
   const said: string[] = []
   const make = (allowPartial = false, signal = new AbortController().signal) => {
-    const onEnd = (end: Parameters<typeof formatRepositoryEnd>[0]) =>
-      void said.push(formatRepositoryEnd(end))
+    const onEnd = (end: Parameters<typeof formatRepositoryResult>[0]) =>
+      void said.push(formatRepositoryResult(end))
     const order = { owner, repositories, allowPartial, concurrency: 1, onEnd }
     return exportArchive(parts, order, signal)
   }
@@ -105,9 +105,9 @@ test('a failure that concerns no repository stops the export, and so does an abo
 test('the result of a repository has the notes and the time of its records', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
-  const { site } = makeBusy(forge)
+  const { site } = fillForge(forge)
   const { uuid } = site.issues.get(1)!.assets[0]!
-  forge.misbehave = ({ path }) =>
+  forge.faultFor = ({ path }) =>
     path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
   const discussions = forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
   const { make, said } = await scene(t, { 'ann/site': 'one' }, { url: forge.url, discussions })

@@ -6,12 +6,12 @@ import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
-import { type Migration, ORDINARY } from '../migrations/migration.ts'
+import { DEFAULT_OPTIONS, type Migration } from '../migrations/migration.ts'
 import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
-import { noteDamaged } from '../migrations/segment-check-store.ts'
+import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import type { ReuseParts } from './check-segments.ts'
 import type { SegmentMaker } from './make-segment.ts'
@@ -32,7 +32,7 @@ export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   /** The forge that records are read from, if any. */
   forge?: RecordsParts['forge'] | undefined
   /** Called when the forge asks to wait. */
-  onWait?: (fullName: string, why: WaitUntil) => void
+  onWait?: (fullName: string, why: ForgeUnavailable) => void
 }
 
 export interface ArchiveOrder {
@@ -42,12 +42,12 @@ export interface ArchiveOrder {
   allowPartial: boolean
   /** The number of repositories that are exported at the same time. */
   concurrency: number
-  onEnd: (end: RepositoryEnd) => void
+  onEnd: (end: RepositoryResult) => void
 }
 
 type RecordsEnd = Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
 
-export type RepositoryEnd = { facts: RepositoryFacts } & (
+export type RepositoryResult = { facts: RepositoryFacts } & (
   | { outcome: 'exported' | 'reused'; warning: string | null; records: RecordsEnd }
   | { outcome: 'skipped' | 'failed'; reason: string }
 )
@@ -109,7 +109,7 @@ export async function* archiveBytes(
 /** Records a damaged segment, so that the next export does not reuse it. */
 async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<never> {
   if (!(error instanceof SegmentDamaged)) throw error
-  await db.transaction().execute((tx) => noteDamaged(tx, [error.key], now()))
+  await db.transaction().execute((tx) => recordDamaged(tx, [error.key], now()))
   const retry = 'Run the command again: it exports this data again'
   throw new UserError(`${error.message}. ${retry}`, { cause: error })
 }
@@ -121,7 +121,7 @@ function migrationOf(
   { allowPartial }: ArchiveOrder,
   owner: Account,
 ): OwnMigration {
-  const options = { ...ORDINARY, allowPartial }
+  const options = { ...DEFAULT_OPTIONS, allowPartial }
   return { guid: randomUUID(), owner, options, createdAt: now() }
 }
 
@@ -154,8 +154,8 @@ async function exportAll(
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
-  const lanes = { lanes: concurrency, signal }
-  await mapConcurrent(repositories.entries(), lanes, async ([position, facts], stop) => {
+  const options = { concurrency, signal }
+  await mapConcurrent(repositories.entries(), options, async ([position, facts], stop) => {
     const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
     const { records } = end
     const outcome = end.outcome === 'reused' ? 'exported' : end.outcome
@@ -201,7 +201,7 @@ async function exportOne(
       signal,
     )
   } catch (error) {
-    if (!(error instanceof Unreadable) && !(error instanceof ForgeRefused)) throw error
+    if (!(error instanceof Unreadable) && !(error instanceof ForgeRequestFailed)) throw error
     const outcome = allowPartial ? 'skipped' : 'failed'
     return { outcome, segmentKey: null, records: null, reason: error.message }
   }
@@ -226,14 +226,14 @@ async function readRecords(
     try {
       return await obtainRecords({ ...parts, forge }, order, signal)
     } catch (error) {
-      if (!(error instanceof WaitUntil)) throw error
+      if (!(error instanceof ForgeUnavailable)) throw error
       parts.onWait?.(fullNameOf(facts), error)
       await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }
   }
 }
 
-export function formatRepositoryEnd({ facts, ...end }: RepositoryEnd): string {
+export function formatRepositoryResult({ facts, ...end }: RepositoryResult): string {
   const name = fullNameOf(facts)
   if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
   const line = `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`

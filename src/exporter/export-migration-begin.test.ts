@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { noLongerReadable } from '../migrations/archive-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
-import { BEGIN_EXPORT, batchOf } from '../migrations/migration.ts'
+import { BEGIN_EXPORT, batchOfMigration } from '../migrations/migration.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
-import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
 
 const TWO = { 'alice/site': 'one', 'alice/blog': 'one' }
 const NAMES = Object.keys(TWO)
@@ -67,7 +67,7 @@ onEachEngine('a migration begins', (engine) => {
         async finish(write) {
           await db.deleteFrom('segments').where('fingerprint', '=', 'alice/blog one').execute()
           return db.transaction().execute(async (tx) => {
-            await queue.cancel(tx, batchOf(id))
+            await queue.cancel(tx, batchOfMigration(id))
             return write(tx)
           })
         },
@@ -104,7 +104,7 @@ test('a migration without git data inspects nothing, but checks permissions', as
   assert.deepEqual(manifest.repositories, [])
   assert.ok(files.has('repositories_000001.json'))
   assert.deepEqual(await endsOf(db, id), { 'alice/site': 'exported', 'alice/blog': 'exported' })
-  const { owner, repositoryCount } = await migrationToExport(db, id)
+  const { owner, repositoryCount } = await migrationById(db, id)
   const asOf = { id, owner, repositoryCount }
   assert.deepEqual(await noLongerReadable(db, asOf, 9), [])
   const others = { owner_id: (await ensureAccount(db, 'bob', 0)).id }
@@ -203,7 +203,7 @@ test('a migration that is cancelled while it begins is not exported', async (t) 
   const id = await start(NAMES)
   host.onLook = async () => {
     host.onLook = async () => {}
-    await cancelMigration(parts, await migrationToExport(db, id))
+    await cancelMigration(parts, await migrationById(db, id))
   }
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })

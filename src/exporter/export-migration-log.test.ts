@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { exportScene } from '../../test/support/export-scene.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { retryMigration } from '../migrations/retry-migration.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { exportScene } from './export-test-scene.ts'
 
 const THREE = { 'alice/atlas': 'one', 'alice/blog': 'two', 'alice/coast': 'three' }
 const NAMES = Object.keys(THREE)
@@ -44,7 +44,7 @@ test('the log and the manifest name repositories that a retry leaves out', async
   await work()
   host.contents.delete('alice/blog')
   const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
-  const migration = await migrationToExport(db, id)
+  const migration = await migrationById(db, id)
   const retry = { ...parts, ...limits }
   const again = { allowPartial: true }
   const retried = await retryMigration(retry, { owner: migration.owner }, migration, again)
@@ -97,7 +97,7 @@ test('the log says that a migration was cancelled, not that it failed', async (t
   const { db, host, parts, start, work, logged } = await scene(t)
   const id = await start(NAMES)
   host.onMake = async () => {
-    await cancelMigration(parts, await migrationToExport(db, id))
+    await cancelMigration(parts, await migrationById(db, id))
   }
   await work()
   assert.deepEqual(logged, ['info: migration 1 of alice was cancelled'])

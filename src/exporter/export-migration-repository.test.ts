@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
 import { sweepOrphans } from './sweep.ts'
 
 const SITE = { 'alice/site': 'one' }
@@ -121,7 +121,7 @@ test('a cancelled migration stops its exports and records nothing', async (t) =>
   const { db, host, parts, start, work, keysInStore, errors } = await exportScene(t, TWO)
   const id = await start(NAMES)
   host.onMake = async (_fullName, signal) => {
-    await cancelMigration(parts, await migrationToExport(db, id))
+    await cancelMigration(parts, await migrationById(db, id))
     assert.equal(signal.aborted, true)
   }
   await work()

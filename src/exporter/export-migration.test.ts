@@ -8,8 +8,8 @@ import { gitHost } from '../../test/support/git-host.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { noLongerReadable } from '../migrations/archive-store.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
-import { ORDINARY } from '../migrations/migration.ts'
+import { migrationById } from '../migrations/export-store.ts'
+import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { notExportedFrom } from '../migrations/outcome-store.ts'
 import { startMigration } from '../migrations/start-migration.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
@@ -30,7 +30,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await host.repository('alice/secret', { files: { a: '1' }, config })
   await host.repository('alice/open', { files: { a: '1' }, config, public: true })
   const folder = await temporaryFolder(t)
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const queue = embeddedQueue({ db })
   const parts = { db, source, now: Date.now, blobs, queue }
@@ -53,13 +53,13 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     log: { info() {}, warn() {}, error() {} },
   })
   await syncCatalogue(parts)
-  const stateOf = async (id: number) => (await migrationToExport(db, id)).state
+  const stateOf = async (id: number) => (await migrationById(db, id)).state
   const bob = { owner: await ensureAccount(db, 'bob', 0) }
   return {
     db,
     async start() {
       const repositories = ['alice/secret', 'alice/open']
-      const options = { ...ORDINARY, allowPartial: true }
+      const options = { ...DEFAULT_OPTIONS, allowPartial: true }
       const order = { maxUnfinished: 9, lockTtlMs: 60_000 }
       return (await startMigration({ ...parts, ...order }, bob, { repositories, options })).id
     },
@@ -71,7 +71,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       queue.wake()
       await until('the migration is exported', async () => (await stateOf(id)) === 'exported')
       await working.stop()
-      return migrationToExport(db, id)
+      return migrationById(db, id)
     },
     /** The operator takes bob off the list of collaborators. */
     async dismissBob() {

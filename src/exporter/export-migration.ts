@@ -1,13 +1,13 @@
 import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
-import { migrationToExport, repositoryToExport } from '../migrations/export-store.ts'
+import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks } from '../migrations/locks.ts'
 import { logNotExported, logOutcome } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
-  batchOf,
+  batchOfMigration,
   EXPORT_RECORDS,
   EXPORT_REPOSITORY,
   type ExportTask,
@@ -31,10 +31,10 @@ import {
   recordsOf,
   storeRecords,
 } from '../migrations/record-store.ts'
-import { noteDamaged } from '../migrations/segment-check-store.ts'
+import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { type Handler, type Handlers, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { ForgeRefused } from '../sources/forge-errors.ts'
+import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
 import type { SegmentProgress } from './make-segment.ts'
@@ -56,15 +56,15 @@ export interface ExportParts extends BeginParts, SealParts {
 export function exportHandlers(parts: ExportParts): Handlers {
   const ofMigration: Omit<Handler, 'run'> = {
     // Housekeeping releases the locks at the source: this runs in a transaction.
-    gaveUp: async (tx, job, reason) => {
+    onGiveUp: async (tx, job, reason) => {
       await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
     },
-    afterGivingUp: (job, reason) =>
+    afterGiveUp: (job, reason) =>
       logOutcome(parts, (job.payload as MigrationJob).migrationId, reason),
   }
   const ofRepository: Omit<Handler, 'run'> = {
-    gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
-    afterGivingUp: (job, reason) => logNotExported(parts, job.payload as ExportTask, reason),
+    onGiveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
+    afterGiveUp: (job, reason) => logNotExported(parts, job.payload as ExportTask, reason),
   }
   return {
     [BEGIN_EXPORT]: {
@@ -89,7 +89,7 @@ export function exportHandlers(parts: ExportParts): Handlers {
         await run.finish(async () => {})
       },
       // Housekeeping settles the locks that are left.
-      gaveUp: async () => {},
+      onGiveUp: async () => {},
     },
   }
 }
@@ -132,13 +132,13 @@ async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Prom
       await nameRecords(tx, records, now())
       await storeRecords(tx, task, records, now())
       if (!options.excludeGitData)
-        return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOf(task.migrationId))
+        return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOfMigration(task.migrationId))
       const { reused } = records
       return endRepository(parts, tx, task, { ...NO_GIT_DATA, reused, startedAt })
     })
     queue.wake('jobs')
   } catch (error) {
-    if (!(error instanceof ForgeRefused)) throw error
+    if (!(error instanceof ForgeRequestFailed)) throw error
     await endWithReason(parts, task, run, error.message)
   }
 }
@@ -218,15 +218,11 @@ async function endRepository(
   const remaining = await recordOutcome(tx, task, outcome, now())
   if (remaining > 0) return
   const { migrationId } = task
-  await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOf(migrationId))
+  await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOfMigration(migrationId))
 }
 
 async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run): Promise<void> {
-  const sealed = await sealArchive(
-    parts,
-    await migrationToExport(parts.db, migrationId),
-    run.signal,
-  )
+  const sealed = await sealArchive(parts, await migrationById(parts.db, migrationId), run.signal)
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
     await recordFailures(parts, tx, migrationId, sealed.lost)
@@ -245,7 +241,7 @@ async function recordFailures(
   lost: readonly LostRepository[] | undefined,
 ): Promise<void> {
   if (!lost) return failSkipped(tx, migrationId)
-  await noteDamaged(
+  await recordDamaged(
     tx,
     lost.flatMap(({ segmentKeys }) => segmentKeys),
     now(),
@@ -259,7 +255,7 @@ async function endAsFailed(
   migrationId: number,
   reason: string,
 ): Promise<number[]> {
-  const { state } = await migrationToExport(tx, migrationId)
+  const { state } = await migrationById(tx, migrationId)
   // The migration was cancelled meanwhile.
   if (!unfinishedStates.includes(state)) return []
   await endMigration(parts, tx, migrationId, 'failed', { reason })

@@ -4,10 +4,10 @@ import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/m
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import { type BlobStore, BlobsUnavailable, type Bytes } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import { onChunk } from '../lib/on-chunk.ts'
+import { onChunk } from '../lib/chunks.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
-import { statedRefs } from '../sources/refs.ts'
-import type { Examination, Found, Verified } from '../sources/snapshot.ts'
+import { readableRefs } from '../sources/refs.ts'
+import type { Examination, ExaminedRepository, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
@@ -160,7 +160,7 @@ async function bothOrNeither<A, B>(
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
 
 function contentsOf(
-  { place, repository, wiki, bytes }: Examination,
+  { location: place, repository, wiki, bytes }: Examination,
   missingLfs: readonly { oid: string; size: number }[],
   files: ManifestFile[],
 ): SegmentContents {
@@ -175,9 +175,9 @@ function contentsOf(
   }
 }
 
-const gitOf = (found: Found): ManifestGit => ({
+const gitOf = (found: ExaminedRepository): ManifestGit => ({
   object_format: found.objectFormat,
-  ...statedRefs(found),
+  ...readableRefs(found),
 })
 
 /** Adds each file that is not an object of git or LFS to `files`, with its digest, once the file was read. */

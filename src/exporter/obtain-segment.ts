@@ -7,7 +7,7 @@ import {
   fingerprintsOf,
   insertSegment,
   lastVerified,
-  nameSegments,
+  markSegmentsUsed,
 } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -78,7 +78,7 @@ function reuse<T>(
   { segmentKey, bytes }: Omit<Obtained, 'reused'>,
 ): Promise<T> {
   return transact(async (tx) => {
-    const named = await nameSegments(tx, [segmentKey], now())
+    const named = await markSegmentsUsed(tx, [segmentKey], now())
     if (!named.has(segmentKey)) throw new Error('the segment was swept or is damaged')
     return onEnd(tx, { segmentKey, reused: true, bytes })
   })

@@ -2,9 +2,9 @@ import type { Db } from '../db/database.ts'
 import { migrationOwner } from '../migrations/migration-store.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
 import { PermanentError, RetryLater } from '../queue/queue.ts'
-import { ForgeUnreachable } from '../repositories/forge-unreachable.ts'
+import { RightsUnavailable } from '../repositories/forge-unreachable.ts'
 import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
-import { findCatalogued } from '../repositories/repository-store.ts'
+import { findByNameAsMap } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 
@@ -32,10 +32,10 @@ export async function refreshExportRights(
     if (position === undefined) return
     const facts = await repositoryAt(db, migrationId, position)
     const names = [{ owner: facts.owner.login, name: facts.name }]
-    await refreshRepositories({ db, source, now }, names, await findCatalogued(db, names))
+    await refreshRepositories({ db, source, now }, names, await findByNameAsMap(db, names))
   } catch (error) {
     if (error instanceof AccountRemoved) throw new PermanentError(error.message, { cause: error })
-    if (!(error instanceof ForgeUnreachable)) throw error
+    if (!(error instanceof RightsUnavailable)) throw error
     throw new RetryLater(error.message, { cause: error, dueAt: error.retryAt })
   }
 }

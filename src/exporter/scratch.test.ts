@@ -6,8 +6,8 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { inTime } from '../../test/support/wait-until.ts'
-import { sweepScratch, takeScratch } from './scratch.ts'
+import { withTimeout } from '../../test/support/wait-until.ts'
+import { createScratch, sweepScratch } from './scratch.ts'
 
 const A_DAY = 86_400_000
 
@@ -19,7 +19,7 @@ async function anotherProcess(root: string) {
     console.log(directory)
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code])
-  const [said] = await inTime('the other process has its space', once(child.stdout, 'data'))
+  const [said] = await withTimeout('the other process has its space', once(child.stdout, 'data'))
   return { child, directory: String(said).trim() }
 }
 
@@ -27,13 +27,13 @@ test('the directory of a killed process is removed, that of a running one stays'
   const root = join(await temporaryFolder(t), 'scratch')
   const [dead, alive] = [await anotherProcess(root), await anotherProcess(root)]
   t.after(() => alive.child.kill('SIGKILL'))
-  const own = await takeScratch(root)
+  const own = await createScratch(root)
   for (const { directory } of [dead, alive, own]) {
     await mkdir(join(directory, 'snapshot'))
     await writeFile(join(directory, 'snapshot', 'pack'), 'bytes')
   }
   dead.child.kill('SIGKILL')
-  await inTime('the other process is dead', once(dead.child, 'exit'))
+  await withTimeout('the other process is dead', once(dead.child, 'exit'))
 
   await sweepScratch(root, A_DAY)
   assert.ok(!existsSync(dead.directory))

@@ -18,7 +18,7 @@ const NEW_PREFIX = '.new-'
  * Creates a directory for this process below the one that all processes of a data directory share. The process holds a lock in
  * it, so that a sweep can distinguish it from the directories of dead processes.
  */
-export async function takeScratch(root: string): Promise<Scratch> {
+export async function createScratch(root: string): Promise<Scratch> {
   makeDirectory(root, 0o700)
   const made = await mkdtemp(join(root, NEW_PREFIX))
   const unlock = lockFile(join(made, LOCK))
@@ -53,7 +53,7 @@ export async function sweepScratch(root: string, olderThanMs: number): Promise<v
 }
 
 /** Returns the disk usage of the files below a directory. Hard links to files of repositories do not count. */
-export async function bytesBelow(directory: string): Promise<number> {
+export async function diskUsage(directory: string): Promise<number> {
   let bytes = 0
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => [])
   for (const entry of entries) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { planArchive } from '../archive/plan-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
@@ -8,10 +9,9 @@ import type { BlobStore, Composing } from '../blobs/blob-store.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveSegments, dropArchive } from '../migrations/archive-store.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { findSummary } from '../migrations/summaries.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
 import { withName } from './seal-archive.ts'
 
 const TWO = { 'alice/site': 'one', 'alice/blog': 'two' }
@@ -44,7 +44,7 @@ onEachEngine('an archive', (engine) => {
     const id = await start(NAMES)
     clock.now += 3_600_000
     await work()
-    const { createdAt } = await migrationToExport(db, id)
+    const { createdAt } = await migrationById(db, id)
     const plan = planArchive(await archiveSegments(db, { id }))
     const times = new Set<number>()
     for await (const { path, modifiedAt } of readEntries(readArchive(plan, blobs)))
@@ -90,7 +90,7 @@ test('a failed migration releases its locks', async (t) => {
 })
 
 async function countsOf(db: Db, id: number) {
-  const { owner } = await migrationToExport(db, id)
+  const { owner } = await migrationById(db, id)
   const { exported, reused, skipped, failed } = (await findSummary(db, { owner }, id))!.repositories
   return { exported, reused, skipped, failed }
 }
@@ -183,12 +183,12 @@ test('a store that can compose gets the archive as one object', async (t) => {
   }
   const id = await start(NAMES)
   await work({ blobs: bucket, isComposed: true })
-  const { archiveKey } = await migrationToExport(db, id)
+  const { archiveKey } = await migrationById(db, id)
   assert.deepEqual([...composed.keys()], [archiveKey])
 
   const apart = await start(NAMES)
   await work({ blobs: bucket, isComposed: false })
-  assert.equal((await migrationToExport(db, apart)).archiveKey, null)
+  assert.equal((await migrationById(db, apart)).archiveKey, null)
 })
 
 test('a reason has the name of the repository once', () => {

@@ -156,9 +156,13 @@ export async function lostSegments(
   signal: AbortSignal,
 ): Promise<CheckedSegment[]> {
   const lost: CheckedSegment[] = []
-  await mapConcurrent(segments, { lanes: LENGTH_CHECK_CONCURRENCY, signal }, async (segment) => {
-    const { key, length, damagedAt } = segment
-    if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
-  })
+  await mapConcurrent(
+    segments,
+    { concurrency: LENGTH_CHECK_CONCURRENCY, signal },
+    async (segment) => {
+      const { key, length, damagedAt } = segment
+      if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
+    },
+  )
   return lost
 }

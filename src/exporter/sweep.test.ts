@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { endsOf, exportScene } from '../../test/support/export-scene.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
-import { migrationToExport } from '../migrations/export-store.ts'
-import { endsOf, exportScene } from './export-test-scene.ts'
+import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
 import { sweep, sweepOrphans } from './sweep.ts'
@@ -34,7 +34,7 @@ onEachEngine('the sweep', (engine) => {
     assert.equal((await keysInStore()).length, 3)
     after(60_000)
     await sweep(parts)
-    assert.equal((await migrationToExport(db, id)).archiveExpiresAt, null)
+    assert.equal((await migrationById(db, id)).archiveExpiresAt, null)
     assert.equal((await keysInStore()).length, 1, 'the segment of the repository')
     after(HOUR + 1)
     await sweep(parts)

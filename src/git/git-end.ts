@@ -13,17 +13,17 @@ export class GitFailed extends Error {
   /** Null where git was killed or could not be started. */
   readonly exitCode: number | null
   /** The beginning of git's error output. */
-  readonly said: string
+  readonly stderr: string
   /** Set where we killed git because it exceeded a limit of time or memory. */
-  readonly tookTooLong: string | undefined
+  readonly exceededLimit: string | undefined
 
   constructor(args: readonly string[], { exitCode, said, tookTooLong, killedBy, cause }: Failure) {
     super(`git ${args[0]} ${tookTooLong ?? describeEnd(exitCode, said, killedBy, cause)}`, {
       cause,
     })
     this.exitCode = exitCode
-    this.said = said
-    this.tookTooLong = tookTooLong
+    this.stderr = said
+    this.exceededLimit = tookTooLong
   }
 }
 

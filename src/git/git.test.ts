@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { bare, commit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { bare, commit, temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { createGit } from './git.ts'
 import { GitFailed } from './git-end.ts'
@@ -20,7 +20,7 @@ test('a failure has the error output of git', async () => {
   await assert.rejects(git.run(['no-such-command']), (error) => {
     assert.ok(error instanceof GitFailed)
     assert.equal(error.exitCode, 1)
-    assert.match(error.said, /'no-such-command' is not a git command/)
+    assert.match(error.stderr, /'no-such-command' is not a git command/)
     return true
   })
 })
@@ -29,7 +29,7 @@ test('output longer than maxBytes is a failure with that reason', async () => {
   assert.match(await git.text(['version'], { maxBytes: 1000 }), /^git version/)
   await assert.rejects(git.run(['version'], { maxBytes: 5 }), (error) => {
     assert.ok(error instanceof GitFailed)
-    assert.equal(error.said, 'its output is longer than 5 bytes')
+    assert.equal(error.stderr, 'its output is longer than 5 bytes')
     return true
   })
 })
@@ -72,7 +72,7 @@ test('a git that makes no progress is killed with its children', async (t) => {
     assert.ok(error instanceof GitFailed)
     assert.match(error.message, /^git version made no progress for 0.4 seconds$/)
     // Its new parent may not have reaped it yet; a dead process has no command line.
-    const commandLine = `/proc/${Number(error.said)}/cmdline`
+    const commandLine = `/proc/${Number(error.stderr)}/cmdline`
     assert.ok(!existsSync(commandLine) || readFileSync(commandLine, 'utf8') === '')
     return true
   })

@@ -28,7 +28,7 @@ export interface GitCall {
 }
 
 /** The timeout for commands that read a whole repository, which may be large and on a slow disk. */
-export const A_DAY = 86_400_000
+export const LONG_TIMEOUT_MS = 86_400_000
 
 export interface RunningGit {
   stdout: Readable

@@ -15,7 +15,7 @@ export interface InstalledGit {
   advice?: string
 }
 
-export async function lookForGit(options: GitProgram, git: Git): Promise<InstalledGit> {
+export async function findGit(options: GitProgram, git: Git): Promise<InstalledGit> {
   const program = findProgram(options)
   let version: string
   try {

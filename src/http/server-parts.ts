@@ -4,8 +4,8 @@ import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
 import type { Admission, AdmissionOptions } from './middleware/admission.ts'
+import type { HeavyRequests } from './middleware/concurrency-limit.ts'
 import type { DependencyParts } from './middleware/dependencies.ts'
-import type { HeavyRequests } from './middleware/heavy-requests.ts'
 import type { MediaTypeOptions } from './middleware/media-type.ts'
 import type { RateLimitOptions } from './middleware/rate-limit.ts'
 import type { Dashboard } from './pages/dashboard-files.ts'
@@ -14,7 +14,7 @@ import type { CloneTokens } from './routes/clones/clone-tokens.ts'
 import type { DownloadParts } from './routes/migrations/archive-download.ts'
 import type { MigrationText } from './routes/migrations/migration-json.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
-import type { RenderedRepositories } from './routes/repositories/rendered-repositories.ts'
+import type { RepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
 
 /** The dependencies and options of the server and its routes. */
 export interface ServerParts
@@ -48,8 +48,8 @@ export interface ApiParts extends ServerParts {
   admission: Admission
   /** Limits starts of migrations, and forecasts, which examine repositories as a start does. */
   starts: HeavyRequests
-  largeAnswers: HeavyRequests
+  largeResponses: HeavyRequests
   streams: ProgressStreams
-  rendered: RenderedRepositories
+  rendered: RepositoryRenderer
   text: MigrationText
 }

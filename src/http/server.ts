@@ -1,32 +1,31 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
-import { LONGEST_NAME } from '../lib/names.ts'
+import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { nextTurn } from '../lib/turns.ts'
 import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { MAX_LISTED } from '../wire/schema.ts'
+import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
 import { createAdmission } from './middleware/admission.ts'
 import { apiHeaders } from './middleware/api-headers.ts'
-import { type OnAnswered, requestLog } from './middleware/audit.ts'
-import { tokenIn } from './middleware/authenticate.ts'
-import { concurrencyLimit } from './middleware/concurrency-limit.ts'
+import { parseToken } from './middleware/authenticate.ts'
+import { concurrencyLimit, heavyRequests } from './middleware/concurrency-limit.ts'
 import { dependencies } from './middleware/dependencies.ts'
+import { errorHandler, malformedRequests } from './middleware/error-handler.ts'
 import { type FailedLogins, failedLogins } from './middleware/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './middleware/forwarding.ts'
-import { errorHandler, malformedRequests } from './middleware/github-errors.ts'
-import { heavyRequests } from './middleware/heavy-requests.ts'
-import { mediaTypeChooser } from './middleware/media-type.ts'
-import { addMetrics } from './middleware/metrics.ts'
-import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import {
   bodyNotAnObject,
   bodyTooLarge,
   requiresAuthentication,
   tooManyClones,
   unparsableBody,
-} from './middleware/refusals.ts'
+} from './middleware/http-errors.ts'
+import { mediaTypeChooser } from './middleware/media-type.ts'
+import { addMetrics } from './middleware/metrics.ts'
+import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
+import { type OnAnswered, requestLog } from './middleware/request-log.ts'
 import { type SessionCookies, sessionCookies } from './middleware/session-cookie.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { collectFirstSegments, repositoryPage } from './pages/repository-page.ts'
@@ -40,25 +39,28 @@ import { migrationActions } from './routes/migrations/migration-actions.ts'
 import { migrationText } from './routes/migrations/migration-json.ts'
 import {
   CALLER_PATH,
-  enterOrganization,
   type MigrationsPath,
   ORGANIZATION_ID_PATH,
   ORGANIZATION_PATH,
+  requireOrganization,
 } from './routes/migrations/migration-paths.ts'
 import { migrationSummaries, ownLocks } from './routes/migrations/migration-summaries.ts'
 import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { organizations } from './routes/organizations/organizations.ts'
 import { oneRepository } from './routes/repositories/one-repository.ts'
-import { renderedRepositories } from './routes/repositories/rendered-repositories.ts'
+import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
 import { userRepositories } from './routes/repositories/user-repositories.ts'
 import { schedules } from './routes/schedules/schedules.ts'
+import { proxyProbe } from './routes/service/proxy-probe.ts'
+import { health, meta, versions } from './routes/service/service-routes.ts'
+import { session } from './routes/sessions/session.ts'
 import { currentUser, users } from './routes/users/users.ts'
-import { WEBHOOKS_OF_CALLER, WEBHOOKS_OF_ORGANIZATION } from './routes/webhooks/webhook-paths.ts'
+import {
+  CALLER_WEBHOOKS_PATH,
+  ORGANIZATION_WEBHOOKS_PATH,
+} from './routes/webhooks/webhook-paths.ts'
 import { webhooks } from './routes/webhooks/webhooks.ts'
 import type { ApiParts, ServerParts } from './server-parts.ts'
-import { proxyProbe } from './service/proxy-probe.ts'
-import { health, meta, versions } from './service/service-routes.ts'
-import { session } from './sessions/session.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -100,7 +102,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const cloneSlots = cloneLimit(parts.cloneSlots)
-  const heavy = { starts: heavyRequests(), largeAnswers: heavyRequests() }
+  const heavy = { starts: heavyRequests(), largeResponses: heavyRequests() }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -152,7 +154,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
     const rendering = { ...parts.rendering, addresses }
-    const rendered = renderedRepositories(parts.db, addresses)
+    const rendered = createRepositoryRenderer(parts.db, addresses)
     const text = migrationText(rendering)
     const apiParts = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
     app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
@@ -174,7 +176,7 @@ function fastifyOptions(trustedProxies: string[]) {
   return {
     genReqId: () => randomUUID(),
     // A path may name a repository as `owner%2Fname`.
-    routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
+    routerOptions: { maxParamLength: 2 * MAX_NAME_LENGTH + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     forceCloseConnections: 'idle' as const,
     // Requests that arrive while the server closes are answered as usual.
@@ -225,12 +227,12 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   adminService(api, parts)
   adminActions(api, parts)
   addMigrations(api, parts, CALLER_PATH)
-  webhooks(api, parts, WEBHOOKS_OF_CALLER)
+  webhooks(api, parts, CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
-    enterOrganization(organizationApi, parts)
+    requireOrganization(organizationApi, parts)
     addMigrations(organizationApi, parts, ORGANIZATION_PATH)
     githubMigrations(organizationApi, parts, ORGANIZATION_ID_PATH)
-    webhooks(organizationApi, parts, WEBHOOKS_OF_ORGANIZATION)
+    webhooks(organizationApi, parts, ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
@@ -261,7 +263,7 @@ function addApiHooks(
 
   async function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
-    if (authorization) return logins.viewerOf(tokenIn(authorization), request.ip)
+    if (authorization) return logins.viewerOf(parseToken(authorization), request.ip)
     // Only the pages of this server have a session cookie.
     const viewer = await authenticator.viewerInSession(cookies.read(request))
     if (!viewer && !request.routeOptions.config.anonymous) throw requiresAuthentication()
@@ -313,8 +315,8 @@ function parseBody(text: string): object {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyNotAnObject()
   // Checked before validation, which would report every invalid element of a long list.
   for (const [field, value] of Object.entries(body)) {
-    if (!Array.isArray(value) || value.length <= MAX_LISTED) continue
-    const message = `A list may have at most ${MAX_LISTED} elements.`
+    if (!Array.isArray(value) || value.length <= MAX_LIST_LENGTH) continue
+    const message = `A list may have at most ${MAX_LIST_LENGTH} elements.`
     throw new InvalidRequest([{ field, code: 'custom', message }])
   }
   return body

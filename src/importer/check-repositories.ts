@@ -8,7 +8,7 @@ import {
   parseManifest,
 } from '../archive/manifest.ts'
 import type { Git } from '../git/git.ts'
-import { gitDirectory, type Proven } from '../sources/directory/git-directory.ts'
+import { gitDirectory, type VerifiedCopy } from '../sources/directory/git-directory.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
@@ -74,7 +74,7 @@ export async function* checkRepositories(
     // A program that packs an archive again writes other tar headers. Then the files are compared instead.
     const isPackedAgain = differences.length > 0 && !damage
     const errors = isPackedAgain && expected ? await compareFiles(root, expected) : differences
-    const prove = () => source.prove(listed.found, scratch, signal)
+    const prove = () => source.makeVerifiedCopy(listed.found, scratch, signal)
     yield* proveRepository(fullName, prove, { expected, errors, isPackedAgain })
   }
   for (const fullName of named.keys())
@@ -93,10 +93,10 @@ interface Compared {
 
 async function* proveRepository(
   fullName: string,
-  prove: () => Promise<Proven>,
+  prove: () => Promise<VerifiedCopy>,
   { expected, errors, isPackedAgain }: Compared,
 ): AsyncGenerator<CheckedRepository> {
-  let proven: Proven
+  let proven: VerifiedCopy
   try {
     proven = await prove()
   } catch (error) {

@@ -7,8 +7,8 @@ import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manif
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { statedRefs } from '../sources/refs.ts'
-import type { Examination, Found } from '../sources/snapshot.ts'
+import { readableRefs } from '../sources/refs.ts'
+import type { Examination, ExaminedRepository } from '../sources/snapshot.ts'
 import { IS_OBJECT } from './safe-entries.ts'
 import type { SegmentRun } from './unpack-archive.ts'
 
@@ -43,10 +43,10 @@ export function compareSegment({ segment }: ManifestRepository, run: SegmentRun)
   return run.crc32 === segment.crc32 ? [] : ['its bytes are not those it was exported with (CRC)']
 }
 
-function compareGit(expected: ManifestGit, found: Found): string[] {
+function compareGit(expected: ManifestGit, found: ExaminedRepository): string[] {
   if (expected.object_format !== found.objectFormat)
     return [`its objects are ${found.objectFormat}, not ${expected.object_format}`]
-  const { head, refs, symrefs } = statedRefs(found)
+  const { head, refs, symrefs } = readableRefs(found)
   const oids = (of: ManifestGit['refs']) => new Map(of.map(({ name, oid }) => [name, oid]))
   const targets = (of: ManifestGit['symrefs']) =>
     new Map(of.map(({ name, target }) => [name, target]))

@@ -6,19 +6,23 @@ import { before, describe, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS, packFilesOnly } from '../../test/support/archive-writers.ts'
+import { commandLine } from '../../test/support/command-line.ts'
+import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { bare, git as plainGit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import {
+  bare,
+  git as plainGit,
+  temporaryDirectory,
+} from '../../test/support/sample-repositories.ts'
 import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
-import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
-import { desk } from '../../test/support/without-server.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { type RestoreEvents, type RestoreParts, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvent, type RestoreParts, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
-const t = forTheWholeFile()
+const t = cleanupAfterFile()
 let base: string
 let git: Git
 /** The directory of an unpacked archive of Godwit. */
@@ -36,7 +40,7 @@ before(async () => {
     config: { 'godwit.collaborator': 'bob:admin' },
   })
   await host.repository('alice/notes', { files: { b: 'b' } })
-  const { godwit } = await desk(t)
+  const { godwit } = await commandLine(t)
   oursPacked = join(base, 'ours.tar.gz')
   const order = ['export', 'alice', '--repositories', host.root, '--output', oursPacked]
   const { code, said } = await godwit(order)
@@ -71,8 +75,8 @@ const wholeIn = (findings: Finding[]) =>
 
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
-  const news: RestoreEvents[] = []
-  const parts: RestoreParts = { git, open, into, tell: (each) => news.push(each) }
+  const news: RestoreEvent[] = []
+  const parts: RestoreParts = { git, open, into, onEvent: (each) => news.push(each) }
   for await (const { fullName, faults } of restoreArchive(parts, signal()))
     assert.deepEqual(faults, [], fullName)
   return { into, news }

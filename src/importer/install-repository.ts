@@ -12,10 +12,10 @@ import {
 import { dirname, join } from 'node:path'
 import { hasCode } from '../lib/errno.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { oneLine } from '../lib/one-line.ts'
+import { oneLine } from '../lib/terminal-text.ts'
 import { pathInArchive } from '../records/record-addresses.ts'
 import type { RepositoryRecord } from '../records/record-shapes.ts'
-import { describedBy } from '../sources/description.ts'
+import { parseDescription } from '../sources/description.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import type { Records } from './records.ts'
 
@@ -110,7 +110,8 @@ async function describeRepository(
   const file = join(dir, 'description')
   const description = oneLine(record.description ?? '')
   // An unchanged file stays as it is, so that the next export has the same bytes.
-  if (describedBy(await readFile(file)) !== description) await writeFile(file, `${description}\n`)
+  if (parseDescription(await readFile(file)) !== description)
+    await writeFile(file, `${description}\n`)
   if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
   return (record.collaborators ?? [])
     .filter(({ user }) => !logins.has(user))
@@ -140,7 +141,7 @@ const CONCURRENT_SYNCS = 32
 
 export async function syncBelow(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  await mapConcurrent(entries, { lanes: CONCURRENT_SYNCS }, (entry) =>
+  await mapConcurrent(entries, { concurrency: CONCURRENT_SYNCS }, (entry) =>
     sync(join(entry.parentPath, entry.name)),
   )
   await sync(dir)

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { listPeople } from './people.ts'
 import { restoreArchive } from './restore-archive.ts'
@@ -17,7 +17,7 @@ const COUNT = 200_000
 const LEFT_OUT = 'issues: and 199,900 more of this kind'
 const { signal } = new AbortController()
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let folder: string
 let git: Git
 
@@ -67,7 +67,7 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
   const news: object[] = []
   const tell = (each: object) => void news.push(each)
   const restored = await Array.fromAsync(
-    restoreArchive({ git, open: archive, into: join(into, 'bare'), tell }, signal),
+    restoreArchive({ git, open: archive, into: join(into, 'bare'), onEvent: tell }, signal),
   )
   assert.deepEqual(restored, [{ fullName: 'alice/site', faults: [] }])
   assert.equal(warningsIn(news).length, 102)
@@ -75,7 +75,13 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
 
   news.length = 0
   const options = { repositories: [], people: new Map(), keepLinks: true, target: '' }
-  const parts: DumpParts = { git, open: archive, into: join(into, 'dumps'), tell, ...options }
+  const parts: DumpParts = {
+    git,
+    open: archive,
+    into: join(into, 'dumps'),
+    onEvent: tell,
+    ...options,
+  }
   const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))
   assert.deepEqual(dumped, { fullName: 'alice/site', faults: [], isPrivate: true })
   assert.ok(warningsIn(news).includes(LEFT_OUT))

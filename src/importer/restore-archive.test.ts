@@ -4,20 +4,20 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { gitHost } from '../../test/support/git-host.ts'
-import { archiveOfHost } from '../../test/support/host-archive.ts'
-import { git } from '../../test/support/odd-repositories.ts'
 import {
-  editing,
+  editJson,
   entriesIn,
   type ForgedEntry,
   type PlainEntry,
-  packed,
-} from '../../test/support/without-server.ts'
+  packEntries,
+} from '../../test/support/command-line.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { archiveOfHost } from '../../test/support/host-archive.ts'
+import { git } from '../../test/support/sample-repositories.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
 import { lockFile } from '../lib/file-lock.ts'
-import { type RestoreEvents, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvent, restoreArchive } from './restore-archive.ts'
 
 const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
@@ -41,11 +41,13 @@ async function scene(t: TestContext) {
   const { signal } = new AbortController()
   const into = join(folder, 'host')
   const warnings: string[] = []
-  const tell = (news: RestoreEvents) => {
+  const tell = (news: RestoreEvent) => {
     if ('warning' in news) warnings.push(news.warning)
   }
   const restore = (archive: Buffer) =>
-    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, tell }, signal))
+    Array.fromAsync(
+      restoreArchive({ git: locked, open: () => [archive], into, onEvent: tell }, signal),
+    )
   const restoring = () => restoreArchive({ git: locked, open: () => [whole], into }, signal)
   return { into, restore, restoring, warnings }
 }
@@ -58,7 +60,7 @@ const aFile = (path: string, text = 'hello'): PlainEntry => ({
 
 /** Removes the manifest, as in archives of other programs. */
 const foreign = (change: (those: PlainEntry[]) => PlainEntry[]): Buffer =>
-  packed(change(all.filter(({ path }) => path !== MANIFEST)))
+  packEntries(change(all.filter(({ path }) => path !== MANIFEST)))
 
 /** An entry of an archive, and the error that is expected before anything is written. */
 const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] = [
@@ -87,7 +89,7 @@ const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] =
 for (const [name, entry, says] of HOSTILE)
   test(`${name} is refused before anything is written`, async (t) => {
     const { into, restore } = await scene(t)
-    await assert.rejects(restore(packed([...all, entry])), says)
+    await assert.rejects(restore(packEntries([...all, entry])), says)
     assert.ok(!existsSync(into))
   })
 
@@ -117,7 +119,7 @@ test('an owner directory that is a symbolic link is not followed', async (t) => 
 test('nothing is written from an empty or truncated archive', async (t) => {
   const { into, restore } = await scene(t)
   const bare = all.filter(({ path }) => !path.startsWith('repositories/'))
-  await assert.rejects(restore(packed(bare)), /it holds no repositories/)
+  await assert.rejects(restore(packEntries(bare)), /it holds no repositories/)
   await assert.rejects(restore(whole.subarray(0, whole.length - 40)), /damaged/)
   await assert.rejects(restore(Buffer.from('hello')), /damaged/)
   assert.ok(!existsSync(into))
@@ -177,14 +179,14 @@ for (const [what, change, says] of BROKEN)
 
 test('a repository that is missing in the manifest or differs from it is not restored', async (t) => {
   const { into, restore } = await scene(t)
-  const edit = editing<{ repositories: { full_name: string; head: string }[] }>(
+  const edit = editJson<{ repositories: { full_name: string; head: string }[] }>(
     MANIFEST,
     (said) => {
       said.repositories = said.repositories.filter(({ full_name }) => full_name !== 'alice/notes')
       said.repositories[0]!.head = 'refs/heads/other'
     },
   )
-  const restored = await restore(packed(edit(all)))
+  const restored = await restore(packEntries(edit(all)))
   const faults = Object.fromEntries(restored.map((each) => [each.fullName, each.faults.join()]))
   assert.deepEqual(faults, {
     'alice/notes': 'it is in the archive and not in the manifest',
@@ -224,11 +226,11 @@ test('only refs and objects of a repository are restored', async (t) => {
 
 test('repositories that were skipped by the export are a warning', async (t) => {
   const { restore, warnings } = await scene(t)
-  const edit = editing<Manifest>(MANIFEST, ({ repositories, skipped }) => {
+  const edit = editJson<Manifest>(MANIFEST, ({ repositories, skipped }) => {
     repositories[0]!.lfs_missing = [{ oid: 'a'.repeat(64), size: 1 }]
     skipped.push({ full_name: 'alice/lost', reason: 'it is damaged' })
   })
-  await restore(packed(edit(all)))
+  await restore(packEntries(edit(all)))
   assert.deepEqual(warnings, [
     'alice/lost was skipped when the archive was made: it is damaged',
     `alice/notes: 1 LFS object was missing on the host when it was exported: ${'a'.repeat(64)}`,
@@ -242,16 +244,16 @@ test('LFS objects that the archive lacks are a warning', async (t) => {
   await host.repository('alice/video', { files: { 'a.mov': pointer } })
   const entries = await entriesIn(await archiveOfHost(host))
   const { restore, warnings } = await scene(t)
-  await restore(packed(entries.filter(({ path }) => path !== MANIFEST)))
+  await restore(packEntries(entries.filter(({ path }) => path !== MANIFEST)))
   assert.deepEqual(warnings, [`alice/video: 1 LFS object is not in the archive: ${oid}`])
 })
 
 test('an archive with edited metadata is refused', async (t) => {
   const { into, restore } = await scene(t)
-  const open = editing<{ private: boolean }[]>('repositories_000001.json', (those) => {
+  const open = editJson<{ private: boolean }[]>('repositories_000001.json', (those) => {
     for (const each of those) each.private = false
   })
   const says = /refused: repositories_000001\.json: is not the file that was exported/
-  await assert.rejects(restore(packed(open(all))), says)
+  await assert.rejects(restore(packEntries(open(all))), says)
   assert.ok(!existsSync(into))
 })

@@ -25,12 +25,12 @@ export interface RestoreParts {
   open(): Bytes | Folder
   /** The directory of a git host. Repositories are restored as OWNER/NAME.git in it. */
   into: string
-  tell?(event: RestoreEvents): void
+  onEvent?(event: RestoreEvent): void
 }
 
 export type Restored = { fullName: string; faults: string[] }
 
-export type RestoreEvents =
+export type RestoreEvent =
   /** Metadata that could not be restored, or data that the archive lacks. */
   | { warning: string }
   /** Records that a git host cannot store, by kind. */
@@ -51,7 +51,7 @@ export async function* restoreArchive(
   await using work = await unpackBeside(into, open(), signal)
   const { unpacked } = work
   const manifest = await readManifest(unpacked.root)
-  const warnings = new LimitedLines(({ text }) => parts.tell?.({ warning: text }))
+  const warnings = new LimitedLines(({ text }) => parts.onEvent?.({ warning: text }))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
     for (const each of skippedRepositories(manifest)) warnings.add('skipped repositories', each)
@@ -59,7 +59,7 @@ export async function* restoreArchive(
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const each of records.errors) warnings.add('record files', each)
-  for (const { text } of records.warnings) parts.tell?.({ warning: text })
+  for (const { text } of records.warnings) parts.onEvent?.({ warning: text })
   const describe = repositoryDescriber(records)
   const checkParts = { git, scratch: work.path }
   for await (const checked of checkRepositories(unpacked, manifest, checkParts, signal)) {
@@ -68,13 +68,13 @@ export async function* restoreArchive(
       for (const each of await missingLfs(fullName, checked.snapshot, manifest))
         warnings.add('LFS objects', each)
       for (const each of await describe(checked)) warnings.add('metadata', each)
-      denials.set(fullName, checked.snapshot.examination.repository.kept.denials)
+      denials.set(fullName, checked.snapshot.examination.repository.preserved.denials)
       await installRepository(checked.snapshot, join(into, `${fullName}.git`))
     }
     yield { fullName, faults: 'errors' in checked ? checked.errors : [] }
   }
   warnings.end()
-  parts.tell?.({ leftBehind: countLeftBehind(records, denials) })
+  parts.onEvent?.({ leftBehind: countLeftBehind(records, denials) })
 }
 
 const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']

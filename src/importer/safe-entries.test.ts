@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PlainEntry, packed } from '../../test/support/without-server.ts'
+import { type PlainEntry, packEntries } from '../../test/support/command-line.ts'
 import { type PathLimits, safeEntries } from './safe-entries.ts'
 
 const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
-const three = packed(['a', 'b', 'c'].map((name) => aFile(`attachments/${name.repeat(88)}`)))
+const three = packEntries(['a', 'b', 'c'].map((name) => aFile(`attachments/${name.repeat(88)}`)))
 
 async function pathsWithin(limits: PathLimits): Promise<number> {
   const room = { bytes: Infinity, where: '' }

@@ -5,13 +5,13 @@ import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
-import { type OddEntry, oddGzip, oddTar } from '../../test/support/odd-tar.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import { type UnusualEntry, unusualGzip, unusualTar } from '../../test/support/unusual-tar.ts'
 import { summarizeArchive } from './summarize-archive.ts'
 
 const signal = () => new AbortController().signal
 
-const entry = (path: string, text: string): OddEntry => ({
+const entry = (path: string, text: string): UnusualEntry => ({
   path,
   kind: 'file',
   content: Buffer.from(text),
@@ -45,7 +45,7 @@ test('an archive is summarized in one pass, for any order of its entries', async
     entry('schema.json', '{"version":"1.0.1","github_sha":"abc"}'),
   ]
   for (const all of [entries, entries.toReversed()]) {
-    const { summary, damage } = await summarizeArchive([oddGzip(oddTar(all), 2)], signal())
+    const { summary, damage } = await summarizeArchive([unusualGzip(unusualTar(all), 2)], signal())
     assert.equal(damage, undefined)
     const bytes = all.reduce((sum, { content }) => sum + content.length, 0)
     assert.deepEqual(
@@ -99,7 +99,7 @@ test('an archive is summarized in one pass, for any order of its entries', async
 
 test('a damaged archive is summarized as far as it can be read', async () => {
   const entries = [entry('schema.json', '{"version":"1"}'), entry('users_000001.json', '[]')]
-  const whole = oddTar(entries)
+  const whole = unusualTar(entries)
   const { summary, damage } = await summarizeArchive([whole.subarray(0, -1024)], signal())
   assert.equal(summary.entries, 2)
   assert.match(damage?.message ?? '', /ends too early/)

@@ -5,9 +5,14 @@ import { dirname, join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import {
+  editJson,
+  entriesIn,
+  type PlainEntry,
+  packEntries,
+} from '../../test/support/command-line.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
-import { editing, entriesIn, type PlainEntry, packed } from '../../test/support/without-server.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
 import { checkArchive } from './check-archive.ts'
@@ -83,13 +88,13 @@ function storedBlockBefore(copy: Buffer, at: number): number {
   return start
 }
 
-const entries = (change: (all: PlainEntry[]) => PlainEntry[]) => () => packed(change([...all]))
+const entries = (change: (all: PlainEntry[]) => PlainEntry[]) => () => packEntries(change([...all]))
 
-const manifest = (edit: (value: Manifest) => void) => entries(editing(MANIFEST, edit))
+const manifest = (edit: (value: Manifest) => void) => entries(editJson(MANIFEST, edit))
 
 const records = (edit: (site: RepositoryRecord) => void) =>
   entries(
-    editing<RepositoryRecord[]>('repositories_000001.json', (those) =>
+    editJson<RepositoryRecord[]>('repositories_000001.json', (those) =>
       edit(those.find(({ name }) => name === 'site')!),
     ),
   )
@@ -330,13 +335,13 @@ test('without git data, only links to repositories are not followed', async (t) 
     ...aFile('attachments_000001.json'),
     content: Buffer.from(JSON.stringify([attachment])),
   }
-  const said = await verified(t, packed([...bare, ...metadata, naming]))
+  const said = await verified(t, packEntries([...bare, ...metadata, naming]))
   assert.deepEqual(
     said.filter((line) => line.startsWith('fault: ')),
     [
       'fault: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
     ],
   )
-  const there = packed([...bare, ...metadata, naming, aFile('attachments/u1/a.txt')])
+  const there = packEntries([...bare, ...metadata, naming, aFile('attachments/u1/a.txt')])
   assert.doesNotMatch((await verified(t, there)).join('\n'), /^fault/m)
 })

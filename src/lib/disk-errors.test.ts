@@ -3,7 +3,7 @@ import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { needsMount, smallDisk } from '../../test/support/small-disk.ts'
 import { describeDiskFailure, publicReason, writingTo } from './disk-errors.ts'
 

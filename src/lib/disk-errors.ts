@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname, isAbsolute } from 'node:path'
 import { codeOf } from './errno.ts'
-import { inUnits } from './quantities.ts'
+import { formatBytes } from './quantities.ts'
 
 type DiskFailure = 'full' | 'overQuota' | 'readOnly' | 'broken' | 'unopened' | 'bucketFull'
 
@@ -87,8 +87,8 @@ export function describeDiskFailure(error: unknown): string | undefined {
   if (found.failure === 'bucketFull') return `${why}: ${message}`
   if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
   const sizes = [
-    ...(neededBytes === undefined ? [] : [`${inUnits(neededBytes)} needed`]),
-    ...(freeBytes === undefined ? [] : [`${inUnits(freeBytes)} free`]),
+    ...(neededBytes === undefined ? [] : [`${formatBytes(neededBytes)} needed`]),
+    ...(freeBytes === undefined ? [] : [`${formatBytes(freeBytes)} free`]),
   ]
   const isWriteError = !['broken', 'unopened'].includes(found.failure)
   const what = path && isWriteError ? `cannot write ${path}` : path

@@ -1,4 +1,4 @@
-import { number } from './quantities.ts'
+import { formatNumber } from './quantities.ts'
 
 const MAX_PER_KIND = 100
 
@@ -27,7 +27,8 @@ export class LimitedLines {
   end(): void {
     for (const [kind, all] of this.#counts) {
       const count = all - MAX_PER_KIND
-      if (count > 0) this.#pass({ text: `${kind}: and ${number(count)} more of this kind`, count })
+      if (count > 0)
+        this.#pass({ text: `${kind}: and ${formatNumber(count)} more of this kind`, count })
     }
     this.#counts.clear()
   }

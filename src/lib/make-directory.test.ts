@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { makeDirectory } from './make-directory.ts'
 
 test('a directory is created with its parents, and an existing one is left unchanged', (t) => {

@@ -7,7 +7,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 test('every item is processed once, in order, with limited concurrency', async () => {
   const begun: number[] = []
   let [now, most] = [0, 0]
-  await mapConcurrent(Array(20).keys(), { lanes: 3 }, async (item) => {
+  await mapConcurrent(Array(20).keys(), { concurrency: 3 }, async (item) => {
     begun.push(item)
     now += 1
     most = Math.max(most, now)
@@ -28,7 +28,7 @@ test('a failure stops the others, waits for them, and closes the iterator', asyn
       ended.push('items')
     }
   }
-  const working = mapConcurrent(items(), { lanes: 2 }, async (item, signal) => {
+  const working = mapConcurrent(items(), { concurrency: 2 }, async (item, signal) => {
     if (item === 0) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       await turn()
@@ -43,10 +43,14 @@ test('an abort rejects with the reason of the signal', async () => {
   const stop = new AbortController()
   const cancelled = new Error('cancelled')
   const begun: number[] = []
-  const working = mapConcurrent([1, 2, 3], { lanes: 1, signal: stop.signal }, async (item) => {
-    begun.push(item)
-    stop.abort(cancelled)
-  })
+  const working = mapConcurrent(
+    [1, 2, 3],
+    { concurrency: 1, signal: stop.signal },
+    async (item) => {
+      begun.push(item)
+      stop.abort(cancelled)
+    },
+  )
   await assert.rejects(working, cancelled)
   assert.deepEqual(begun, [1])
 })

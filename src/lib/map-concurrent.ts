@@ -1,8 +1,8 @@
 import { nextTurn } from './turns.ts'
 
-export interface ConcurrencyLimit {
+export interface ConcurrencyOptions {
   /** How many items are processed at a time. */
-  lanes: number
+  concurrency: number
   signal?: AbortSignal | undefined
 }
 
@@ -12,7 +12,7 @@ export interface ConcurrencyLimit {
  */
 export async function mapConcurrent<T>(
   items: Iterable<T> | AsyncIterable<T>,
-  { lanes, signal }: ConcurrencyLimit,
+  { concurrency, signal }: ConcurrencyOptions,
   work: (item: T, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const failure = new AbortController()
@@ -29,11 +29,11 @@ export async function mapConcurrent<T>(
       failure.abort(error)
     }
   }
-  await Promise.all(Array.from({ length: lanes }, runLane))
+  await Promise.all(Array.from({ length: concurrency }, runLane))
   stop.throwIfAborted()
 }
 
-/** A generator serializes concurrent calls of `next`, so several lanes can iterate it. */
+/** A generator serializes concurrent calls of `next`, so several callers can iterate it. */
 async function* oneByOne<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
   yield* items
 }

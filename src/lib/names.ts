@@ -1,5 +1,5 @@
 /** A file name has at most 255 bytes, four of them for `.git`. */
-export const LONGEST_NAME = 251
+export const MAX_NAME_LENGTH = 251
 
 const PLAIN = /^[A-Za-z0-9._-]+$/
 
@@ -7,16 +7,16 @@ const PLAIN = /^[A-Za-z0-9._-]+$/
  * Returns why an account or a repository cannot have this name, or undefined if it can. This is the only rule for names: a listed
  * name can always be requested, locked, exported and restored.
  */
-export function nameRefusal(name: string): string | undefined {
+export function invalidNameReason(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'it has no name'
   if (!PLAIN.test(name))
     return 'its name has characters other than letters, digits, ".", "_" and "-"'
   if (/\.git$/i.test(name)) return 'its name ends in .git'
-  if (name.length > LONGEST_NAME) return `its name has more than ${LONGEST_NAME} characters`
+  if (name.length > MAX_NAME_LENGTH) return `its name has more than ${MAX_NAME_LENGTH} characters`
   return undefined
 }
 
-export const isName = (text: string): boolean => nameRefusal(text) === undefined
+export const isName = (text: string): boolean => invalidNameReason(text) === undefined
 
 /** Whether the text is `owner/name`. */
 export function isFullName(text: string): boolean {

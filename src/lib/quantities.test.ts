@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { archiveName } from './archive-name.ts'
-import { duration, fromNow, inUnits } from './quantities.ts'
+import { formatBytes, formatDuration, formatRelativeTime } from './quantities.ts'
 
 test('sizes are decimal, with two digits if they are small', () => {
   const sizes: [number, string][] = [
@@ -15,7 +15,7 @@ test('sizes are decimal, with two digits if they are small', () => {
     [999_500, '1.0 MB'],
     [5.2e15, '5.2 PB'],
   ]
-  for (const [bytes, words] of sizes) assert.equal(inUnits(bytes), words)
+  for (const [bytes, words] of sizes) assert.equal(formatBytes(bytes), words)
 })
 
 test('durations and times are readable', () => {
@@ -26,9 +26,9 @@ test('durations and times are readable', () => {
     [3725, '1 h 2 min'],
     [90_000, '1 d 1 h'],
   ]
-  for (const [seconds, words] of lengths) assert.equal(duration(seconds), words)
+  for (const [seconds, words] of lengths) assert.equal(formatDuration(seconds), words)
   const now = Date.UTC(2026, 10, 15)
-  const moment = (seconds: number) => fromNow(new Date(now + seconds * 1000), now)
+  const moment = (seconds: number) => formatRelativeTime(new Date(now + seconds * 1000), now)
   assert.deepEqual([-3, -90, -7300, 86_400 * 6].map(moment), [
     'just now',
     '1 minute ago',

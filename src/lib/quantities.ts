@@ -3,14 +3,14 @@
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB']
 
 /** 12,345,678 → `12 MB`. */
-export function inUnits(bytes: number): string {
+export function formatBytes(bytes: number): string {
   let unit = 0
   let rest = bytes
   while (rest >= 999.5 && unit < UNITS.length - 1) {
     rest /= 1000
     unit += 1
   }
-  if (unit === 0) return counted(Math.round(bytes), 'byte')
+  if (unit === 0) return formatCount(Math.round(bytes), 'byte')
   return `${rest < 9.95 ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`
 }
 
@@ -18,17 +18,17 @@ export function inUnits(bytes: number): string {
 let plain: Intl.NumberFormat | undefined
 let relative: Intl.RelativeTimeFormat | undefined
 
-export function number(count: number): string {
+export function formatNumber(count: number): string {
   plain ??= new Intl.NumberFormat('en')
   return plain.format(count)
 }
 
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${number(count)} ${count === 1 ? one : many}`
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
 /** 3725 → `1 h 2 min`. */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 1) return 'under 1 s'
   if (seconds < 60) return `${Math.round(seconds)} s`
   const minutes = Math.round(seconds / 60)
@@ -47,7 +47,7 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 
 /** `3 hours ago`, `in 6 days`. */
-export function fromNow(at: Date, now: number): string {
+export function formatRelativeTime(at: Date, now: number): string {
   const seconds = (at.getTime() - now) / 1000
   const [unit, length] = STEPS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second' && Math.abs(seconds) < 10)

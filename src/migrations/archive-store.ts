@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Account } from '../accounts/account.ts'
-import type { Scope } from '../accounts/scope.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
@@ -13,7 +12,7 @@ import { findMigration } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
 import { damagedKeys } from './segment-check-store.ts'
-import { type CheckedSegment, nameSegments, segmentsByKey } from './segment-store.ts'
+import { type CheckedSegment, markSegmentsUsed, segmentsByKey } from './segment-store.ts'
 import { archivedMigrations, segmentUses } from './segment-sweep.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './snapshot-store.ts'
 
@@ -149,7 +148,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
   if (!archived || numUpdatedRows === 0n) return undefined
-  await nameSegments(tx, await repositorySegments(tx, id), now)
+  await markSegmentsUsed(tx, await repositorySegments(tx, id), now)
   const { archive_key, metadata_key, manifest_key } = archived
   const own = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
   await tx.deleteFrom('segments').where('key', 'in', own).where('fingerprint', 'is', null).execute()
@@ -179,7 +178,7 @@ export async function countArchives(db: Db): Promise<{ count: number; wholeBytes
 const OWN_DATA = 'the metadata of the archive'
 
 /** Returns the names of the repositories whose data in the archive is damaged. */
-export async function damagedIn(
+export async function damagedRepositoriesIn(
   db: Db,
   migration: Pick<Migration, 'id' | 'repositoryCount'>,
 ): Promise<string[]> {
@@ -222,7 +221,7 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
   const archives: DamagedArchive[] = []
   if ((await damagedKeys(db)).size === 0) return archives
   for await (const { id, repositories } of archivedMigrations(db)) {
-    const damaged = await damagedIn(db, { id, repositoryCount: repositories })
+    const damaged = await damagedRepositoriesIn(db, { id, repositoryCount: repositories })
     if (damaged.length === 0) continue
     const { owner } = await db
       .selectFrom('migrations')
@@ -237,13 +236,13 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
 
 /** The warning for the owner of an archive with damaged data. */
 export function damageWarning(damaged: readonly string[]): string {
-  return `the stored data of ${inShort(damaged)} is damaged: start a new migration to export it again`
+  return `the stored data of ${summarizeNames(damaged)} is damaged: start a new migration to export it again`
 }
 
 const MAX_NAMED = 10
 
 /** Returns the first few names and the number of the others. */
-export function inShort(names: readonly string[]): string {
+export function summarizeNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMED
   const named = names.slice(0, MAX_NAMED).join(', ')
   return more > 0 ? `${named} and ${more} more` : named

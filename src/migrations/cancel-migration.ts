@@ -3,11 +3,11 @@ import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endMigration } from './end-migration.ts'
 import { InvalidRequest } from './errors.ts'
-import { migrationToExport } from './export-store.ts'
+import { migrationById } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
 import { type LockParts, settleLocksBriefly } from './locks.ts'
 import { logEndedMigration, type OutcomeLog } from './log-outcome.ts'
-import { batchOf, CANCELLED, InvalidStateChange, type Migration } from './migration.ts'
+import { batchOfMigration, CANCELLED, InvalidStateChange, type Migration } from './migration.ts'
 import { summaryById } from './summaries.ts'
 
 export interface CancelParts extends LockParts {
@@ -32,7 +32,7 @@ export async function cancelMigration(
     },
   )
   onCommitted()
-  queue.interrupt(batchOf(id))
+  queue.interrupt(batchOfMigration(id))
   queue.wake()
   logEndedMigration(parts.log, summary)
   await settleLocksBriefly(parts, released)
@@ -46,11 +46,11 @@ async function cancelInTransaction({ db, queue, now }: CancelParts, id: number) 
     try {
       return await db.transaction().execute(async (tx) => {
         await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
-        await queue.cancel(tx, batchOf(id))
+        await queue.cancel(tx, batchOfMigration(id))
         const released = await releaseLocks(tx, id, now())
         // Read here, because a failure to read after the commit would report a cancelled migration as an error.
         const summary = (await summaryById(tx, id))!
-        return { migration: await migrationToExport(tx, id), summary, released }
+        return { migration: await migrationById(tx, id), summary, released }
       })
     } catch (error) {
       // A job that ends at the same time locks the same rows in another order.

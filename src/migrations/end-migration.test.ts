@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { endOf, exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
-import { endOf, exportScene } from '../exporter/export-test-scene.ts'
 import type { Queue } from '../queue/queue.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
 import { insertWebhook } from '../webhooks/webhook-store.ts'
 import { cancelMigration } from './cancel-migration.ts'
 import type { EndedMigration } from './end-migration.ts'
-import { migrationToExport } from './export-store.ts'
+import { migrationById } from './export-store.ts'
 
 async function scene(t: TestContext, engine: Engine) {
   const exporting = await exportScene(t, { 'alice/atlas': 'one', 'alice/birds': 'two' }, engine)
@@ -44,7 +44,7 @@ onEachEngine('the end of a migration', (engine) => {
     const partial = await start(['atlas', 'birds'], { allowPartial: true })
     const failed = await start(['atlas', 'birds'])
     const cancelled = await start(['atlas'])
-    await cancelMigration(parts, await migrationToExport(db, cancelled))
+    await cancelMigration(parts, await migrationById(db, cancelled))
     host.contents.delete('alice/birds')
     await work()
     const of = { webhook: mine, by: 'alice' }

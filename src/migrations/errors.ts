@@ -36,7 +36,7 @@ export class NotFound extends Error {
 }
 
 /** The fault for a repository that could be migrated before. */
-export const gone = (fullName: string): Fault => ({
+export const noLongerCoveredFault = (fullName: string): Fault => ({
   field: 'repositories',
   code: 'missing',
   value: fullName,
@@ -50,6 +50,8 @@ export const faultByName = (
 ): InvalidRequest =>
   new InvalidRequest(
     faults.map(({ index, ...fault }) =>
-      fault.code === 'missing' && index !== undefined ? gone(repositories[index]!) : fault,
+      fault.code === 'missing' && index !== undefined
+        ? noLongerCoveredFault(repositories[index]!)
+        : fault,
     ),
   )

@@ -1,8 +1,8 @@
-import { type Account, keyOf } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { keyOfName, repositoryNow } from '../repositories/repository-store.ts'
+import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { NotFound } from './errors.ts'
 import {
@@ -33,7 +33,7 @@ export interface ExportedRepository {
 }
 
 /** Finds a migration of any owner, for workers and operators. Requests of users use `findMigration`. Throws NotFound. */
-export async function migrationToExport(db: Db, id: number): Promise<Migration> {
+export async function migrationById(db: Db, id: number): Promise<Migration> {
   const row = await db.selectFrom('migrations').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) throw new NotFound()
   return migrationOf(row)
@@ -59,7 +59,7 @@ export async function repositoryToExport(
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
   const readable = await readableAmong(db, owner_id, [facts.id])
-  const current = await repositoryNow(db, facts.id)
+  const current = await findCurrentName(db, facts.id)
   const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
   const refusal = current?.hidden ?? unreadable ?? whyRenamed(facts, current!)
   return { facts, options: JSON.parse(options) as MigrationOptions, refusal }
@@ -67,7 +67,7 @@ export async function repositoryToExport(
 
 /** A repository is read by its name, which may belong to another repository after a rename. */
 function whyRenamed(facts: RepositoryFacts, current: RepositoryName): string | undefined {
-  if (keyOfName(current) === keyOf(fullNameOf(facts))) return undefined
+  if (keyOfName(current) === nameKey(fullNameOf(facts))) return undefined
   return `it is now called ${current.owner}/${current.name}`
 }
 

@@ -7,7 +7,7 @@ import { ensureAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, recordTokenUse } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import { nameSegments } from './segment-store.ts'
+import { markSegmentsUsed } from './segment-store.ts'
 
 test('two processes that record the use of the same tokens do not deadlock', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
@@ -34,7 +34,7 @@ test('two exports that use the same segments do not deadlock', async (t) => {
   await inBothOrders(t, db, {
     held: sql`select key from segments where key = ${keys[0]} for update`,
     rows: keys,
-    write: (some) => db.transaction().execute((tx) => nameSegments(tx, some, 7)),
+    write: (some) => db.transaction().execute((tx) => markSegmentsUsed(tx, some, 7)),
   })
 })
 

@@ -1,4 +1,4 @@
-import { keyOf, type Viewer } from '../accounts/account.ts'
+import { nameKey, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
@@ -90,7 +90,7 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
             .selectFrom('collaborators')
             .select('permission')
             .whereRef('collaborators.repository_id', '=', 'repository_locks.repository_id')
-            .where('collaborators.login_key', '=', keyOf(account.login))
+            .where('collaborators.login_key', '=', nameKey(account.login))
             .where('permission', '=', 'admin'),
         ),
       ]),
@@ -163,8 +163,8 @@ export async function releaseLocksOn(
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
     .select('repositories.id')
-    .where('login_key', '=', keyOf(owner))
-    .where('name_key', '=', keyOf(name))
+    .where('login_key', '=', nameKey(owner))
+    .where('name_key', '=', nameKey(name))
     .executeTakeFirst()
   if (!known) return undefined
   const { numUpdatedRows } = await db
@@ -221,8 +221,8 @@ export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean>
 /** Finds the repository by name. An unknown repository is not locked. */
 export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Promise<boolean> {
   const held = await locks(db)
-    .where('accounts.login_key', '=', keyOf(owner))
-    .where('name_key', '=', keyOf(name))
+    .where('accounts.login_key', '=', nameKey(owner))
+    .where('name_key', '=', nameKey(name))
     .where('released_at', 'is', null)
     .limit(1)
     .executeTakeFirst()

@@ -6,9 +6,9 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { until } from '../../test/support/export-story.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
+import { ownScope } from '../accounts/account.ts'
 import { ensureAccount, setAccount } from '../accounts/account-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
-import { ownScope } from '../accounts/scope.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
@@ -21,10 +21,10 @@ import { InvalidRequest, NotFound } from './errors.ts'
 import { moveMigration } from './export-store.ts'
 import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
 import { releaseRepository, settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
-import { ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS } from './migration.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
-const OPTIONS = { ...ORDINARY, lockRepositories: true }
+const OPTIONS = { ...DEFAULT_OPTIONS, lockRepositories: true }
 
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
@@ -33,7 +33,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   for (const name of ['alice/site', 'bob/site']) {
     await host.repository(name, { files: { a: '1' }, wiki: { 'Home.md': '1' } })
   }
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const parts = {
     db,
     queue: embeddedQueue({ db }),
@@ -93,7 +93,9 @@ onEachEngine('locks', (engine) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const { id } = await start('alice')
-    const git = interrupted(host.locked, () => unlockRepository(parts, ownScope(alice), id, 'site'))
+    const git = interrupted(host.godwitGit, () =>
+      unlockRepository(parts, ownScope(alice), id, 'site'),
+    )
     await settleLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
     for (const name of ['alice/site', 'alice/site.wiki']) {
       assert.equal(await isLocked(host, name), false, name)
@@ -108,13 +110,13 @@ onEachEngine('locks', (engine) => {
     // The second begins after it was asked whether the first's release leaves a lock, and before that is acted on.
     let second = 0
     const git: Git = {
-      ...host.locked,
+      ...host.godwitGit,
       async run(args, call) {
         if (second === 0 && args.includes('--list')) {
           second = -1
           second = (await start('alice')).id
         }
-        return host.locked.run(args, call)
+        return host.godwitGit.run(args, call)
       },
     }
     const late = { ...parts, source: gitDirectory({ root: host.root, git }) }

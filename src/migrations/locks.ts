@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keyOf } from '../accounts/account.ts'
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
+import { nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
@@ -11,7 +11,7 @@ import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
 import { type Fault, InvalidRequest, NotFound } from './errors.ts'
-import { migrationToExport } from './export-store.ts'
+import { migrationById } from './export-store.ts'
 import {
   deleteLocks,
   heldLocks,
@@ -129,13 +129,13 @@ async function askWorker({ db, queue }: LockParts, repositoryId: number): Promis
 }
 
 /** Throws InvalidRequest for repositories that cannot be locked. Without a source, the export finds out later. */
-export async function refuseUnlockable(
+export async function requireLockable(
   { source, signal }: { source: Source | undefined; signal?: AbortSignal | undefined },
   repositories: readonly RepositoryFacts[],
 ): Promise<void> {
   if (!source) return
   const faults: Fault[] = []
-  const options = { lanes: CONCURRENT_LOCKS, signal }
+  const options = { concurrency: CONCURRENT_LOCKS, signal }
   await mapConcurrent(repositories.entries(), options, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
@@ -159,7 +159,7 @@ export async function lockEarly(parts: LockParts, migrationId: number): Promise<
 
 async function untilBegun(db: Db, migrationId: number): Promise<void> {
   for (let waited = 0; waited < MAX_WAIT_MS; waited += POLL_INTERVAL_MS) {
-    if ((await migrationToExport(db, migrationId)).state !== 'pending') return
+    if ((await migrationById(db, migrationId)).state !== 'pending') return
     await sleep(POLL_INTERVAL_MS)
   }
 }
@@ -194,7 +194,7 @@ async function settleEach(
   settle: (repositoryId: number) => Promise<unknown>,
 ): Promise<void> {
   const errors: Error[] = []
-  await mapConcurrent(repositoryIds, { lanes: CONCURRENT_LOCKS }, async (id) => {
+  await mapConcurrent(repositoryIds, { concurrency: CONCURRENT_LOCKS }, async (id) => {
     // A repository that cannot be unlocked must not keep the others locked.
     await settle(id).catch((error: Error) => errors.push(error))
   })
@@ -236,9 +236,9 @@ export async function unlockRepository(
   onCommitted: () => void = () => {},
 ): Promise<void> {
   if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
-  const wanted = keyOf(repoName)
+  const wanted = nameKey(repoName)
   const held = await heldLocks(parts.db, migrationId)
-  const named = held.filter(({ name }) => keyOf(name) === wanted)
+  const named = held.filter(({ name }) => nameKey(name) === wanted)
   const own = keyOfName({ owner: scope.owner.login, name: repoName })
   const lock =
     held.find((each) => keyOfName(each) === (wanted.includes('/') ? wanted : own)) ??

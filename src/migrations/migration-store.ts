@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import type { Account } from '../accounts/account.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'

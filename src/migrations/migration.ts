@@ -14,7 +14,7 @@ export interface MigrationOptions {
 }
 
 /** Exports everything without locks, and fails if any repository fails. */
-export const ORDINARY: Readonly<MigrationOptions> = {
+export const DEFAULT_OPTIONS: Readonly<MigrationOptions> = {
   lockRepositories: false,
   excludeMetadata: false,
   excludeGitData: false,
@@ -105,4 +105,4 @@ export interface ExportTask {
 }
 
 /** The batch of all jobs of a migration. */
-export const batchOf = (migrationId: number): string => `migration ${migrationId}`
+export const batchOfMigration = (migrationId: number): string => `migration ${migrationId}`

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
-import { exportScene } from '../exporter/export-test-scene.ts'
-import { noteWorker } from '../queue/worker-store.ts'
+import { recordHeartbeat } from '../queue/worker-store.ts'
 import type { Source } from '../sources/source.ts'
-import { ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS } from './migration.ts'
 import { forecast } from './preflight.ts'
 
 const GIB = 2 ** 30
@@ -18,7 +18,7 @@ onEachEngine('a preflight', (engine) => {
       const examine = async () => ({ bytes, fingerprint: '', repository: { lfsObjects: [] } })
       const source = { ...parts.source, examine, warning: async () => 'of a' } as unknown as Source
       const limits = { maxUnfinished: 9, lockTtlMs: 1 }
-      const order = { repositories, options: ORDINARY }
+      const order = { repositories, options: DEFAULT_OPTIONS }
       const told = await forecast({ ...parts, ...limits, source }, scope, order)
       assert.deepEqual(
         told.repositories.map(({ warning }) => warning),
@@ -40,9 +40,9 @@ onEachEngine('a preflight', (engine) => {
     const times = { concurrency: 1, runningJobs: 0, startedAt: now, seenAt: now, scratchBytes: 0 }
     const examine = async () => ({ bytes: 120e6, fingerprint: '', repository: { lfsObjects: [] } })
     const source = { ...parts.source, examine, warning: async () => null } as unknown as Source
-    const order = { repositories: ['a'], options: ORDINARY }
+    const order = { repositories: ['a'], options: DEFAULT_OPTIONS }
     const warningsWith = async (freeBytes: number) => {
-      await noteWorker(db, { ...worker, ...times, freeBytes })
+      await recordHeartbeat(db, { ...worker, ...times, freeBytes })
       const limits = { maxUnfinished: 9, lockTtlMs: 1 }
       return (await forecast({ ...parts, ...limits, source }, scope, order)).warnings
     }

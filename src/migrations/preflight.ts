@@ -1,7 +1,7 @@
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { inUnits } from '../lib/quantities.ts'
-import { leastFreeBytes } from '../queue/worker-store.ts'
+import { formatBytes } from '../lib/quantities.ts'
+import { smallestFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
@@ -44,7 +44,7 @@ export async function forecast(
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await mapConcurrent(
     facts.entries(),
-    { lanes: CONCURRENT_EXAMINATIONS, signal: parts.signal },
+    { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal },
     async ([index, each], stop) => {
       forecasts[index] = options.excludeGitData
         ? nothingToExport(each)
@@ -54,7 +54,7 @@ export async function forecast(
   const exported = forecasts.filter(({ reason }) => reason === null)
   const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)
-  const freeBytes = await leastFreeBytes(parts.db, parts.now())
+  const freeBytes = await smallestFreeBytes(parts.db, parts.now())
   return {
     repositories: forecasts,
     bytesToWrite,
@@ -67,7 +67,7 @@ export async function forecast(
 function spaceWarnings(bytesToWrite: number, freeBytes: number | null): string[] {
   if (freeBytes === null || bytesToWrite <= freeBytes) return []
   return [
-    `it does not fit on the server's disk: ${inUnits(bytesToWrite)} to write, ${inUnits(freeBytes)} free`,
+    `it does not fit on the server's disk: ${formatBytes(bytesToWrite)} to write, ${formatBytes(freeBytes)} free`,
   ]
 }
 

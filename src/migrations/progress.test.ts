@@ -5,7 +5,7 @@ import { repositoryFacts } from '../../test/support/facts.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { moveMigration } from './export-store.ts'
-import { type Migration, type MigrationOptions, ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS, type Migration, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordOutcome, recordProgress } from './outcome-store.ts'
 import { describeReport, type Progress, progressOf, reportOf, totalsOf } from './progress.ts'
@@ -21,7 +21,7 @@ async function start(db: Db, sizes: number[], options: Partial<MigrationOptions>
   const made = { guid: crypto.randomUUID(), owner, organizations: null, now: 0 }
   const { id } = await insertMigration(db, {
     ...made,
-    options: { ...ORDINARY, ...options },
+    options: { ...DEFAULT_OPTIONS, ...options },
     repositories,
   })
   return id
@@ -82,7 +82,7 @@ onEachEngine('progress', (engine) => {
 
 const GIB = 2 ** 30
 const owner = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: 0 } as const
-const migration = { id: 1, guid: 'g', owner, options: ORDINARY } as Migration
+const migration = { id: 1, guid: 'g', owner, options: DEFAULT_OPTIONS } as Migration
 
 function progressWith(sizes: number[]): Progress {
   return {

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { duration, inUnits } from '../lib/quantities.ts'
+import { formatBytes, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { damageWarning } from './archive-store.ts'
 import {
@@ -197,7 +197,7 @@ export function describeReport(report: Report): string {
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${describeState(progress, totals)}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
-    `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${duration(seconds)}`}.`,
+    `${formatBytes(bytesDone)} of git data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)
     lines.push(`${totals.recordsDone} issues and pull requests with their comments and files.`)
@@ -213,7 +213,7 @@ function describeRepository(repository: RepositoryProgress): string {
   if (reason !== null) return `${state.padEnd(8)} ${fullName}: ${reason}`
   const how = state === 'exported' && reused ? 'reused' : state
   const suffix = warning === null ? '' : `; warning: ${warning}`
-  const line = `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${suffix}`
+  const line = `${how.padEnd(8)} ${fullName}, ${formatBytes(bytesDone)}${suffix}`
   return [line, ...describeRecords(repository)].join('\n')
 }
 
@@ -235,6 +235,6 @@ const MAX_IMPORTED_BYTES = 40 * 2 ** 30
 export function archiveWarnings(bytes: number): string[] {
   if (bytes <= MAX_IMPORTED_BYTES) return []
   return [
-    `GitHub's importers take archives of up to 40 GiB (43 GB), and this one has ${inUnits(bytes)}: export fewer repositories at a time`,
+    `GitHub's importers take archives of up to 40 GiB (43 GB), and this one has ${formatBytes(bytes)}: export fewer repositories at a time`,
   ]
 }

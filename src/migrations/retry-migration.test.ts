@@ -10,7 +10,7 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { InvalidRequest } from './errors.ts'
 import { heldLocks } from './lock-store.ts'
-import { ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { progressOf } from './progress.ts'
 import { forecastRetry, retryMigration } from './retry-migration.ts'
@@ -33,12 +33,12 @@ onEachEngine('a partial retry', (engine) => {
       }
       await host.repository(name, { files: { a: '1' }, config })
     }
-    const source = gitDirectory({ root: host.root, git: host.locked })
+    const source = gitDirectory({ root: host.root, git: host.godwitGit })
     const queue = embeddedQueue({ db })
     const parts = { db, queue, source, now: Date.now, maxUnfinished: 9, lockTtlMs: 60_000 }
     await syncCatalogue(parts)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }
-    const options = { ...ORDINARY, lockRepositories: true }
+    const options = { ...DEFAULT_OPTIONS, lockRepositories: true }
     const { id } = await startMigration(parts, scope, { repositories: NAMES, options })
     await db.updateTable('migrations').set({ state: 'failed' }).execute()
     await db.deleteFrom('repository_locks').execute()

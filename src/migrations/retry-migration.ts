@@ -1,9 +1,9 @@
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { faultByName, gone, InvalidRequest } from './errors.ts'
+import { faultByName, InvalidRequest, noLongerCoveredFault } from './errors.ts'
 import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './snapshot-store.ts'
 import {
@@ -46,7 +46,8 @@ export async function retryMigration(
       ? await startAgain(parts, scope, { before, options }, { ...(onCommitted && { onCommitted }) })
       : await startMigration(parts, scope, { repositories, options }, onCommitted)
   } catch (error) {
-    if (error instanceof NothingToMigrate) throw new InvalidRequest(error.uncovered.map(gone))
+    if (error instanceof NothingToMigrate)
+      throw new InvalidRequest(error.uncovered.map(noLongerCoveredFault))
     throw error instanceof InvalidRequest ? faultByName(error, repositories) : error
   }
 }
@@ -82,8 +83,8 @@ export async function forecastRetry(
     ([position, fullName]) => gone.has(fullName) || reasons.has(position),
   )
   const broken = new Array<BrokenRepository>(concerned.length)
-  const lanes = { lanes: CONCURRENT_EXAMINATIONS, signal: parts.signal }
-  await mapConcurrent(concerned.entries(), lanes, async ([at, one], stop) => {
+  const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal }
+  await mapConcurrent(concerned.entries(), options, async ([at, one], stop) => {
     const [position, fullName] = one
     const last = gone.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null

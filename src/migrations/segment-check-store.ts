@@ -21,7 +21,7 @@ export async function oldestChecks(
 }
 
 /** Records that the stored bytes of a segment match its digest. */
-export async function noteIntact(
+export async function recordIntact(
   db: Db,
   { key, length }: Pick<CheckedSegment, 'key' | 'length'>,
   now: number,
@@ -40,7 +40,7 @@ export async function noteIntact(
  * Records that the stored bytes of segments are wrong or missing. Exports do not reuse them any more, and the sweep removes them once no archive
  * contains them. Returns the keys of the segments that still exist.
  */
-export async function noteDamaged(
+export async function recordDamaged(
   tx: Db,
   keys: readonly string[],
   now: number,
@@ -64,7 +64,7 @@ export async function noteDamaged(
 }
 
 /** Records that a download has read complete segments and verified them. */
-export async function noteVerifiedReads(
+export async function recordVerifiedReads(
   db: Db,
   keys: readonly string[],
   now: number,
@@ -119,7 +119,7 @@ export async function oldestComposedChecks(
 }
 
 /** Records a check. Downloads use the segments instead of a damaged object, which the caller deletes. Returns false if it no longer exists. */
-export async function noteComposedCheck(
+export async function recordComposedCheck(
   db: Db,
   { migrationId, key, length }: ComposedArchive & { length: number },
   result: CheckResult,

@@ -144,7 +144,7 @@ export async function insertSegment(tx: Db, segment: NewSegment, now: number): P
  * Marks segments as used now, which protects them from the sweep. Segments that are not returned were swept before, or are damaged. Sorted, so
  * that two transactions with the same segments cannot deadlock.
  */
-export async function nameSegments(
+export async function markSegmentsUsed(
   tx: Db,
   keys: readonly string[],
   now: number,

@@ -3,21 +3,21 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type CompiledQuery, Kysely } from 'kysely'
 import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { exportScene } from '../../test/support/export-scene.ts'
 import { repositoryFacts } from '../../test/support/facts.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { sqliteDialect } from '../db/sqlite-dialect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { exportScene } from '../exporter/export-test-scene.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import { recordHeartbeat, removeWorker } from '../queue/worker-store.ts'
 import { factsOfUnreadable } from '../repositories/facts.ts'
 import { putRepository } from '../repositories/repository-store.ts'
 import { countArchives, deleteArchive } from './archive-store.ts'
-import { migrationToExport, moveMigration } from './export-store.ts'
+import { migrationById, moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
-import { type MigrationOptions, ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
 import { countSegments, insertSegment } from './segment-store.ts'
@@ -40,7 +40,7 @@ async function start(
   const { id } = await insertMigration(db, {
     guid: crypto.randomUUID(),
     owner,
-    options: { ...ORDINARY, ...options },
+    options: { ...DEFAULT_OPTIONS, ...options },
     repositories: Array.from({ length: repositories }, (_, n) =>
       repositoryFacts({ id: n + 1, name: `r${n}`, owner }),
     ),
@@ -206,7 +206,7 @@ onEachEngine('the state of the service', (engine) => {
     const parts = { db, queue: embeddedQueue({ db }), now: () => now }
     const about = { host: 'box', pid: 7, role: 'worker' as const, version: '1', concurrency: 2 }
     const beat = (id: string, runningJobs = 0) =>
-      noteWorker(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now, ...NO_DISK })
+      recordHeartbeat(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now, ...NO_DISK })
     const seen = async () => {
       const { workers } = await readServiceState(parts, 'hour')
       return workers.map(({ id, isAlive, runningJobs }) => [id, isAlive, runningJobs])
@@ -277,7 +277,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(await use(), { segments: 5, archives: 2, archiveBytes: held, reuseBytes: 0 })
 
     for (const id of [first, second]) {
-      const { owner } = await migrationToExport(db, id)
+      const { owner } = await migrationById(db, id)
       await deleteArchive(parts, { owner }, id)
     }
     clock.now += 120_000

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
-import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
+import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
 import { type CheckResults, readChecks } from '../repositories/check-store.ts'
 import { countArchives } from './archive-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
@@ -73,7 +73,7 @@ export async function readServiceState(
     largestArchives(db, MAX_ARCHIVES),
     readChecks(db, MAX_CHECKS),
   ])
-  const isAlive = ({ seenAt }: WorkerRecord) => observedAt - seenAt < SILENT_MS
+  const isAlive = ({ seenAt }: WorkerRecord) => observedAt - seenAt < DEAD_AFTER_MS
   return {
     observedAt,
     migrations,

@@ -7,7 +7,7 @@ import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { moveMigration } from './export-store.ts'
-import { type Migration, ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS, type Migration } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordReused } from './outcome-store.ts'
 import { insertSegment } from './segment-store.ts'
@@ -29,7 +29,7 @@ const named = (count: number, change: Partial<RepositoryFacts> = {}) =>
 async function start(db: Db, repositories: RepositoryFacts[], now = NOW) {
   const owner = await ensureAccount(db, 'alice', 0)
   const guid = crypto.randomUUID()
-  const started = { guid, owner, options: ORDINARY, repositories, organizations: null, now }
+  const started = { guid, owner, options: DEFAULT_OPTIONS, repositories, organizations: null, now }
   return db.transaction().execute((tx) => insertMigration(tx, started))
 }
 
@@ -91,7 +91,7 @@ onEachEngine('a snapshot', (engine) => {
             insertMigration(tx, {
               guid: crypto.randomUUID(),
               owner: owners[n]!,
-              options: ORDINARY,
+              options: DEFAULT_OPTIONS,
               repositories,
               organizations: null,
               now: NOW,

@@ -5,14 +5,14 @@ import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
-  deleteUnnamedFacts,
+  deleteUnreferencedFacts,
   factsById,
   factsOfRepository,
-  keepFacts,
+  findUnreferencedFacts,
   type NamedRepository,
   namesById,
-  UNNAMED_FOR_MS,
-  unnamedFacts,
+  saveFacts,
+  UNREFERENCED_FOR_MS,
 } from '../repositories/facts-store.ts'
 import type { Migration } from './migration.ts'
 
@@ -38,7 +38,7 @@ export async function insertSnapshot(
   now: number,
 ): Promise<number[]> {
   if (repositories.length === 0) return []
-  const references = await keepFacts(tx, repositories, now)
+  const references = await saveFacts(tx, repositories, now)
   const parts = [...batchesOf(references, PART_LENGTH)].map((ids, part) => ({
     migration_id: migrationId,
     part,
@@ -160,7 +160,7 @@ export async function firstNames(
 }
 
 /** Returns the migrations that contain the repository. */
-export async function covering(
+export async function migrationsContaining(
   db: Db,
   migrationIds: readonly number[],
   repositoryId: number,
@@ -207,15 +207,15 @@ const MAX_SWEPT_AT_ONCE = 100_000
  * Returns the number of deleted facts.
  */
 export async function sweepFacts(db: Db, now: number): Promise<number> {
-  const since = now - UNNAMED_FOR_MS
+  const since = now - UNREFERENCED_FOR_MS
   let removed = 0
   for (let after = 0; ; ) {
-    const candidates = await unnamedFacts(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
+    const candidates = await findUnreferencedFacts(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
     for await (const ids of everyReference(db)) for (const id of ids) unused.delete(id)
-    removed += await deleteUnnamedFacts(db, [...unused], since)
+    removed += await deleteUnreferencedFacts(db, [...unused], since)
   }
 }
 

@@ -3,15 +3,15 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
+import { ownScope } from '../accounts/account.ts'
 import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
-import { ownScope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { InvalidRequest } from './errors.ts'
 import { organizationsIn } from './export-store.ts'
-import { ORDINARY } from './migration.ts'
+import { DEFAULT_OPTIONS } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { repositoriesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
@@ -23,7 +23,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const parts: StartParts = {
     db,
     queue: embeddedQueue({ db }),
-    source: gitDirectory({ root: host.root, git: host.locked }),
+    source: gitDirectory({ root: host.root, git: host.godwitGit }),
     now: Date.now,
     maxUnfinished: 3,
     lockTtlMs: 60_000,
@@ -36,7 +36,7 @@ async function viewer(db: Db, login: string): Promise<Viewer> {
 }
 
 const start = (parts: StartParts, who: Viewer, ...repositories: string[]) =>
-  startMigration(parts, ownScope(who), { repositories, options: ORDINARY })
+  startMigration(parts, ownScope(who), { repositories, options: DEFAULT_OPTIONS })
 
 async function sync({ db, source, now }: StartParts): Promise<void> {
   await syncCatalogue({ db, source: source!, now })
@@ -69,7 +69,7 @@ onEachEngine('starting a migration', (engine) => {
     for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
     const scope = { owner: (await findAccount(db, 'octo'))! }
     const startThere = (repositories: string[], more = {}) =>
-      startMigration(parts, scope, { repositories, options: { ...ORDINARY, ...more } })
+      startMigration(parts, scope, { repositories, options: { ...DEFAULT_OPTIONS, ...more } })
     const { owner, repositories } = await startThere(['a', 'Octo/B'])
     assert.deepEqual(
       [owner.login, ...repositories.map(({ name, permissions }) => [name, permissions.admin])],
@@ -170,7 +170,7 @@ onEachEngine('starting a migration', (engine) => {
     for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
     const migration = await startMigration(parts, ownScope(await viewer(db, 'alice')), {
       repositories: [],
-      options: { ...ORDINARY, orgMetadataOnly: true },
+      options: { ...DEFAULT_OPTIONS, orgMetadataOnly: true },
     })
     assert.deepEqual(migration.repositories, [])
     const organizations = await organizationsIn(db, migration)

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { type Account, keyOf } from '../accounts/account.ts'
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import { administeredOrganizations } from '../repositories/administered-repositories.ts'
 import { fullNameOf, mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
-import { factsForViewer, factsWithheld } from '../repositories/facts-for-viewer.ts'
+import { factsForViewer, withheldFacts } from '../repositories/facts-for-viewer.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { FRESH, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,
-  findCatalogued,
+  findByNameAsMap,
   keyOfName,
   rolesOf,
 } from '../repositories/repository-store.ts'
@@ -19,10 +19,10 @@ import { refreshRepositories } from '../repositories/sync.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { type Fault, InvalidRequest } from './errors.ts'
 import { insertLocks } from './lock-store.ts'
-import { lockEarly, refuseUnlockable } from './locks.ts'
+import { lockEarly, requireLockable } from './locks.ts'
 import {
   BEGIN_EXPORT,
-  batchOf,
+  batchOfMigration,
   type Migration,
   type MigrationOptions,
   type StartedMigration,
@@ -116,7 +116,7 @@ async function shownOf(
 ): Promise<RepositoryFacts[]> {
   const ids = before.map(({ id }) => id)
   const readable = await readableAmong(db, owner.id, ids)
-  return before.map((facts) => (readable.has(facts.id) ? facts : factsWithheld(facts)))
+  return before.map((facts) => (readable.has(facts.id) ? facts : withheldFacts(facts)))
 }
 
 /**
@@ -134,11 +134,11 @@ export async function startAgain(
   const left = names.filter((name) => entries.has(keyOfName(name)))
   if (left.length === 0) throw new NothingToMigrate(before.map(fullNameOf))
   const fresh = await factsOfCovered(parts, scope, left, entries)
-  const current = new Map(fresh.map((facts) => [keyOf(fullNameOf(facts)), facts]))
+  const current = new Map(fresh.map((facts) => [nameKey(fullNameOf(facts)), facts]))
   const skipped = new Set<number>()
   const shown = await shownOf(parts, scope, before)
   const snapshot = before.map((facts, position) => {
-    const covered = current.get(keyOf(fullNameOf(facts)))
+    const covered = current.get(nameKey(fullNameOf(facts)))
     if (covered) return covered
     skipped.add(position)
     return shown[position]!
@@ -162,7 +162,7 @@ async function insertAndStart(
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
   const toExport = snapshot.filter((_, position) => !skipped.has(position))
-  if (lockRepositories) await refuseUnlockable(parts, toExport)
+  if (lockRepositories) await requireLockable(parts, toExport)
   const organizations = orgMetadataOnly ? await organizationsToMigrate(parts, scope) : null
   parts.signal?.throwIfAborted()
   const migration = await db.transaction().execute(async (tx) => {
@@ -191,7 +191,12 @@ async function insertAndStart(
       )
     }
     await recordSkipped(tx, started.id, [...skipped], NO_LONGER_COVERED, now())
-    await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
+    await queue.enqueue(
+      tx,
+      BEGIN_EXPORT,
+      [{ migrationId: started.id }],
+      batchOfMigration(started.id),
+    )
     await alsoWrite?.(tx, started)
     return started
   })
@@ -276,16 +281,16 @@ export async function coveredEntries(
 ): Promise<Map<string, CatalogueEntry>> {
   await parts.rights?.refresh(scope.owner, FRESH, names)
   parts.signal?.throwIfAborted()
-  const known = await findCatalogued(parts.db, names)
+  const known = await findByNameAsMap(parts.db, names)
   const entries = await coveredBy(parts.db, scope, known)
   if (!parts.source) return entries
   // A repository of the owner that was created since the last sync is found as well.
   const toRefresh = names.filter(
-    (name) => keyOf(name.owner) === keyOf(scope.owner.login) || entries.has(keyOfName(name)),
+    (name) => nameKey(name.owner) === nameKey(scope.owner.login) || entries.has(keyOfName(name)),
   )
   const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, known)
   if (!isChanged) return entries
-  return coveredBy(parts.db, scope, await findCatalogued(parts.db, names))
+  return coveredBy(parts.db, scope, await findByNameAsMap(parts.db, names))
 }
 
 /** Returns the full names that the scope does not cover. */
@@ -300,7 +305,7 @@ export async function uncoveredAmong(
     return { owner, name }
   })
   const entries = await coveredEntries(parts, scope, names)
-  return new Set(fullNames.filter((fullName) => !entries.has(keyOf(fullName))))
+  return new Set(fullNames.filter((fullName) => !entries.has(nameKey(fullName))))
 }
 
 /** A person's scope covers the repositories that they own or administer, an organization's its own. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { damagedAmong } from './archive-store.ts'
@@ -7,7 +7,7 @@ import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { CANCELLED } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
-import { covering, firstNames, type Page } from './snapshot-store.ts'
+import { firstNames, migrationsContaining, type Page } from './snapshot-store.ts'
 
 /** A migration with its totals, without its repositories. */
 export interface Summary extends Migration {
@@ -49,7 +49,7 @@ export async function summariesCovering(
 ): Promise<Summary[]> {
   const rows = await newestRows(db, scope, { offset: 0, limit: NEWEST_LOOKED_AT })
   const ids = rows.map(({ id }) => id)
-  const found = await covering(db, ids, repositoryId)
+  const found = await migrationsContaining(db, ids, repositoryId)
   return summariesOf(
     db,
     rows.filter(({ id }) => found.has(id)),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { enqueue, handlers, queueContract } from '../../test/contracts/queue.contract.ts'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { claimJob, embeddedQueue, releaseAllJobs } from './embedded.ts'
-import { enqueue, handlers, queueContract } from './queue.contract.ts'
 import { LeaseLost } from './queue.ts'
 
-const quick = { lookEveryMs: 20, firstPauseMs: 1, notNowPauseMs: 1, maxFailures: 2 }
+const quick = { pollIntervalMs: 20, retryPauseMs: 1, retryLaterPauseMs: 1, maxFailures: 2 }
 
 onEachEngine('the embedded queue', (engine) => {
   queueContract(`embedded on ${engine}`, async (t) => {
@@ -56,16 +56,16 @@ onEachEngine('the embedded queue', (engine) => {
       // The only process does this when it starts after a kill.
       await releaseAllJobs(db, Date.now())
     }
-    const gaveUp = Promise.withResolvers<unknown>()
+    const onGiveUp = Promise.withResolvers<unknown>()
     const { stop } = queue.work(
       handlers(
-        async () => gaveUp.reject(new Error('it was run again')),
-        async (_tx, { payload }, reason) => gaveUp.resolve([payload, reason]),
+        async () => onGiveUp.reject(new Error('it was run again')),
+        async (_tx, { payload }, reason) => onGiveUp.resolve([payload, reason]),
       ),
       { concurrency: 1, onError: () => {} },
     )
     t.after(stop)
-    assert.deepEqual(await gaveUp.promise, ['deadly', 'its worker was lost'])
+    assert.deepEqual(await onGiveUp.promise, ['deadly', 'its worker was lost'])
   })
 
   test('an expired lease counts as a failure; a graceful stop does not', async (t) => {

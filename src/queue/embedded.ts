@@ -5,7 +5,7 @@ import type { Backlog, Queue, QueueName } from './queue.ts'
 import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
-export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'keepEveryMs'>> {
+export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
   db: Db
   now?: () => number
   /** How long a worker may fail to renew its lease before another worker gets the job. */
@@ -41,8 +41,12 @@ export function embeddedQueue({
       returnJob(db, job, { failures: job.failures + Number(isFailure), dueAt: now() + pauseMs }),
   }
 
-  const keepEveryMs = leaseMs / 3
-  const workers = new Workers({ db, store, timing: { ...defaultTiming, keepEveryMs, ...timing } })
+  const renewIntervalMs = leaseMs / 3
+  const workers = new Workers({
+    db,
+    store,
+    timing: { ...defaultTiming, renewIntervalMs, ...timing },
+  })
 
   return {
     enqueue: (tx, kind, payloads, batch, queue = 'jobs') =>

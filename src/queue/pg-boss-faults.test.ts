@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { until } from '../../test/support/wait-until.ts'
-import type { Db } from '../db/database.ts'
+import { handlers, insertAccount, logins } from '../../test/contracts/queue.contract.ts'
 import {
   bounded,
   fallSilent,
@@ -11,8 +10,9 @@ import {
   openQueue,
   quick,
   quietly,
-} from './pg-boss-test-scene.ts'
-import { handlers, insertAccount, logins } from './queue.contract.ts'
+} from '../../test/support/pg-boss-scene.ts'
+import { until } from '../../test/support/wait-until.ts'
+import type { Db } from '../db/database.ts'
 
 test(
   'a job whose worker stops renewing goes to another worker, and the first is aborted',
@@ -82,9 +82,9 @@ test(
   'a job that loses every worker is given up exactly once, by the next worker',
   bounded,
   async (t) => {
-    const { db, queue, enqueue } = await openQueue(t, { ...quick, keepEveryMs: NEVER })
+    const { db, queue, enqueue } = await openQueue(t, { ...quick, renewIntervalMs: NEVER })
     const reasons: string[] = []
-    const gaveUp = Promise.withResolvers<void>()
+    const onGiveUp = Promise.withResolvers<void>()
     let runs = 0
     queue.work(
       handlers(
@@ -96,14 +96,14 @@ test(
           reasons.push(reason)
           // Simulates a process that dies before the commit.
           if (reasons.length === 1) throw new Error('no commit')
-          gaveUp.resolve()
+          onGiveUp.resolve()
         },
       ),
       { concurrency: 9, ...quietly },
     )
     await enqueue([null])
     await fallSilent(db, () => reasons.length === 2)
-    await gaveUp.promise
+    await onGiveUp.promise
     assert.equal(runs, 2)
     assert.deepEqual(reasons, ['its worker was lost', 'its worker was lost'])
     await until('no job is left', async () => (await queue.backlog()).length === 0)

@@ -5,7 +5,7 @@ import { createPgBossQueue } from './pg-boss.ts'
  * A worker process for tests to start, kill and freeze. It sends its parent what happens: `ready`, then for each
  * job `took`, perhaps `lost`, and `done` or the name of the error. It finishes jobs once the parent sends a message.
  */
-const [databaseUrl = '', name = '', lookEveryMs = '1000'] = process.argv.slice(2)
+const [databaseUrl = '', name = '', pollIntervalMs = '1000'] = process.argv.slice(2)
 const ACCOUNT = { site_admin: 0, created_at: 0 }
 const send = (what: string, payload?: unknown) => process.send?.({ what, payload })
 const mayFinish = new Promise((resolve) => process.once('message', resolve))
@@ -17,8 +17,8 @@ const queue = createPgBossQueue({
   db,
   onError,
   superviseSeconds: 1,
-  keepEveryMs: 50,
-  lookEveryMs: Number(lookEveryMs),
+  renewIntervalMs: 50,
+  pollIntervalMs: Number(pollIntervalMs),
 })
 await queue.start()
 queue.work(
@@ -41,7 +41,7 @@ queue.work(
           throw error
         }
       },
-      gaveUp: async () => {},
+      onGiveUp: async () => {},
     },
   },
   { concurrency: 2, onError },

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { handlers, queueContract } from '../../test/contracts/queue.contract.ts'
 import { databaseOptions } from '../../test/support/databases.ts'
+import { bounded, NEVER, openQueue, quick, quietly } from '../../test/support/pg-boss-scene.ts'
 import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
-import { bounded, NEVER, openQueue, quick, quietly } from './pg-boss-test-scene.ts'
-import { handlers, queueContract } from './queue.contract.ts'
 import { queueNames } from './queue.ts'
 
 queueContract('pg-boss', openQueue)
@@ -21,7 +21,7 @@ test('six processes can start at the same time on an empty database', bounded, a
 })
 
 test('a backlog and later jobs are run without polling', bounded, async (t) => {
-  const { queue, enqueue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
+  const { queue, enqueue } = await openQueue(t, { ...quick, pollIntervalMs: NEVER })
   await enqueue(Array.from({ length: 50 }, (_, i) => i))
   const seen = new Set<unknown>()
   const { promise: all, resolve } = Promise.withResolvers<void>()
@@ -39,7 +39,7 @@ test('a backlog and later jobs are run without polling', bounded, async (t) => {
 })
 
 test('workers of every queue are notified when a job is committed', bounded, async (t) => {
-  const { db, queue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
+  const { db, queue } = await openQueue(t, { ...quick, pollIntervalMs: NEVER })
   for (const line of queueNames) {
     const { promise: done, resolve } = Promise.withResolvers<void>()
     queue.work(
@@ -47,7 +47,7 @@ test('workers of every queue are notified when a job is committed', bounded, asy
         await finish(async () => {})
         resolve()
       }),
-      { concurrency: 1, line, ...quietly },
+      { concurrency: 1, queue: line, ...quietly },
     )
     await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [null], 'batch', line))
     await done
@@ -93,7 +93,7 @@ test('a job of an unknown kind stays in the queue for other processes', bounded,
 
 test('cancelling a batch aborts it in other processes at once', bounded, async (t) => {
   const { db, queue, databaseUrl, enqueue } = await openQueue(t)
-  const silent = { ...quick, lookEveryMs: NEVER, keepEveryMs: NEVER }
+  const silent = { ...quick, pollIntervalMs: NEVER, renewIntervalMs: NEVER }
   const other = createPgBossQueue({ databaseUrl, db, ...quietly, ...silent })
   t.after(other.stop)
   await other.start()

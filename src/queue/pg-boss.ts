@@ -34,7 +34,7 @@ const queueSettings = {
   /** The minimum of pg-boss. */
   heartbeatSeconds: 10,
   expireInSeconds: 24 * HOUR,
-  // pg-boss would end a job without calling `gaveUp`, so it must give up neither on failing nor on waiting jobs.
+  // pg-boss would end a job without calling `onGiveUp`, so it must give up neither on failing nor on waiting jobs.
   retryLimit: 2 ** 31 - 1,
   retryDelay: 0,
   retentionSeconds: 10 * YEAR,
@@ -53,7 +53,7 @@ export function createPgBossQueue({
   const workers = new Workers({
     db,
     store,
-    timing: { ...defaultTiming, keepEveryMs: 3000, ...timing },
+    timing: { ...defaultTiming, renewIntervalMs: 3000, ...timing },
   })
   let listener: { close(): Promise<void> } | undefined
 

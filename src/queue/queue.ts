@@ -21,14 +21,14 @@ export interface Handler {
   /** Throws any error to be retried, `RetryLater` to be retried without counting a failure, `PermanentError` to give up at once. */
   run(job: Job, run: Run): Promise<void>
   /** Called in the transaction that removes a job after its last attempt. Users may see the reason. */
-  gaveUp(tx: Db, job: Job, reason: string): Promise<void>
+  onGiveUp(tx: Db, job: Job, reason: string): Promise<void>
   /** Called after that transaction has been committed. */
-  afterGivingUp?(job: Job, reason: string): Promise<void>
+  afterGiveUp?(job: Job, reason: string): Promise<void>
 }
 
 export type Handlers = Readonly<Record<string, Handler>>
 
-export interface Working {
+export interface StartedWorker {
   /** Aborts running jobs, which stay in the queue, and claims no more. Resolves when all have ended. */
   stop(): Promise<void>
 }
@@ -44,7 +44,7 @@ export const isQueueName = (text: string): text is QueueName =>
 export interface WorkOptions {
   concurrency: number
   /** The queue whose jobs are run; `jobs` by default. */
-  line?: QueueName
+  queue?: QueueName
   /** Called for every failed run and for errors of the queue itself. */
   onError: (error: unknown, job?: Job) => void
 }
@@ -56,7 +56,7 @@ export interface Backlog {
   oldest: number
 }
 
-/** `queue.contract.ts` runs on every implementation. */
+/** `test/contracts/queue.contract.ts` runs on every implementation. */
 export interface Queue {
   /** Adds one job per payload, all of one batch, when the caller's transaction commits. */
   enqueue(
@@ -72,7 +72,7 @@ export interface Queue {
   interrupt(batch: string): void
   /** Called after that commit: workers of one queue, or of all, look for jobs at once instead of at the next poll. */
   wake(queue?: QueueName): void
-  work(handlers: Handlers, options: WorkOptions): Working
+  work(handlers: Handlers, options: WorkOptions): StartedWorker
   /** Counts the jobs of a queue that run in this process. */
   running(queue?: QueueName): number
   /** Counts all jobs by kind, with the time when the oldest was added. */

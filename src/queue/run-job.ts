@@ -29,20 +29,20 @@ export interface JobStore<Held extends HeldJob> {
 }
 
 export interface JobTiming {
-  keepEveryMs: number
+  renewIntervalMs: number
   /** How often an idle worker looks for jobs if nothing wakes it. */
-  lookEveryMs: number
+  pollIntervalMs: number
   /** The pause before the second attempt; it doubles with every further one. */
-  firstPauseMs: number
+  retryPauseMs: number
   /** The pause after `RetryLater` without a time. */
-  notNowPauseMs: number
+  retryLaterPauseMs: number
   maxFailures: number
 }
 
-export const defaultTiming: Omit<JobTiming, 'keepEveryMs'> = {
-  lookEveryMs: 1000,
-  firstPauseMs: 1000,
-  notNowPauseMs: 5000,
+export const defaultTiming: Omit<JobTiming, 'renewIntervalMs'> = {
+  pollIntervalMs: 1000,
+  retryPauseMs: 1000,
+  retryLaterPauseMs: 5000,
   maxFailures: 5,
 }
 
@@ -106,7 +106,9 @@ export class JobRun<Held extends HeldJob> {
   async #keepRenewing(): Promise<void> {
     const [ended, lost] = [this.#ended.signal, this.#lost.signal]
     for (;;) {
-      await sleep(this.#context.timing.keepEveryMs, undefined, { signal: ended }).catch(() => {})
+      await sleep(this.#context.timing.renewIntervalMs, undefined, { signal: ended }).catch(
+        () => {},
+      )
       if (ended.aborted || lost.aborted) return
       try {
         const isHeld = await this.#context.store.renew(this.#job)
@@ -128,7 +130,7 @@ export class JobRun<Held extends HeldJob> {
     const failures = this.#job.failures + 1
     if (error instanceof PermanentError || failures >= timing.maxFailures)
       return this.#giveUp(handler, publicReason(error))
-    const pauseMs = timing.firstPauseMs * 2 ** (failures - 1)
+    const pauseMs = timing.retryPauseMs * 2 ** (failures - 1)
     await store.returnToQueue(this.#job, { pauseMs, isFailure: true })
   }
 
@@ -137,8 +139,8 @@ export class JobRun<Held extends HeldJob> {
   }
 
   async #giveUp(handler: Handler, reason: string): Promise<void> {
-    await this.#finish((tx) => handler.gaveUp(tx, this.#job, reason))
-    await handler.afterGivingUp?.(this.#job, reason)
+    await this.#finish((tx) => handler.onGiveUp(tx, this.#job, reason))
+    await handler.afterGiveUp?.(this.#job, reason)
   }
 
   async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
@@ -152,5 +154,5 @@ export class JobRun<Held extends HeldJob> {
   }
 }
 
-const pauseOf = ({ dueAt, pauseMs }: RetryLater, { notNowPauseMs }: JobTiming): number =>
-  dueAt === undefined ? (pauseMs ?? notNowPauseMs) : Math.max(0, Math.ceil(dueAt - Date.now()))
+const pauseOf = ({ dueAt, pauseMs }: RetryLater, { retryLaterPauseMs }: JobTiming): number =>
+  dueAt === undefined ? (pauseMs ?? retryLaterPauseMs) : Math.max(0, Math.ceil(dueAt - Date.now()))

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { allScratchBytes, leastFreeBytes, noteWorker, SILENT_MS } from './worker-store.ts'
+import {
+  DEAD_AFTER_MS,
+  recordHeartbeat,
+  smallestFreeBytes,
+  totalScratchBytes,
+} from './worker-store.ts'
 
 const NOW = 1_700_000_000_000
 const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }
@@ -10,15 +15,15 @@ onEachEngine('free space', (engine) => {
   test('is the smallest that any live worker reports', async (t) => {
     const { db } = await openDatabase(t, engine)
     const beat = (id: string, role: 'api' | 'worker', freeBytes: number | null, seenAt = NOW) =>
-      noteWorker(db, { id, role, ...about, seenAt, freeBytes, scratchBytes: 2 })
-    assert.equal(await leastFreeBytes(db, NOW), null, 'no process has reported')
+      recordHeartbeat(db, { id, role, ...about, seenAt, freeBytes, scratchBytes: 2 })
+    assert.equal(await smallestFreeBytes(db, NOW), null, 'no process has reported')
     await beat('a', 'api', null)
-    assert.equal(await leastFreeBytes(db, NOW), null, 'an API process cannot know')
+    assert.equal(await smallestFreeBytes(db, NOW), null, 'an API process cannot know')
     await beat('b', 'worker', 9_000_000_000_000)
     await beat('c', 'worker', 8_000_000_000_000)
-    await beat('d', 'worker', 7, NOW - SILENT_MS)
-    assert.equal(await leastFreeBytes(db, NOW), 8_000_000_000_000, 'the silent do not count')
-    assert.equal(await allScratchBytes(db, NOW), 6)
-    assert.equal(await leastFreeBytes(db, NOW + SILENT_MS), null, 'none is heard any more')
+    await beat('d', 'worker', 7, NOW - DEAD_AFTER_MS)
+    assert.equal(await smallestFreeBytes(db, NOW), 8_000_000_000_000, 'the silent do not count')
+    assert.equal(await totalScratchBytes(db, NOW), 6)
+    assert.equal(await smallestFreeBytes(db, NOW + DEAD_AFTER_MS), null, 'none is heard any more')
   })
 })

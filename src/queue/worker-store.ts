@@ -20,12 +20,12 @@ export interface WorkerRecord {
 }
 
 /** A process without a heartbeat for so long is considered dead: three heartbeats and a little more. */
-export const SILENT_MS = 35_000
+export const DEAD_AFTER_MS = 35_000
 /** A dead process stays listed, so that an operator can see it. */
 const DELETE_AFTER_MS = 3_600_000
 
 /** Records a heartbeat, and deletes processes that died long ago. */
-export async function noteWorker(db: Db, worker: WorkerRecord): Promise<void> {
+export async function recordHeartbeat(db: Db, worker: WorkerRecord): Promise<void> {
   const { id, ...columns } = rowOf(worker)
   await db
     .insertInto('workers')
@@ -43,21 +43,21 @@ export async function removeWorker(db: Db, id: string): Promise<void> {
 }
 
 /** Returns the smallest free space of all live processes, because any of them may run the next export; null if none reports it. */
-export async function leastFreeBytes(db: Db, now: number): Promise<number | null> {
+export async function smallestFreeBytes(db: Db, now: number): Promise<number | null> {
   const { least } = await db
     .selectFrom('workers')
     .select((row) => row.fn.min('free_bytes').as('least'))
-    .where('seen_at', '>', now - SILENT_MS)
+    .where('seen_at', '>', now - DEAD_AFTER_MS)
     .executeTakeFirstOrThrow()
   return least
 }
 
 /** Returns the total size of the snapshots of all live processes. */
-export async function allScratchBytes(db: Db, now: number): Promise<number> {
+export async function totalScratchBytes(db: Db, now: number): Promise<number> {
   const { sum } = await db
     .selectFrom('workers')
     .select((row) => row.fn.sum('scratch_bytes').as('sum'))
-    .where('seen_at', '>', now - SILENT_MS)
+    .where('seen_at', '>', now - DEAD_AFTER_MS)
     .executeTakeFirstOrThrow()
   return Number(sum ?? 0)
 }

@@ -8,10 +8,10 @@ import { Workers } from './worker.ts'
 
 const NEVER = 2 ** 31 - 1
 const timing = {
-  keepEveryMs: NEVER,
-  lookEveryMs: NEVER,
-  firstPauseMs: 0,
-  notNowPauseMs: 0,
+  renewIntervalMs: NEVER,
+  pollIntervalMs: NEVER,
+  retryPauseMs: 0,
+  retryLaterPauseMs: 0,
   maxFailures: 1,
 }
 
@@ -25,7 +25,8 @@ async function idleWorkers(t: TestContext) {
     },
   }
   const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, timing })
-  for (const line of queueNames) workers.start({}, { concurrency: 1, line, onError: () => {} })
+  for (const line of queueNames)
+    workers.start({}, { concurrency: 1, queue: line, onError: () => {} })
   t.after(() => workers.stop())
   await until('each has looked once', () => queueNames.every((line) => looks[line] === 1))
   return { workers, looks }

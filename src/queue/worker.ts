@@ -3,13 +3,13 @@ import {
   type Handlers,
   LeaseLost,
   type QueueName,
-  type Working,
+  type StartedWorker,
   type WorkOptions,
 } from './queue.ts'
 import { type HeldJob, JobRun, type WorkerContext } from './run-job.ts'
 
 /** Claims jobs up to its concurrency and runs them concurrently. */
-class Worker<Held extends HeldJob> implements Working {
+class Worker<Held extends HeldJob> implements StartedWorker {
   readonly #handlers: Handlers
   readonly #options: WorkOptions
   readonly #context: WorkerContext<Held>
@@ -31,7 +31,7 @@ class Worker<Held extends HeldJob> implements Working {
   }
 
   get queue(): QueueName {
-    return this.#options.line ?? 'jobs'
+    return this.#options.queue ?? 'jobs'
   }
 
   running(): number {
@@ -68,8 +68,8 @@ class Worker<Held extends HeldJob> implements Working {
   }
 
   async #sleepUntilWoken(): Promise<void> {
-    const { lookEveryMs } = this.#context.timing
-    await sleep(lookEveryMs, undefined, { signal: this.#wakeUp.signal }).catch(() => {})
+    const { pollIntervalMs } = this.#context.timing
+    await sleep(pollIntervalMs, undefined, { signal: this.#wakeUp.signal }).catch(() => {})
     this.#wakeUp = new AbortController()
   }
 
@@ -98,7 +98,7 @@ export class Workers<Held extends HeldJob> {
     this.#context = context
   }
 
-  start(handlers: Handlers, options: WorkOptions): Working {
+  start(handlers: Handlers, options: WorkOptions): StartedWorker {
     const worker = new Worker(handlers, options, this.#context)
     this.#workers.add(worker)
     return {

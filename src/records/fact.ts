@@ -7,7 +7,7 @@
  */
 
 /** Stands for a missing creation time: some exporters leave it out for users, organizations and labels. */
-export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
+export const UNKNOWN_TIME = '1970-01-01T00:00:00Z'
 
 /**
  * The login of a person, a bot (`renovate[bot]`) or an organization. `ghost` stands for deleted accounts. Null if the record
@@ -16,7 +16,7 @@ export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
 export type Author = string | null
 
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */
-export interface Discussed {
+export interface IssueOrPull {
   kind: 'issue' | 'pull_request'
   number: number
 }

@@ -1,5 +1,5 @@
 import { list, type Shape } from '../lib/json-shape.ts'
-import type { Discussed, Party, Reaction } from './fact.ts'
+import type { IssueOrPull, Party, Reaction } from './fact.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import {
   discussed,
@@ -80,13 +80,13 @@ export function writeTriage(
 }
 
 /** Reads the issue or pull request that a comment or an event belongs to. */
-export function readDiscussed(field: FieldsOf): { repository: string; on: Discussed } {
+export function readDiscussed(field: FieldsOf): { repository: string; on: IssueOrPull } {
   const pull = field('pull_request', orNone(discussed))
   const { repository, number } = pull ?? field('issue', discussed)
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
 }
 
-function writeDiscussed(repository: string, on: Discussed, links: Links) {
+function writeDiscussed(repository: string, on: IssueOrPull, links: Links) {
   return { [on.kind]: links.discussed(repository, on) }
 }
 

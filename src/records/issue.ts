@@ -1,4 +1,4 @@
-import type { Author, Discussed, Party, Reaction, RepositoryFact } from './fact.ts'
+import type { Author, IssueOrPull, Party, Reaction, RepositoryFact } from './fact.ts'
 
 /** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
 export interface Issue extends RepositoryFact {
@@ -19,7 +19,7 @@ export interface Issue extends RepositoryFact {
 export interface IssueComment extends RepositoryFact {
   /** Unique on its host. */
   id: number
-  on: Discussed
+  on: IssueOrPull
   author: Author
   body: string | null
   reactions: readonly Reaction[]
@@ -41,7 +41,7 @@ export type EventName =
 export interface IssueEvent extends RepositoryFact {
   /** Unique on its host among events. */
   id: number
-  on: Discussed
+  on: IssueOrPull
   actor: Author
   event: EventName | (string & {})
   createdAt: string

@@ -1,4 +1,4 @@
-import { BEGINNING_OF_TIME, type TeamName } from './fact.ts'
+import { type TeamName, UNKNOWN_TIME } from './fact.ts'
 
 /** A person, or a bot: bots have the same fields in files of their own. */
 export interface User {
@@ -25,7 +25,7 @@ export const unknownUser = (login: string): User => ({
   location: null,
   emails: [],
   avatar: null,
-  createdAt: BEGINNING_OF_TIME,
+  createdAt: UNKNOWN_TIME,
 })
 
 export interface Email {

@@ -70,7 +70,7 @@ export interface Review extends RepositoryFact {
 export type Side = 'left' | 'right'
 
 /** The position of a comment in a diff. */
-export interface DiffPlace {
+export interface DiffPosition {
   /** Never empty: importers refuse an empty one. */
   diffHunk: string
   path: string
@@ -85,7 +85,7 @@ export interface DiffPlace {
 }
 
 /** A root comment with its replies. The REST API has no threads, so one is made for each root comment. */
-export interface ReviewThread extends RepositoryFact, DiffPlace {
+export interface ReviewThread extends RepositoryFact, DiffPosition {
   id: number
   pull: number
   /** The id of the review that started the thread. */
@@ -104,7 +104,7 @@ export interface ReviewThread extends RepositoryFact, DiffPlace {
   outdated?: boolean | undefined
 }
 
-export interface ReviewComment extends RepositoryFact, DiffPlace {
+export interface ReviewComment extends RepositoryFact, DiffPosition {
   id: number
   pull: number
   review: number | null

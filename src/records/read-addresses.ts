@@ -1,5 +1,5 @@
 import { parsed, type Shape } from '../lib/json-shape.ts'
-import type { Author, Discussed, Reviewer, TeamName } from './fact.ts'
+import type { Author, IssueOrPull, Reviewer, TeamName } from './fact.ts'
 import { pathInArchive } from './record-addresses.ts'
 
 /**
@@ -12,7 +12,7 @@ const TEAM = /(?:^|\/)orgs\/([^/]+)\/teams\/([^/]+)$/
 const APP = /(?:^|\/)apps\/([^/]+)$/
 
 /** Also accepts pages within an issue or a pull request, such as `…/pull/3/files#r5`. */
-function discussedAt(address: string): ({ repository: string } & Discussed) | undefined {
+function discussedAt(address: string): ({ repository: string } & IssueOrPull) | undefined {
   const page = address.replace(/[#?].*$/s, '').replace(/\/(files|commits|diffs)$/, '')
   const [, base, kind, number] = DISCUSSED.exec(page) ?? []
   // GitLab has `/-/` after the repository.

@@ -1,4 +1,4 @@
-import type { Discussed, TeamName } from './fact.ts'
+import type { IssueOrPull, TeamName } from './fact.ts'
 
 /**
  * The URLs of the host that an archive was exported from. `url` is the key of every record, and every link from one record to
@@ -16,9 +16,9 @@ export interface Links {
   team(team: TeamName): string
   attachment(uuid: string): string
   repository(fullName: string | null): string | null
-  discussed(repository: string, discussed: Discussed): string
+  discussed(repository: string, discussed: IssueOrPull): string
   /** `what` is an anchor such as `issuecomment-5`. */
-  inDiscussion(repository: string, discussed: Discussed, what: string): string
+  inDiscussion(repository: string, discussed: IssueOrPull, what: string): string
   /** `what` is an anchor such as `r5`. */
   inPull(repository: string, pull: number, what: string): string
   commitComment(repository: string, commit: string, id: number): string
@@ -29,7 +29,7 @@ export interface Links {
 }
 
 export function linksAt({ host, person, repository }: RecordAddresses): Links {
-  const discussed = (name: string, { kind, number }: Discussed) =>
+  const discussed = (name: string, { kind, number }: IssueOrPull) =>
     `${repository(name)}/${kind === 'issue' ? 'issues' : 'pull'}/${number}`
   return {
     person: (login) => (login === null ? null : person(login)),

@@ -26,7 +26,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set([
 ])
 
 /** Returns `1 pull request` for `pull_requests` and 1. */
-export function countInWords(kind: string, count: number): string {
+export function formatRecordCount(kind: string, count: number): string {
   const plural = kind.replaceAll('_', ' ')
   if (count !== 1) return `${count} ${plural}`
   return `1 ${plural

@@ -1,5 +1,5 @@
 import { anyObject, list, oneOf, type Shape, text } from '../lib/json-shape.ts'
-import { BEGINNING_OF_TIME } from './fact.ts'
+import { UNKNOWN_TIME } from './fact.ts'
 
 export const anyText: Shape<string> = text('a text', () => true)
 export const address: Shape<string> = text('an address', (value) => URL.canParse(value))
@@ -21,7 +21,7 @@ export function ifPresent<T>(shape: Shape<T>): Shape<T | undefined> {
 }
 
 export const textOrNull = orElse(anyText, null)
-export const timeOrUnknown = orElse(anyText, BEGINNING_OF_TIME)
+export const timeOrUnknown = orElse(anyText, UNKNOWN_TIME)
 
 export type FieldsOf = <T>(key: string, shape: Shape<T>) => T
 

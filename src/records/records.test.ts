@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
+import {
+  addressesAt,
+  isWrittenKind,
+  unlikeWritten,
+  writeAnyRecord,
+} from '../../test/support/records.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import { readFact, readFacts } from './read-records.ts'
 import { linksOf } from './record-addresses.ts'
 import { FACTS } from './test-facts.ts'
-import { addressesAt, isWrittenKind, unlikeWritten, writeAnyRecord } from './test-records.ts'
 import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']

@@ -1,4 +1,4 @@
-import type { Author, Discussed, Reaction, RepositoryFact } from './fact.ts'
+import type { Author, IssueOrPull, Reaction, RepositoryFact } from './fact.ts'
 
 export interface Release extends RepositoryFact {
   /** The name of the tag, unique in the repository. The tag of a draft need not exist yet. */
@@ -32,8 +32,8 @@ export interface ReleaseAsset extends StoredFile {
 
 /** The object whose text links to the attachment. */
 export type AttachedTo =
-  | Discussed
-  | { kind: 'issue_comment'; on: Discussed; id: number }
+  | IssueOrPull
+  | { kind: 'issue_comment'; on: IssueOrPull; id: number }
   | { kind: 'pull_request_review'; pull: number; id: number }
   | { kind: 'pull_request_review_comment'; pull: number; id: number }
   | { kind: 'commit_comment'; commit: string; id: number }

@@ -2,7 +2,7 @@ import { count, oneOf, type Shape } from '../lib/json-shape.ts'
 import { reactions, writeReactions } from './issue-records.ts'
 import type {
   CommitComment,
-  DiffPlace,
+  DiffPosition,
   Review,
   ReviewComment,
   ReviewState,
@@ -17,7 +17,7 @@ const countOrNull = orElse(count(), null)
 const side = oneOf<Side>('left', 'right')
 const idOrNull = orNone(id)
 /** Unknown values are read as undefined. */
-const subjectType: Shape<DiffPlace['subjectType']> = (value) =>
+const subjectType: Shape<DiffPosition['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
 
 const STATE_BY_NUMBER = new Map<number, ReviewState>([
@@ -84,7 +84,7 @@ const threadLink = ({ repository, pull }: InPull, id: number | null, links: Link
 const commentLink = ({ repository, pull }: InPull, id: number | null, links: Links) =>
   id === null ? null : links.inPull(repository, pull, `r${id}`)
 
-function readDiffPlace(field: FieldsOf): DiffPlace {
+function readDiffPlace(field: FieldsOf): DiffPosition {
   return {
     diffHunk: field('diff_hunk', orElse(anyText, '')),
     path: field('path', anyText),
@@ -96,7 +96,7 @@ function readDiffPlace(field: FieldsOf): DiffPlace {
   }
 }
 
-function writeDiffPlace(place: DiffPlace) {
+function writeDiffPlace(place: DiffPosition) {
   return {
     diff_hunk: place.diffHunk,
     path: place.path,

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { Discussed, Reaction, Reviewer } from './fact.ts'
+import type { IssueOrPull, Reaction, Reviewer } from './fact.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import type { AttachedTo } from './release.ts'
 
@@ -20,7 +20,7 @@ const some = <T>(arbitrary: Arbitrary<T>) => fc.array(arbitrary, { maxLength: 3 
 const line = orNull(fc.nat(10_000))
 const uuid = fc.uuid()
 
-const discussed: Arbitrary<Discussed> = fc.record({
+const discussed: Arbitrary<IssueOrPull> = fc.record({
   kind: fc.constantFrom('issue', 'pull_request'),
   number,
 })

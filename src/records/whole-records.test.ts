@@ -7,9 +7,9 @@ import {
   type RecordsByKind,
   realRecords,
 } from '../../test/support/real-records.ts'
+import { addressesAt, unlikeWritten } from '../../test/support/records.ts'
 import { isFactKind, readFact } from './read-records.ts'
 import type { RecordAddresses } from './record-addresses.ts'
-import { addressesAt, unlikeWritten } from './test-records.ts'
 
 /** Reads and writes all of them. Answers the fields that came out otherwise, by kind. */
 function changedFields(all: RecordsByKind, addresses: RecordAddresses): Record<string, string[]> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Account, type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
@@ -73,7 +73,7 @@ function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: Repo
       ids
         .selectFrom('collaborators')
         .select('repository_id')
-        .where('login_key', '=', keyOf(account.login))
+        .where('login_key', '=', nameKey(account.login))
         .where('permission', '=', 'admin'),
     )
   const all = filter.affiliations.includes('owner') ? own.unionAll(shared) : shared
@@ -113,7 +113,7 @@ function matching(db: Db, filter: RepositoryFilter) {
 function fullNameHas(part: string) {
   // No name has a NUL, and PostgreSQL rejects it in a parameter.
   if (part.includes('\0')) return sql<boolean>`1 = 0`
-  const literal = keyOf(part).replaceAll(/[\\%_]/g, '\\$&')
+  const literal = nameKey(part).replaceAll(/[\\%_]/g, '\\$&')
   return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
 }
 
@@ -128,7 +128,7 @@ export async function administeredOrganizations(db: Db, account: Account): Promi
         .selectFrom('repositories')
         .innerJoin('collaborators', 'collaborators.repository_id', 'repositories.id')
         .select('owner_id')
-        .where('login_key', '=', keyOf(account.login))
+        .where('login_key', '=', nameKey(account.login))
         .where('permission', '=', 'admin')
         .where('missing_since', 'is', null),
     )

@@ -29,7 +29,7 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
 }
 
 /** Deletes the results of all repositories except these. */
-export async function keepChecksOf(db: Db, fullNames: readonly string[]): Promise<void> {
+export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): Promise<void> {
   const existing = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
   const gone = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))

@@ -1,4 +1,4 @@
-import { type Account, keyOf } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import { membersOf } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
@@ -42,7 +42,7 @@ export async function collaboratorsOf(
     })
   }
   return [...listed.values()].sort((a, b) =>
-    keyOf(a.account.login) < keyOf(b.account.login) ? -1 : 1,
+    nameKey(a.account.login) < nameKey(b.account.login) ? -1 : 1,
   )
 }
 

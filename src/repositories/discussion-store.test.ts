@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { KeptInMemory } from '../../test/support/forge/kept-in-memory.ts'
+import { startForge } from '../../test/support/forge/fake-forge.ts'
 import { addManyIssues } from '../../test/support/forge/many-issues.ts'
-import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { MemoryDiscussionStore } from '../../test/support/forge/memory-discussion-store.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { LeaseTaken } from '../db/lease-store.ts'
-import { type Batch, readingOf } from '../sources/discussions.ts'
+import { type Batch, readStateOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
-import { WaitUntil } from '../sources/forge-errors.ts'
-import { keepBatch, keptDiscussions, leaseReading, sweepDiscussions } from './discussion-store.ts'
+import { ForgeUnavailable } from '../sources/forge-errors.ts'
+import {
+  leaseReading,
+  storeBatch,
+  storedDiscussions,
+  sweepDiscussions,
+} from './discussion-store.ts'
 import { factsOfUnreadable } from './facts.ts'
-import { budgetInDatabase } from './forge-budget-store.ts'
+import { createForgeBudget } from './forge-budget-store.ts'
 import { putRepository } from './repository-store.ts'
 
 type Table = 'discussion_groups' | 'discussion_readings'
@@ -26,10 +31,10 @@ onEachEngine('stored records', (engine) => {
     const { name, repository, ann } = addManyIssues(forge, 48)
     const { db } = await openDatabase(t, engine)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token' })
-    const kept = () => keptDiscussions(db, forge.url, name)
+    const kept = () => storedDiscussions(db, forge.url, name)
     const read = async (batches = Number.POSITIVE_INFINITY) => {
       for await (const batch of open().read(name, await kept(), signal)) {
-        await keepBatch(db, forge.url, name, batch, Date.now())
+        await storeBatch(db, forge.url, name, batch, Date.now())
         if (--batches <= 0) break
       }
     }
@@ -39,7 +44,7 @@ onEachEngine('stored records', (engine) => {
   it('are stored batch by batch and read in order', async (t) => {
     const { kept, read, open, name, forge, repository, ann } = await scene(t, engine)
     await read(2)
-    assert.equal(readingOf((await kept()).cursor)?.isComplete, false)
+    assert.equal(readStateOf((await kept()).cursor)?.isComplete, false)
     await read()
     const numbers: number[] = []
     for await (const { facts } of (await kept()).groups())
@@ -49,12 +54,12 @@ onEachEngine('stored records', (engine) => {
       numbers,
       Array.from({ length: 48 }, (_, n) => n + 1),
     )
-    const expected = new KeptInMemory()
+    const expected = new MemoryDiscussionStore()
     await expected.readAll(open(), name)
-    const found = new KeptInMemory()
+    const found = new MemoryDiscussionStore()
     for await (const group of (await kept()).groups()) found.groups.set(group.key, group)
     assert.deepEqual(found.snapshot(), expected.snapshot())
-    const stamp = readingOf((await kept()).cursor)?.stamp
+    const stamp = readStateOf((await kept()).cursor)?.stamp
     assert.equal(await open().stamp(name, await kept(), signal), stamp)
     repository.issues.delete(7)
     forge.world.close(forge.world.addIssue(repository, ann), ann)
@@ -83,7 +88,7 @@ onEachEngine('stored records', (engine) => {
       [beingRead, now - 31 * DAY],
     ] as const) {
       const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
-      await keepBatch(db, 'https://x', name, batch, keptAt)
+      await storeBatch(db, 'https://x', name, batch, keptAt)
     }
     await leaseReading(db, 'https://x', beingRead, { reader: 'r', now })
     const long = { reader: 'dead', now: now - 31 * DAY }
@@ -113,7 +118,7 @@ onEachEngine('stored records', (engine) => {
     const now = 100 * 24 * 3_600_000
     const name = { owner: 'alice', name: 'gone' }
     const batch = { put: [], remove: [], cursor: 'c', progress: {} } as unknown as Batch
-    const keep = (at: number) => keepBatch(db, 'https://x', name, batch, at)
+    const keep = (at: number) => storeBatch(db, 'https://x', name, batch, at)
     await keep(0)
     const order = { reader: 'r', now }
     let isReadBefore = true
@@ -131,10 +136,10 @@ onEachEngine('stored records', (engine) => {
       },
     })
     await sweepDiscussions(watched, () => now)
-    assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, 'c')
+    assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, 'c')
     await keep(0)
     await sweepDiscussions(watched, () => now)
-    assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, null)
+    assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, null)
     await leaseReading(db, 'https://x', name, order)
   })
 })
@@ -143,11 +148,12 @@ onEachEngine('the budget of a forge', (engine) => {
   it('is shared by all processes and starts again every minute', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
-    const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
+    const open = () =>
+      createForgeBudget({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
     const [one, other] = [open(), open()]
     for (let n = 0; n < 50; n++) await Promise.all([one.take(), other.take()])
     const isLater = (error: unknown) =>
-      error instanceof WaitUntil && error.why === 'budget' && error.dueAt === 1_060_000
+      error instanceof ForgeUnavailable && error.reason === 'budget' && error.dueAt === 1_060_000
     await assert.rejects(one.take(), isLater)
     await assert.rejects(other.take(), isLater)
     time = 1_060_000
@@ -157,20 +163,21 @@ onEachEngine('the budget of a forge', (engine) => {
   it('makes all processes wait when the forge asked one of them to', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
-    const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
+    const open = () =>
+      createForgeBudget({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
     const [one, other] = [open(), open()]
     await other.take()
     await one.holdUntil(1_500_000)
     await assert.rejects(
       one.take(),
-      (error) => error instanceof WaitUntil && error.dueAt === 1_500_000,
+      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_500_000,
     )
     time += 3000
-    await assert.rejects(other.take(), WaitUntil)
+    await assert.rejects(other.take(), ForgeUnavailable)
     await one.holdUntil(1_200_000)
     await assert.rejects(
       one.take(),
-      (error) => error instanceof WaitUntil && error.dueAt === 1_500_000,
+      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_500_000,
     )
     time = 1_500_001
     await Promise.all([one.take(), other.take()])
@@ -181,7 +188,7 @@ describe('a budget', () => {
   it('does not wait for a period that a wrong clock set', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
-    const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
+    const budget = createForgeBudget({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
     for (let n = 0; n < 10; n++) await budget.take()
     time = 1_000_000
     await budget.take()
@@ -190,15 +197,15 @@ describe('a budget', () => {
   it('does not wait for a time that a wrong clock set, but for the correct one', async (t) => {
     const { db } = await openDatabase(t, 'sqlite')
     let time = 9_000_000_000
-    const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
+    const budget = createForgeBudget({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
     await budget.holdUntil(9_000_060_000)
-    await assert.rejects(budget.take(), WaitUntil)
+    await assert.rejects(budget.take(), ForgeUnavailable)
     time = 1_000_000
     await budget.take()
     await budget.holdUntil(1_060_000)
     await assert.rejects(
       budget.take(),
-      (error) => error instanceof WaitUntil && error.dueAt === 1_060_000,
+      (error) => error instanceof ForgeUnavailable && error.dueAt === 1_060_000,
     )
   })
 })

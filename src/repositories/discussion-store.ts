@@ -7,9 +7,9 @@ import {
   releaseLease,
   renewLease,
 } from '../db/lease-store.ts'
-import type { Batch, Group, Kept } from '../sources/discussions.ts'
+import type { Batch, Group, StoredGroups } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
-import { findCatalogued, keyOfName } from './repository-store.ts'
+import { findByNameAsMap, keyOfName } from './repository-store.ts'
 
 const VERSIONS_AT_ONCE = 500
 const GROUPS_AT_ONCE = 50
@@ -24,11 +24,11 @@ function readingOfKey(key: string): { forge: string; name: RepositoryName } {
 }
 
 /** Returns the stored records of one repository. */
-export async function keptDiscussions(
+export async function storedDiscussions(
   db: Db,
   forge: string,
   name: RepositoryName,
-): Promise<Kept & { groups(): AsyncIterable<Group> }> {
+): Promise<StoredGroups & { groups(): AsyncIterable<Group> }> {
   const repository = readingKey(forge, name)
   const row = await db
     .selectFrom('discussion_readings')
@@ -59,7 +59,7 @@ export async function leaseReading(
 }
 
 /** Stores a batch and its cursor in one transaction. Throws LeaseTaken if `lease` is given and was lost. */
-export async function keepBatch(
+export async function storeBatch(
   db: Db,
   forge: string,
   name: RepositoryName,
@@ -165,7 +165,7 @@ export async function sweepDiscussions(db: Db, now: () => number): Promise<void>
     .where('kept_at', '<', unusedSince)
     .execute()
   const readings = rows.map(({ repository }) => readingOfKey(repository))
-  const known = await findCatalogued(
+  const known = await findByNameAsMap(
     db,
     readings.map(({ name }) => name),
   )

@@ -1,4 +1,4 @@
-import { keyOf, type Viewer } from '../accounts/account.ts'
+import { nameKey, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
@@ -37,14 +37,14 @@ export async function factsForViewer(
     })
 
   return mapInTurns(entries, (entry) => {
-    const template = templates.get(keyOf(entry.facts.templateRepository ?? ''))
+    const template = templates.get(nameKey(entry.facts.templateRepository ?? ''))
     const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
     return viewOf(entry, visible ? { ...viewOf(template, null), collaborators: [] } : null)
   })
 }
 
 /** Returns the facts of a repository that the viewer may no longer read: only its name, owner and creation time. */
-export function factsWithheld({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
+export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
   const facts = factsOfUnreadable(createdAt)
   const entry = { id, name, owner, stamp: '', facts, problem: null }
   return factsOf(entry, { role: 'none', forksCount: 0, template: null })

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** How often a new reference to facts updates `named_at` of their row at most. */
 const REFERENCE_UPDATE_MS = DAY_MS
 /** Facts with a reference newer than this are never swept. Far longer than REFERENCE_UPDATE_MS. */
-export const UNNAMED_FOR_MS = 7 * DAY_MS
+export const UNREFERENCED_FOR_MS = 7 * DAY_MS
 
 interface FactsRow {
   digest: string
@@ -25,7 +25,7 @@ interface FactsRow {
  * to them. It updates `named_at` of old rows, so that the sweep does not delete them, and inserts a row again that the sweep
  * has deleted meanwhile.
  */
-export async function keepFacts(
+export async function saveFacts(
   tx: Db,
   all: readonly RepositoryFacts[],
   now: number,
@@ -76,11 +76,11 @@ const factsTexts = prepared(
         Array.from({ length: STATEMENT_IDS }, (_, at) => ids[at]!),
       ),
   (rows) => rows,
-  { isRemembered: false },
+  { isCached: false },
 )
 
 /** Returns the facts of a page of repositories. Facts exist as long as a migration refers to them. */
-export async function someFactsById(
+export async function factsOfPage(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
@@ -151,7 +151,7 @@ export async function factsOfRepository(
 }
 
 /** Returns ids above `after` of facts without a reference since then. */
-export async function unnamedFacts(
+export async function findUnreferencedFacts(
   db: Db,
   { since, after, atMost }: { since: number; after: number; atMost: number },
 ): Promise<number[]> {
@@ -167,7 +167,7 @@ export async function unnamedFacts(
 }
 
 /** Deletes facts unless they have a new reference. One statement for each, so that it never holds one lock while it waits for another. */
-export async function deleteUnnamedFacts(
+export async function deleteUnreferencedFacts(
   db: Db,
   ids: readonly number[],
   since: number,

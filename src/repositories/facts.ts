@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import { PERMISSIONS, type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
+import { DEFAULT_FACTS, PERMISSIONS, type Permission, type SourceFacts } from '../sources/source.ts'
 
 /** Facts that only the catalogue needs. */
 type CatalogueOnly = 'headCommit' | 'templateRepository' | 'forkOf' | 'ownerIsOrganization'
@@ -52,7 +52,7 @@ export function factsOfUnreadable(now: number): SourceFacts {
     homepage: null,
     private: true,
     defaultBranch: 'main',
-    ...USUAL_FACTS,
+    ...DEFAULT_FACTS,
     sizeKib: 0,
     createdAt: now,
     pushedAt: now,

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { ForgeBudget } from '../sources/forge/connect-forge.ts'
-import { WaitUntil } from '../sources/forge-errors.ts'
+import { ForgeUnavailable } from '../sources/forge-errors.ts'
 
 export interface BudgetOptions {
   db: Db
@@ -18,7 +18,7 @@ const TAKEN_TTL_MS = 2000
 const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
 /** Limits the requests of all processes to a forge. */
-export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
+export function createForgeBudget(options: BudgetOptions): ForgeBudget {
   const { forge, requestsPerMinute, now } = options
   const atOnce = Math.max(1, Math.min(TAKEN_AT_ONCE, Math.floor(requestsPerMinute / 10)))
   let [left, validUntil] = [0, 0]
@@ -27,7 +27,7 @@ export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
   async function takeSome(): Promise<void> {
     const dueAt = await takeRequests(options, atOnce)
     if (dueAt !== undefined)
-      throw new WaitUntil(
+      throw new ForgeUnavailable(
         dueAt,
         'budget',
         `the limit of ${requestsPerMinute} requests per minute to ${forge} is reached`,

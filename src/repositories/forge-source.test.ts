@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/answers.ts'
+import { startForge } from '../../test/support/forge/fake-forge.ts'
 import { GITEA_1_15, GITEA_1_22 } from '../../test/support/forge/render.ts'
-import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
@@ -12,7 +12,7 @@ import { ForgeClient } from '../sources/forge/client/forge-client.ts'
 import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { forgeSource } from './forge-source.ts'
-import { ForgeUnreachable } from './forge-unreachable.ts'
+import { RightsUnavailable } from './forge-unreachable.ts'
 import { listCatalogue } from './repository-store.ts'
 import { syncCatalogue } from './sync.ts'
 
@@ -43,7 +43,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const anonymous = new ForgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
   const directory = gitDirectory({
     root: host.root,
-    git: host.locked,
+    git: host.godwitGit,
     layout: { kind: 'owner/name', mayBeLowerCase: true },
   })
   const source = forgeSource(directory, {
@@ -106,7 +106,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const signal = AbortSignal.timeout(60_000)
     const name = { owner: 'Octo', name: 'Tools' }
     const examination = await source.examine(name, signal)
-    assert.equal(examination.place.fullName, 'Octo/Tools')
+    assert.equal(examination.location.fullName, 'Octo/Tools')
     assert.ok(examination.wiki)
     await source.settleLock(name, async () => true)
     assert.ok(await source.hasLock(name))
@@ -142,7 +142,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const { forge, world, host, source, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     const before = await catalogue()
-    forge.misbehave = () => ({ answer: { status: 502 } })
+    forge.faultFor = () => ({ answer: { status: 502 } })
     await host.repository('ann/new', { files: { a: '1' } })
     world.addRepository(world.users.get('ann')!, 'New')
     const { refused, missing, read } = await sync()
@@ -161,8 +161,8 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.deepEqual(await catalogue(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)
-    await assert.rejects(source.find('ann', 'site'), ForgeUnreachable)
-    forge.misbehave = () => undefined
+    await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
+    forge.faultFor = () => undefined
     assert.equal((await sync()).found, 3)
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
   })
@@ -173,10 +173,10 @@ onEachEngine('repositories that a forge serves', (engine) => {
     pass(MINUTE)
     const isAsked = (path: string) =>
       path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
-    forge.misbehave = ({ path }) => (isAsked(path) ? { answer: PROXY_NOT_FOUND } : undefined)
-    await assert.rejects(source.find('ann', 'site'), ForgeUnreachable)
+    forge.faultFor = ({ path }) => (isAsked(path) ? { answer: PROXY_NOT_FOUND } : undefined)
+    await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
     let passing = 1
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       isAsked(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     assert.equal(passing, -1)
@@ -199,7 +199,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const { forge, world, octo, host, sync } = await scene(t, engine)
     for (let n = 0; n < 60; n++) world.addRepository(octo, `r${n}`)
     await host.repository('octo/r48', { files: { a: '1' } })
-    forge.misbehave = ({ path, query }) => {
+    forge.faultFor = ({ path, query }) => {
       if (path.endsWith('/repos/search') && query.get('page') === '2')
         for (const name of ['r0', 'r1', 'r2']) world.repositories.delete(`octo/${name}`)
       return undefined

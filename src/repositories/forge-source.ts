@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { keyOf } from '../accounts/account.ts'
+import { nameKey } from '../accounts/account.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
@@ -10,7 +10,7 @@ import type {
   ForgeRepository,
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
+import { asRightsUnavailable, RightsUnavailable } from './forge-unreachable.ts'
 import { keyOfName } from './repository-store.ts'
 
 export interface ForgeSourceParts {
@@ -104,8 +104,8 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       const repository = answers.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const unreachable = asForgeUnreachable(error, now())
-        if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+        const unreachable = asRightsUnavailable(error, now())
+        if (!(unreachable instanceof RightsUnavailable)) throw unreachable
         warn(unreachable.message)
         return undefined
       })
@@ -136,7 +136,7 @@ async function recentAnswer(
   const isFresh = known && Math.abs(parts.now() - known.askedAt) < ANSWER_MAX_AGE_MS
   if (isFresh) return known.repository
   return requestByName(parts, name).catch((error: unknown) => {
-    throw asForgeUnreachable(error, parts.now())
+    throw asRightsUnavailable(error, parts.now())
   })
 }
 
@@ -160,7 +160,7 @@ function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): Liste
 }
 
 function ignoreUnreachable(error: unknown): undefined {
-  if (!(asForgeUnreachable(error, 0) instanceof ForgeUnreachable)) throw error
+  if (!(asRightsUnavailable(error, 0) instanceof RightsUnavailable)) throw error
 }
 
 /**
@@ -175,13 +175,13 @@ async function syncOrganizations(
 ): Promise<string[]> {
   const rows = await db.selectFrom('accounts').select(['login', 'type', 'forge_id']).execute()
   const byId = new Map(rows.map((row) => [row.forge_id, row]))
-  const logins = new Set(rows.map(({ login }) => keyOf(login)))
+  const logins = new Set(rows.map(({ login }) => nameKey(login)))
   const refused: string[] = []
   for (const each of organizations.filter(({ login }) => isName(login))) {
     const { id, login } = each
     const known = byId.get(id)
-    const key = keyOf(login)
-    if (known?.type === 'Organization' && keyOf(known.login) === key) continue
+    const key = nameKey(login)
+    if (known?.type === 'Organization' && nameKey(known.login) === key) continue
     if (!known && !logins.has(key) && !owners.has(key)) continue
     const account = await db
       .transaction()
@@ -203,14 +203,14 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<
     const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
     const all = await Array.fromAsync(catalogue.all(signal))
     await replaceForgeRepositories(db, all, askedAt)
-    const owners = new Set(all.map(({ owner }) => keyOf(owner)))
+    const owners = new Set(all.map(({ owner }) => nameKey(owner)))
     const organizations = await catalogue.organizations(signal)
     for (const login of await syncOrganizations(db, organizations, owners, askedAt))
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const unreachable = asForgeUnreachable(error, now())
-    if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+    const unreachable = asRightsUnavailable(error, now())
+    if (!(unreachable instanceof RightsUnavailable)) throw unreachable
     warn(`the last list of the forge's repositories is used: ${unreachable.message}`)
     return { repositories: await listForgeRepositories(db), isFresh: false }
   }

@@ -1,7 +1,7 @@
-import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 
 /** Permissions are unknown because the forge does not respond. The request may succeed later. */
-export class ForgeUnreachable extends Error {
+export class RightsUnavailable extends Error {
   override name = 'ForgeUnreachable'
   /** Epoch milliseconds. */
   readonly retryAt: number
@@ -15,12 +15,13 @@ export class ForgeUnreachable extends Error {
 const RETRY_MS = 10_000
 
 /** Converts errors of requests to the forge to ForgeUnreachable; returns other errors as they are. */
-export function asForgeUnreachable(error: unknown, now: number): unknown {
+export function asRightsUnavailable(error: unknown, now: number): unknown {
   const cause = { cause: error }
-  if (error instanceof WaitUntil) return new ForgeUnreachable(error.dueAt, error.message, cause)
-  if (error instanceof ForgeRefused)
-    return new ForgeUnreachable(now + RETRY_MS, error.message, cause)
+  if (error instanceof ForgeUnavailable)
+    return new RightsUnavailable(error.dueAt, error.message, cause)
+  if (error instanceof ForgeRequestFailed)
+    return new RightsUnavailable(now + RETRY_MS, error.message, cause)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new ForgeUnreachable(now + RETRY_MS, 'the forge did not answer in time', cause)
+    return new RightsUnavailable(now + RETRY_MS, 'the forge did not answer in time', cause)
   return error
 }

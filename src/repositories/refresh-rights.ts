@@ -1,4 +1,4 @@
-import { type Account, keyOf } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import {
   accountOfForgeOrganization,
   accountOfForgeUser,
@@ -9,11 +9,11 @@ import { isName } from '../lib/names.ts'
 import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { upsertForgeRepositories } from './forge-source.ts'
-import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
-import { findCatalogued, keyOfName } from './repository-store.ts'
+import { asRightsUnavailable, RightsUnavailable } from './forge-unreachable.ts'
+import { findByNameAsMap, keyOfName } from './repository-store.ts'
 import {
   forgeIdOf,
-  lastAnswer,
+  lastRightsCheck,
   type Removal,
   recordRightsCheck,
   replaceRights,
@@ -78,7 +78,7 @@ const MAX_RETRY_DELAY_MS = 10_000
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, now, warn } = parts
   let warnedAt = Number.NEGATIVE_INFINITY
-  const failures = new Map<number, ForgeUnreachable>()
+  const failures = new Map<number, RightsUnavailable>()
 
   function warnSometimes(message: string): void {
     if (Math.abs(now() - warnedAt) < WARNING_INTERVAL_MS) return
@@ -109,7 +109,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
   }
 
   async function askIfStale(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
-    const { askedAt, removal } = await lastAnswer(db, account)
+    const { askedAt, removal } = await lastRightsCheck(db, account)
     const ageMs = Math.abs(now() - askedAt)
     if (ageMs < age.fresh) return removal
     const failure = failures.get(account.id)
@@ -117,7 +117,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     // A longer pause means that the clock was set back.
     const isPaused = failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS
     const answer = isPaused ? failure : await orUnreachable(askForge(account, wanted))
-    if (!(answer instanceof ForgeUnreachable)) {
+    if (!(answer instanceof RightsUnavailable)) {
       failures.delete(account.id)
       return answer
     }
@@ -130,11 +130,11 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     try {
       return await request
     } catch (error) {
-      const unreachable = asForgeUnreachable(error, now())
-      if (!(unreachable instanceof ForgeUnreachable)) throw unreachable
+      const unreachable = asRightsUnavailable(error, now())
+      if (!(unreachable instanceof RightsUnavailable)) throw unreachable
       warnSometimes(unreachable.message)
       const retryAt = Math.min(unreachable.retryAt, now() + MAX_RETRY_DELAY_MS)
-      return new ForgeUnreachable(retryAt, unreachable.message, { cause: error })
+      return new RightsUnavailable(retryAt, unreachable.message, { cause: error })
     }
   }
 
@@ -210,7 +210,7 @@ async function saveRights(
     (each) => named.has(keyOfName(each)) && isName(each.owner) && isName(each.name),
   )
   if (source && newcomers.length > 0)
-    await refreshRepositories({ db, source, now }, newcomers, await findCatalogued(db, newcomers))
+    await refreshRepositories({ db, source, now }, newcomers, await findByNameAsMap(db, newcomers))
   return db.transaction().execute(async (tx) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
     const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)
@@ -221,7 +221,7 @@ async function saveRights(
       return { refused: [], removal }
     }
     const login = person?.login ?? account.login
-    if (forgeId !== null && person && keyOf(login) !== keyOf(account.login))
+    if (forgeId !== null && person && nameKey(login) !== nameKey(account.login))
       await accountOfForgeUser(tx, person)
     const replaced = await replaceRights(tx, { ...account, login }, { ...rights, removal }, askedAt)
     return { ...replaced, removal }

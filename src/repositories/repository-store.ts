@@ -1,4 +1,4 @@
-import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
@@ -17,7 +17,7 @@ export interface CatalogueEntry {
   problem: string | null
 }
 
-export const keyOfName = ({ owner, name }: RepositoryName): string => keyOf(`${owner}/${name}`)
+export const keyOfName = ({ owner, name }: RepositoryName): string => nameKey(`${owner}/${name}`)
 
 export const keyOfEntry = ({ owner, name }: CatalogueEntry): string =>
   keyOfName({ owner: owner.login, name })
@@ -48,10 +48,10 @@ export async function findById(db: Db, ids: readonly number[]): Promise<Catalogu
 }
 
 export async function findByName(db: Db, names: RepositoryName[]): Promise<CatalogueEntry[]> {
-  const namesOfOwner = Map.groupBy(names, ({ owner }) => keyOf(owner))
+  const namesOfOwner = Map.groupBy(names, ({ owner }) => nameKey(owner))
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
-    const nameKeys = owned.map(({ name }) => keyOf(name))
+    const nameKeys = owned.map(({ name }) => nameKey(name))
     const rows = await selectInBatches(nameKeys, (some) =>
       catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', some),
     )
@@ -61,7 +61,7 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
 }
 
 /** Like `findByName`, as a map by lower-case full name. */
-export async function findCatalogued(
+export async function findByNameAsMap(
   db: Db,
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
@@ -84,7 +84,7 @@ export async function rolesOf(
   entries: readonly CatalogueEntry[],
 ): Promise<Map<number, Role>> {
   const roles = new Map<number, Role>()
-  for (const [id, role] of await grantedTo(db, { loginKey: keyOf(account.login) }))
+  for (const [id, role] of await grantedTo(db, { loginKey: nameKey(account.login) }))
     roles.set(id, strongerRole(role, roles.get(id) ?? 'none'))
   for (const entry of entries) if (entry.owner.id === account.id) roles.set(entry.id, 'owner')
   return roles
@@ -110,7 +110,7 @@ export async function countForks(
             ids
               .selectFrom('collaborators')
               .select('repository_id')
-              .where('login_key', '=', keyOf(account.login)),
+              .where('login_key', '=', nameKey(account.login)),
           ),
         ]),
       )
@@ -134,7 +134,7 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     name: update.name,
     stamp: update.stamp,
     facts: JSON.stringify(facts),
-    fork_of: facts.forkOf === null ? null : keyOf(facts.forkOf),
+    fork_of: facts.forkOf === null ? null : nameKey(facts.forkOf),
     problem: update.problem,
     missing_since: null,
     hidden: null,
@@ -146,7 +146,7 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
   }
   const { id } = await tx
     .insertInto('repositories')
-    .values({ owner_id: update.ownerId, name_key: keyOf(update.name), ...columns })
+    .values({ owner_id: update.ownerId, name_key: nameKey(update.name), ...columns })
     .onConflict((conflict) => conflict.columns(['owner_id', 'name_key']).doUpdateSet(columns))
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -155,7 +155,7 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     .where('repository_id', '=', id)
     .where('origin', '=', 'file')
     .execute()
-  const collaborators = new Map(facts.collaborators.map((c) => [keyOf(c.login), c.permission]))
+  const collaborators = new Map(facts.collaborators.map((c) => [nameKey(c.login), c.permission]))
   if (collaborators.size === 0) return
   await tx
     .insertInto('collaborators')
@@ -177,7 +177,7 @@ export async function markMissing(db: Db, id: number, now: number, hidden?: stri
 }
 
 /** Returns the current name of a repository, and the reason if it exists but is not shown. */
-export async function repositoryNow(
+export async function findCurrentName(
   db: Db,
   id: number,
 ): Promise<(RepositoryName & { hidden: string | null }) | undefined> {

@@ -1,4 +1,4 @@
-import { type Account, keyOf } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import { putMembership } from '../accounts/membership-store.ts'
@@ -25,7 +25,7 @@ export async function replaceRights(
   { repositories, organizations, removal }: Rights,
   now: number,
 ): Promise<{ refused: string[] }> {
-  const login = keyOf(account.login)
+  const login = nameKey(account.login)
   const permissions = new Map(repositories.map((each) => [keyOfName(each), each.permission]))
   const named = repositories.filter(({ owner, name }) => isName(owner) && isName(name))
   await tx
@@ -86,7 +86,7 @@ export async function recordRightsCheck(
 }
 
 /** Returns the time and result of the last check of the account on the forge; minus infinity if there was none. */
-export async function lastAnswer(db: Db, { id }: Pick<Account, 'id'>): Promise<RightsCheck> {
+export async function lastRightsCheck(db: Db, { id }: Pick<Account, 'id'>): Promise<RightsCheck> {
   const row = await db
     .selectFrom('forge_rights')
     .select(['asked_at', 'removal'])

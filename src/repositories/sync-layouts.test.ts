@@ -15,7 +15,7 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     const host = await gitHost()
     t.after(host.remove)
     const layout = { kind: 'any-depth' } as const
-    const source = gitDirectory({ root: host.root, git: host.locked, layout })
+    const source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
     const sync = () => syncCatalogue({ db, source, now: Date.now })
     const known = async () =>
       (await listCatalogue(db)).map(
@@ -47,7 +47,7 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     const host = await gitHost()
     t.after(host.remove)
     for (const name of ['octo/a', 'octo/b', 'octo/deep-c', 'octo/d']) await host.repository(name)
-    const directory = gitDirectory({ root: host.root, git: host.locked })
+    const directory = gitDirectory({ root: host.root, git: host.godwitGit })
     await syncCatalogue({ db, source: directory, now: Date.now })
     const list: Source['list'] = async function* (): AsyncGenerator<ListedEntry, void, void> {
       const hides = { fullName: 'octo/a' }

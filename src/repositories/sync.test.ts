@@ -10,7 +10,7 @@ import { addToken } from '../accounts/token-store.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { findCatalogued, listCatalogue } from './repository-store.ts'
+import { findByNameAsMap, listCatalogue } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
 /** A catalogue on a git host, and how many git processes it has cost. */
@@ -26,9 +26,9 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       return call(...args)
     }
   const git: Git = {
-    run: counted(host.locked.run),
-    text: counted(host.locked.text),
-    start: counted(host.locked.start),
+    run: counted(host.godwitGit.run),
+    text: counted(host.godwitGit.text),
+    start: counted(host.godwitGit.start),
   }
   const parts: SyncParts = { db, source: gitDirectory({ root: host.root, git }), now: Date.now }
   return { parts, host, calls }
@@ -40,7 +40,7 @@ async function catalogue({ db }: SyncParts): Promise<Record<string, string | nul
 }
 
 const refresh = async (parts: SyncParts, names: RepositoryName[]) =>
-  refreshRepositories(parts, names, await findCatalogued(parts.db, names))
+  refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
 
 onEachEngine('the catalogue', (engine) => {
   test('has the members of the members file until the file is removed', async (t) => {

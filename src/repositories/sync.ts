@@ -1,4 +1,4 @@
-import { type Account, keyOf } from '../accounts/account.ts'
+import { type Account, nameKey } from '../accounts/account.ts'
 import { ensureAccount, ensureOrganization, knownSpellings } from '../accounts/account-store.ts'
 import {
   organizationsWithMembers,
@@ -84,24 +84,28 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   }
 
   const spellingOf = await knownSpellings(parts.db)
-  await mapConcurrent(parts.source.list(spellingOf), { lanes: READ_CONCURRENCY }, async (row) => {
-    if ('refused' in row) {
-      report.refused.push(row.refused)
-      return
-    }
-    if ('members' in row) {
-      stated.push(row.members)
-      return
-    }
-    const { found } = row
-    const key = keyOfName(found)
-    const known = await readCatalogue()
-    const entry = known.get(key)
-    known.delete(key)
-    report.found++
-    const problem = isUnchanged(found, entry) ? entry.problem : await updateEntry(found, entry)
-    if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
-  })
+  await mapConcurrent(
+    parts.source.list(spellingOf),
+    { concurrency: READ_CONCURRENCY },
+    async (row) => {
+      if ('refused' in row) {
+        report.refused.push(row.refused)
+        return
+      }
+      if ('members' in row) {
+        stated.push(row.members)
+        return
+      }
+      const { found } = row
+      const key = keyOfName(found)
+      const known = await readCatalogue()
+      const entry = known.get(key)
+      known.delete(key)
+      report.found++
+      const problem = isUnchanged(found, entry) ? entry.problem : await updateEntry(found, entry)
+      if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
+    },
+  )
   await writer.flush()
   await syncMembers(parts, stated, report)
   await markUnlisted(parts, await readCatalogue(), report)
@@ -116,7 +120,9 @@ async function markUnlisted(
 ): Promise<void> {
   const hidden = new Map(
     report.refused.flatMap(({ hides, reason, isWithdrawn }) =>
-      isWithdrawn && hides && 'fullName' in hides ? [[keyOf(hides.fullName), reason] as const] : [],
+      isWithdrawn && hides && 'fullName' in hides
+        ? [[nameKey(hides.fullName), reason] as const]
+        : [],
     ),
   )
   for (const [key, gone] of known) {
@@ -135,20 +141,22 @@ async function syncMembers(
   for (const each of stated)
     for (const warning of await storeListedMembers(db, each, now())) report.warnings.push(warning)
   const kept = new Set([
-    ...stated.map(({ owner }) => keyOf(owner)),
-    ...report.refused.filter(({ twinOf }) => !twinOf).map(({ path }) => keyOf(path)),
+    ...stated.map(({ owner }) => nameKey(owner)),
+    ...report.refused
+      .filter(({ caseConflictWith }) => !caseConflictWith)
+      .map(({ path }) => nameKey(path)),
   ])
-  await deleteOtherMembers(db, (organization) => kept.has(keyOf(organization)))
+  await deleteOtherMembers(db, (organization) => kept.has(nameKey(organization)))
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
 function mayBeHiddenBy(entry: CatalogueEntry, refused: RefusedEntry): boolean {
-  const { twinOf, hides, isWithdrawn } = refused
-  if (twinOf !== undefined || isWithdrawn) return false
-  if (hides && 'beginning' in hides) return keyOfEntry(entry).startsWith(keyOf(hides.beginning))
-  if (hides) return keyOf(hides.fullName) === keyOfEntry(entry)
-  const path = keyOf(refused.path.replace(/\.git$/, ''))
-  return path === keyOf(entry.owner.login) || path === keyOfEntry(entry)
+  const { caseConflictWith, hides, isWithdrawn } = refused
+  if (caseConflictWith !== undefined || isWithdrawn) return false
+  if (hides && 'beginning' in hides) return keyOfEntry(entry).startsWith(nameKey(hides.beginning))
+  if (hides) return nameKey(hides.fullName) === keyOfEntry(entry)
+  const path = nameKey(refused.path.replace(/\.git$/, ''))
+  return path === nameKey(entry.owner.login) || path === keyOfEntry(entry)
 }
 
 /**
@@ -164,8 +172,8 @@ export async function refreshRepositories(
   const writer = catalogueWriter(parts)
   const updates: OwnedUpdate[] = []
   let isChanged = false
-  const lanes = { lanes: READ_CONCURRENCY, signal: parts.signal }
-  await mapConcurrent(names.entries(), lanes, async ([at, name], stop) => {
+  const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
+  await mapConcurrent(names.entries(), options, async ([at, name], stop) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
@@ -190,13 +198,13 @@ async function spellingsOf(
   known: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<(login: string) => string | undefined> {
   const logins = [...known.values()].map(({ owner }) => owner.login)
-  const spellings = new Map(logins.map((login) => [keyOf(login), login]))
-  const others = names.filter(({ owner }) => !spellings.has(keyOf(owner)))
+  const spellings = new Map(logins.map((login) => [nameKey(login), login]))
+  const others = names.filter(({ owner }) => !spellings.has(nameKey(owner)))
   const spellingOfOther = await knownSpellings(
     db,
     others.map(({ owner }) => owner),
   )
-  return (login) => spellings.get(keyOf(login)) ?? spellingOfOther(login)
+  return (login) => spellings.get(nameKey(login)) ?? spellingOfOther(login)
 }
 
 function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is CatalogueEntry {

@@ -1,4 +1,4 @@
-import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { Db } from '../db/database.ts'
@@ -48,8 +48,8 @@ async function readableId(
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .select('repositories.id')
-    .where('accounts.login_key', '=', keyOf(owner))
-    .where('name_key', '=', keyOf(name))
+    .where('accounts.login_key', '=', nameKey(owner))
+    .where('name_key', '=', nameKey(name))
     .where('missing_since', 'is', null)
     .where((is) =>
       is.or([
@@ -60,7 +60,7 @@ async function readableId(
             .selectFrom('collaborators')
             .select('permission')
             .whereRef('repository_id', '=', 'repositories.id')
-            .where('collaborators.login_key', '=', keyOf(account.login)),
+            .where('collaborators.login_key', '=', nameKey(account.login)),
         ),
         is.and([
           is('accounts.type', '=', 'Organization'),
@@ -96,7 +96,7 @@ export async function findVisibleAccount(
   const row = await db
     .selectFrom('accounts')
     .selectAll()
-    .where('login_key', '=', keyOf(login))
+    .where('login_key', '=', nameKey(login))
     .$if(!account.siteAdmin, (query) =>
       query.where((is) =>
         is.or([
@@ -114,7 +114,7 @@ export async function findVisibleAccount(
               .leftJoin('collaborators', (join) =>
                 join
                   .onRef('repository_id', '=', 'repositories.id')
-                  .on('collaborators.login_key', '=', keyOf(account.login)),
+                  .on('collaborators.login_key', '=', nameKey(account.login)),
               )
               .select('repositories.id')
               .whereRef('owner_id', '=', 'accounts.id')

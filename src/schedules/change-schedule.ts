@@ -1,8 +1,7 @@
-import type { Account } from '../accounts/account.ts'
-import type { Scope } from '../accounts/scope.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { type Fault, faultByName, InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { refuseUnlockable } from '../migrations/locks.ts'
+import { requireLockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
 import { type StartParts, snapshotOf } from '../migrations/start-migration.ts'
@@ -17,7 +16,7 @@ export interface ScheduleParts extends StartParts {
 }
 
 /** A request to create or change a schedule. A field that is left out keeps its value, or gets the default. */
-export interface AskedSchedule {
+export interface ScheduleInput {
   repositories?: string[]
   options: Partial<MigrationOptions>
   every?: Period
@@ -31,11 +30,11 @@ export interface AskedSchedule {
 export const DEFAULT_KEEP = 4
 
 /** Throws InvalidRequest, also for everything that the start of a migration would refuse. */
-export async function makeSchedule(
+export async function createSchedule(
   parts: ScheduleParts,
   scope: Scope,
   maker: Account,
-  asked: AskedSchedule & { options: MigrationOptions },
+  asked: ScheduleInput & { options: MigrationOptions },
 ): Promise<Schedule> {
   const { db, now, maxSchedules } = parts
   const request = await checked(parts, scope, { keep: DEFAULT_KEEP, ...asked })
@@ -66,7 +65,7 @@ export async function changeSchedule(
   scope: Scope,
   viewer: Account,
   id: number,
-  asked: AskedSchedule,
+  asked: ScheduleInput,
 ): Promise<Schedule> {
   const { db, now } = parts
   for (let attempt = 1; ; attempt++) {
@@ -89,7 +88,7 @@ export async function changeSchedule(
 }
 
 /** A weekly schedule that becomes daily loses its weekday, even if the request does not say so. */
-const dropWeekday = (asked: AskedSchedule): AskedSchedule =>
+const dropWeekday = (asked: ScheduleInput): ScheduleInput =>
   asked.every === 'day' && asked.weekday === undefined ? { ...asked, weekday: null } : asked
 
 const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
@@ -102,7 +101,7 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
 async function checkedChange(
   parts: StartParts,
   scope: Scope,
-  asked: AskedSchedule & { options: MigrationOptions },
+  asked: ScheduleInput & { options: MigrationOptions },
   known: Schedule,
 ): Promise<ScheduleRequest> {
   try {
@@ -115,7 +114,7 @@ async function checkedChange(
   }
 }
 
-type Unchecked = AskedSchedule & { options: MigrationOptions; keep: number }
+type Unchecked = ScheduleInput & { options: MigrationOptions; keep: number }
 
 /** Reports all errors of the timing at once. Then checks what a start would refuse, if it has changed. */
 async function checked(
@@ -161,6 +160,6 @@ async function checkedNames(
 ): Promise<string[]> {
   if (orgMetadataOnly) return []
   const snapshot = await snapshotOf(parts, scope, repositories)
-  if (lockRepositories) await refuseUnlockable(parts, snapshot)
+  if (lockRepositories) await requireLockable(parts, snapshot)
   return snapshot.map(fullNameOf)
 }

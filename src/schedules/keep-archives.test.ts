@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { endsOf } from '../../test/support/export-scene.ts'
+import { DAY, scheduleScene } from '../../test/support/schedule-scene.ts'
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
-import { endsOf } from '../exporter/export-test-scene.ts'
 import { NotFound } from '../migrations/errors.ts'
 import { insertWebhook } from '../webhooks/webhook-store.ts'
-import { type AskedSchedule, changeSchedule } from './change-schedule.ts'
+import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
 import { protectedArchivesOf, releaseArchive } from './keep-archives.ts'
 import type { Schedule } from './schedule.ts'
-import { DAY, scheduleScene } from './schedule-test-scene.ts'
 
 /** A schedule of two repositories that keeps one archive. */
-async function keepScene(t: TestContext, engine: Engine, asked: Partial<AskedSchedule> = {}) {
+async function keepScene(t: TestContext, engine: Engine, asked: Partial<ScheduleInput> = {}) {
   const scene = await scheduleScene(t, engine, '2026-06-01T12:00Z')
   const { db, alice, parts, blobs } = scene
   const schedule = await scene.make({ keep: 1, ...asked })
@@ -35,7 +35,7 @@ async function keepScene(t: TestContext, engine: Engine, asked: Partial<AskedSch
       (await protectedArchivesOf(db, [schedule.id]))
         .get(schedule.id)!
         .map(({ migrationId, repositories }) => [migrationId, ...repositories]),
-    change: (more: Partial<AskedSchedule>) => {
+    change: (more: Partial<ScheduleInput>) => {
       const all = { ...parts, maxSchedules: 9 }
       return changeSchedule(all, { owner: alice }, alice, schedule.id, { options: {}, ...more })
     },

@@ -1,4 +1,4 @@
-import { keyOf } from '../accounts/account.ts'
+import { nameKey } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
@@ -150,13 +150,13 @@ export async function factsInArchives(
   { id }: Schedule,
   fullNames: readonly string[],
 ): Promise<RepositoryFacts[]> {
-  const wanted = new Set(fullNames.map(keyOf))
+  const wanted = new Set(fullNames.map(nameKey))
   const found: RepositoryFacts[] = []
   if (wanted.size === 0) return found
   const archives = await scheduledArchives(db, [id])
   for (const [at, held] of (await archivedRepositories(db, archives)).entries()) {
     for (const { fullName, position } of held)
-      if (wanted.delete(keyOf(fullName)))
+      if (wanted.delete(nameKey(fullName)))
         found.push(await repositoryAt(db, archives[at]!.id, position))
   }
   return found

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { DAY, HOUR, type ScheduleScene, scheduleScene } from '../../test/support/schedule-scene.ts'
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { type AskedSchedule, changeSchedule } from './change-schedule.ts'
-import { DAY, HOUR, type ScheduleScene, scheduleScene } from './schedule-test-scene.ts'
+import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
 
 const SINCE = '2026-06-01T12:00Z'
 
@@ -268,7 +268,7 @@ onEachEngine('a schedule', (engine) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts, alice } = scene
     await loseAccess(scene, 'alice')
-    const refused = (asked: Partial<AskedSchedule>) => {
+    const refused = (asked: Partial<ScheduleInput>) => {
       const all = { ...parts, maxSchedules: 9 }
       const change = { options: { excludeMetadata: true }, ...asked }
       return changeSchedule(all, { owner: alice }, alice, schedule.id, change).then(

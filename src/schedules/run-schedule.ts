@@ -238,7 +238,7 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
     const asked = { now: time, atMost: MAX_AT_ONCE + failed.size }
     const due = (await dueSchedules(db, asked)).filter(({ id }) => !failed.has(id))
     if (due.length === 0) return
-    await mapConcurrent(due, { lanes: CONCURRENT_RUNS }, async (schedule) => {
+    await mapConcurrent(due, { concurrency: CONCURRENT_RUNS }, async (schedule) => {
       await runOne(parts, schedule, time).catch((err: unknown) => {
         failed.add(schedule.id)
         log.error({ err, schedule: schedule.id }, `schedule ${schedule.id} could not run now`)

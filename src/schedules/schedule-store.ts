@@ -1,6 +1,5 @@
-import type { Account } from '../accounts/account.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import { accountsById } from '../accounts/account-store.ts'
-import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import type { Row, SchedulesTable } from '../db/tables.ts'

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
  * If root runs a command on the data of the service, the process becomes the owner of the directory for good: the service could not
  * read files that root creates there. Returns the name of the owner if the process has changed its user.
  */
-export function actAsOwnerOf(directory: string): string | undefined {
+export function becomeOwnerOf(directory: string): string | undefined {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (process.getuid?.() !== 0 || !found?.isDirectory() || found.uid === 0) return undefined
   const { uid, gid } = found

@@ -31,7 +31,7 @@ export function dataPathsOf(config: Config, root: string): DataPaths {
   const maxMemory = gitMemory && gitMemory * 1024 * 1024
   return {
     root,
-    layout: layoutIn(config),
+    layout: layoutOptions(config),
     git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs, maxMemory },
     lfsDirectory: config.lfsDirectory,
     cloneUrl: config.cloneUrl,
@@ -41,7 +41,7 @@ export function dataPathsOf(config: Config, root: string): DataPaths {
 }
 
 /** How the paths of repositories map to their names. */
-export const layoutIn = ({ layout, owner, forge }: Config): LayoutOptions => ({
+export const layoutOptions = ({ layout, owner, forge }: Config): LayoutOptions => ({
   kind: layout,
   owner,
   mayBeLowerCase: forge !== undefined,

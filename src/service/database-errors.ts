@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/database.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { codeOf } from '../lib/errno.ts'
-import { EXIT } from '../lib/exit-codes.ts'
-import { UserError } from '../lib/user-error.ts'
+import { EXIT, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import type { Log } from './log.ts'
 
@@ -29,7 +28,7 @@ function describeDatabase(databaseUrl: string): string {
 }
 
 /** Turns an error of PostgreSQL or its connection into a message that says what to do. Returns any other error unchanged. */
-export function explainedDatabase(error: unknown, databaseUrl: string): unknown {
+export function explainDatabaseError(error: unknown, databaseUrl: string): unknown {
   const code = codeOf(error)
   const { message } = error as Error
   const where = describeDatabase(databaseUrl)
@@ -84,7 +83,7 @@ export async function retryWhileDatabaseIsDown<T>(
       while (cause instanceof SuppressedError) cause = cause.suppressed
       const isDown = cause instanceof DatabaseUnreachable || isPostgresUnavailable(cause)
       if (databaseUrl === undefined || !isDown) throw error
-      const explained = explainedDatabase(cause, databaseUrl) as Error
+      const explained = explainDatabaseError(cause, databaseUrl) as Error
       if (performance.now() > deadline) throw explained
       const wait = `waiting up to ${MAX_WAIT_MS / 1000} seconds for it`
       if (attempts === 1) log.warn(`${explained.message}; ${wait}`)

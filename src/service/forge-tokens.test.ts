@@ -2,14 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../test/support/describing-server.ts'
-import {
-  type Misdeed,
-  type StandInForge,
-  startForge,
-} from '../../test/support/forge/stand-in-forge.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../test/support/description-server.ts'
+import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
+import { type FakeForge, type Fault, startForge } from '../../test/support/forge/fake-forge.ts'
 import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
-import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { ensureAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken, findTokenHolder, listTokens } from '../accounts/token-store.ts'
@@ -37,7 +33,13 @@ async function scene(
   const apps = Array.from({ length: doors }, () => {
     const signIn = openForgeSignIn({ db, now, log, forge: { url: forge.url, deadlineMs } })
     const authenticator = createAuthenticator({ db, now, forge: signIn })
-    return describingServer(t, USUAL, { db, now, log, authenticator, isCatalogueRead: () => true })
+    return descriptionServer(t, DEFAULT_MEDIA_TYPE, {
+      db,
+      now,
+      log,
+      authenticator,
+      isCatalogueRead: () => true,
+    })
   })
   const ask = async (token: string, server = 0) => {
     const headers = { 'user-agent': 'test', authorization: `token ${token}` }
@@ -85,8 +87,8 @@ async function scene(
   }
 }
 
-const misbehaving = (forge: StandInForge, misdeed: Misdeed) => {
-  forge.misbehave = () => misdeed
+const misbehaving = (forge: FakeForge, misdeed: Fault) => {
+  forge.faultFor = () => misdeed
 }
 
 onEachEngine('a token of the forge', (engine) => {
@@ -171,7 +173,7 @@ onEachEngine('a token of the forge', (engine) => {
     )
     const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
     assert.equal(warnings.length, 1)
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     pass(MINUTE)
     assert.equal(await statusOf(ANN), 200)
   })
@@ -249,7 +251,7 @@ onEachEngine('a token of the forge', (engine) => {
     misbehaving(forge, { answer: { status: 502 } })
     pass(MINUTE)
     assert.equal(await browse(cookie), 503)
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     forge.tokens.delete(ANN)
     pass(MINUTE)
     assert.equal(await browse(cookie), 401)
@@ -297,7 +299,7 @@ onEachEngine('a token of the forge', (engine) => {
   })
 })
 
-const NO_ANSWER: Record<string, Misdeed> = {
+const NO_ANSWER: Record<string, Fault> = {
   'a web page': {
     answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
   },
@@ -311,7 +313,7 @@ const NO_ANSWER: Record<string, Misdeed> = {
 }
 
 describe('a forge that answers', () => {
-  const wholeFile = forTheWholeFile()
+  const wholeFile = cleanupAfterFile()
   let made: ReturnType<typeof scene> | undefined
 
   for (const [at, [name, misdeed]] of Object.entries(NO_ANSWER).entries()) {
@@ -323,7 +325,7 @@ describe('a forge that answers', () => {
       forge.tokens.set(token, ann)
       misbehaving(forge, misdeed)
       assert.equal(await statusOf(token), 503)
-      forge.misbehave = () => undefined
+      forge.faultFor = () => undefined
       pass(MINUTE)
       assert.equal(await statusOf(token), 200)
     })

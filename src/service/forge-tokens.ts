@@ -1,9 +1,9 @@
-import { type ForgeSignIn, ForgeUnavailable, forgeSignIn } from '../accounts/forge-sign-in.ts'
+import { type ForgeSignIn, forgeSignIn, SignInUnavailable } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import { ignoreRemoval, type RightsRefresher, STORED } from '../repositories/refresh-rights.ts'
 import type { AskedForge } from '../sources/forge/connect-forge.ts'
-import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import type { Log } from './log.ts'
 
 interface TokenParts {
@@ -43,10 +43,10 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
 }
 
 function asForgeUnavailable(error: unknown, url: string, now: number): unknown {
-  if (error instanceof WaitUntil) return new ForgeUnavailable(error.dueAt, error.message)
-  if (error instanceof ForgeRefused)
-    return new ForgeUnavailable(now + RETRY_AFTER_MS, error.message)
+  if (error instanceof ForgeUnavailable) return new SignInUnavailable(error.dueAt, error.message)
+  if (error instanceof ForgeRequestFailed)
+    return new SignInUnavailable(now + RETRY_AFTER_MS, error.message)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new ForgeUnavailable(now, `${url} did not answer in time`)
+    return new SignInUnavailable(now, `${url} did not answer in time`)
   return error
 }

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../test/support/describing-server.ts'
-import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/answers.ts'
-import { startForge } from '../../test/support/forge/stand-in-forge.ts'
-import type { User } from '../../test/support/forge/world.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../test/support/description-server.ts'
+import { endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
+import { startForge } from '../../test/support/forge/fake-forge.ts'
+import type { User } from '../../test/support/forge/forge-data.ts'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
-import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
 import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
-import { ORDINARY } from '../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { FRESH, STORED } from '../repositories/refresh-rights.ts'
 import { findByName } from '../repositories/repository-store.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
-import { makeSchedule } from '../schedules/change-schedule.ts'
+import { createSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
 import { connectForge } from '../sources/forge/connect-forge.ts'
@@ -60,7 +60,7 @@ async function scene(t: TestContext, engine: Engine) {
   const starting = { maxUnfinished: 99, lockTtlMs: MINUTE, isCatalogueRead: () => true }
   const { blobs } = exporting.parts
   const links = archiveLinks('http://x', Buffer.alloc(32), MINUTE)
-  const app = describingServer(t, USUAL, {
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, queue, now, source, rights, authenticator, blobs, links, ...starting },
   })
   const ask = async (token: string, url: string, payload?: object) => {
@@ -107,12 +107,12 @@ async function scene(t: TestContext, engine: Engine) {
       const owner = (await findAccount(db, ownerLogin))!
       const order = {
         repositories: ['octo/tools'],
-        options: ORDINARY,
+        options: DEFAULT_OPTIONS,
         every: 'day',
         at: '03:00',
         timeZone: 'UTC',
       }
-      const { id } = await makeSchedule(parts, { owner }, maker, order as never)
+      const { id } = await createSchedule(parts, { owner }, maker, order as never)
       return async () => {
         const schedule = (await findSchedule(db, { owner }, id))!
         return runDue(parts, schedule, schedule.nextRunAt + 24 * 60 * MINUTE)
@@ -178,13 +178,13 @@ onEachEngine('rights of the forge', (engine) => {
   test('make the job wait while the forge does not answer', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body
-    forge.misbehave = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
+    forge.faultFor = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
     for (const table of ['forge_rights', 'forge_repositories'] as const)
       await db.updateTable(table).set({ asked_at: 0 }).execute()
     const before = forge.requests.length
     const said = await work(async () => {
       await until('the forge was asked in vain', () => forge.requests.length > before)
-      forge.misbehave = () => undefined
+      forge.faultFor = () => undefined
     })
     assert.match(said.join(), /RetryLater: .* asks to wait/)
     assert.deepEqual(await endsOf(db, id), { 'octo/tools': 'exported' })
@@ -194,7 +194,7 @@ onEachEngine('rights of the forge', (engine) => {
     const { forge, start, pass, ourToken } = await scene(t, engine)
     const ours = await ourToken('bob')
     assert.equal((await start(ours)).status, 201)
-    forge.misbehave = () => AWAY
+    forge.faultFor = () => AWAY
     pass(MINUTE / 2)
     assert.equal((await start(ours)).status, 201)
     pass(MINUTE / 2)
@@ -209,7 +209,7 @@ onEachEngine('rights of the forge', (engine) => {
     const { forge, rights, start, pass, db } = await scene(t, engine)
     assert.equal((await start(BOB)).status, 201)
     const bob = (await findAccount(db, 'bob'))!
-    forge.misbehave = () => AWAY
+    forge.faultFor = () => AWAY
     pass(2 * MINUTE)
     const lax = rights.refresh(bob, STORED)
     await assert.rejects(rights.refresh(bob, FRESH), { name: 'ForgeUnreachable' })
@@ -263,11 +263,11 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await ask(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
     const { id } = (await start(BOB)).body
-    forge.misbehave = () => ({ answer: PROXY_NOT_FOUND })
+    forge.faultFor = () => ({ answer: PROXY_NOT_FOUND })
     pass(MINUTE)
     await assert.rejects(run(), { name: 'ForgeUnreachable' })
     let passing = 1
-    forge.misbehave = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
     pass(MINUTE)
     assert.equal((await run())?.outcome, 'started')
     await work()
@@ -361,7 +361,7 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await ask(BOB, '/user')).status, 401)
     // What the forge said last holds too while it does not answer.
     for (const misdeed of [undefined, AWAY]) {
-      forge.misbehave = () => misdeed
+      forge.faultFor = () => misdeed
       const clone = '/octo/tools/info/refs?service=git-upload-pack'
       for (const path of [archive, '/orgs/octo/migrations', clone]) {
         const { status, body } = await ask(ours, path)
@@ -371,7 +371,7 @@ onEachEngine('rights of the forge', (engine) => {
       assert.equal((await start(ours)).status, 403)
       assert.equal((await start(ours, '/orgs/octo')).status, 403)
     }
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     bob.isSuspended = false
     pass(MINUTE)
     assert.equal((await start(ours)).status, 201)
@@ -477,14 +477,14 @@ onEachEngine('rights of the forge', (engine) => {
 
   test('must be known before a new token is accepted', async (t) => {
     const { db, forge, ask, pass } = await scene(t, engine)
-    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
     for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)
     assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     pass(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)
     // What the forge said before holds for who was let in by it.
-    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
     pass(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)
   })

@@ -41,7 +41,7 @@ export async function refreshAllRights(
   rights: RightsRefresher,
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now() - DAY_MS, MAX_ACCOUNTS)
-  await mapConcurrent(accounts.values(), { lanes: REFRESH_CONCURRENCY }, async (account) => {
+  await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY }, async (account) => {
     await rights.refresh(account, STORED).catch(ignoreRemoval)
   })
 }

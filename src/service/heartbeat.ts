@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { bytesBelow } from '../exporter/scratch.ts'
+import { diskUsage } from '../exporter/scratch.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
-import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import { recordHeartbeat, removeWorker } from '../queue/worker-store.ts'
 import type { DataPaths } from './data-paths.ts'
 import { markProcess } from './mark-process.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -37,9 +37,9 @@ export function keepHeartbeat(
     async () => {
       await mark.leave()
       const freeBytes = role === 'api' ? null : await freeBytesOf(paths.blobs)
-      const scratchBytes = scratch === undefined ? null : await bytesBelow(scratch)
+      const scratchBytes = scratch === undefined ? null : await diskUsage(scratch)
       const current = { runningJobs: queue.running(), seenAt: now(), freeBytes, scratchBytes }
-      await noteWorker(db, { ...about, startedAt, ...current })
+      await recordHeartbeat(db, { ...about, startedAt, ...current })
       await mark.lookForOthers()
     },
     HEARTBEAT_INTERVAL_MS,

@@ -28,7 +28,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
       warn: (_fields: unknown, message: string) => warnings.push(message),
       error: (said: unknown) => failures.push(said),
     } as unknown as Log['log']
-    const source = gitDirectory({ root: host.root, git: host.locked })
+    const source = gitDirectory({ root: host.root, git: host.godwitGit })
     const counted: Source = {
       ...source,
       list() {

@@ -3,17 +3,18 @@ import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { lockDataDirectory } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
-import type { SegmentMaker } from '../exporter/make-segment.ts'
+import type { CheckParts, SegmentMaker } from '../exporter/make-segment.ts'
 import { createSegmentThreads } from '../exporter/obtain-segment.ts'
-import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
+import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
 import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
-import { requireRepositories } from './requirements.ts'
+import { requireGit, requireRepositories } from './requirements.ts'
 
 export interface LocalExport extends AsyncDisposable {
   db: Db
@@ -39,7 +40,7 @@ export async function openLocalExport(
   const root = requireRepositories(config)
   await using parts = new AsyncDisposableStack()
   // A configuration file names the directory of the service, which belongs to another user.
-  const { from = 'default' } = config.said.data ?? {}
+  const { from = 'default' } = config.origins.data ?? {}
   const isKept = from === 'flag' || from === 'environment'
   const data = isKept ? join(config.data, 'export') : await mkdtemp(join(nearby, '.godwit-export-'))
   if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
@@ -52,7 +53,7 @@ export async function openLocalExport(
   const paths = dataPathsOf({ ...config, data, blobs: undefined }, root)
   const blobs = await openBlobs(paths)
   await sweepScratch(paths.scratch, 0)
-  const scratch = await takeScratch(paths.scratch)
+  const scratch = await createScratch(paths.scratch)
   parts.defer(() => scratch.release())
   if (isKept) {
     await sweepOrphans({ db, blobs, now }, 0)
@@ -81,5 +82,30 @@ export async function openLocalExport(
     forge,
     now,
     [Symbol.asyncDispose]: dispose,
+  }
+}
+
+export interface LocalCheck extends CheckParts, AsyncDisposable {
+  db: Db
+  source: Source
+  now: () => number
+}
+
+/** Opens the dependencies of checking repositories at the source. A server may be running meanwhile. */
+export async function openLocalCheck(config: Config): Promise<LocalCheck> {
+  await using parts = new AsyncDisposableStack()
+  const paths = dataPathsOf(config, requireRepositories(config))
+  await requireGit(config, createGit(paths.git))
+  const { db, close } = await openDatabase(config)
+  parts.defer(close)
+  const scratch = await createScratch(paths.scratch)
+  parts.defer(() => scratch.release())
+  const opened = parts.move()
+  return {
+    db,
+    source: openSource(paths),
+    scratchDirectory: scratch.directory,
+    now: Date.now,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

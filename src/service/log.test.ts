@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify, stripVTControlCharacters } from 'node:util'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { formatLine, openLog } from './log.ts'
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { assertFinding, doctor, sound } from '../../test/support/doctor-scene.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
-import { assertFinding, doctor, sound } from '../commands/doctor/test-scene.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { connect } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { noteWorker, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
+import { recordHeartbeat, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
 import { markProcess } from './mark-process.ts'
 
 test('processes that should share a data directory report when they do not', async (t) => {
@@ -26,7 +26,7 @@ test('processes that should share a data directory report when they do not', asy
     const marking = markProcess({ db, paths, log, isOnlyProcess: false, elapsed }, id)
     const beat = async () => {
       await marking.leave()
-      await noteWorker(db, rowOf(id))
+      await recordHeartbeat(db, rowOf(id))
       await marking.lookForOthers()
     }
     await beat()
@@ -37,7 +37,7 @@ test('processes that should share a data directory report when they do not', asy
   const beside = await begin(data, 'beside')
   await here.lookForOthers()
   assert.deepEqual(reported, [])
-  assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all processes/)
+  assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all running processes/)
 
   const elsewhere = await begin(temporaryDirectory(t), 'elsewhere')
   await here.lookForOthers()
@@ -46,7 +46,7 @@ test('processes that should share a data directory report when they do not', asy
   for (let n = 0; n < 3; n++) await here.lookForOthers()
   assert.deepEqual(reported, [], 'it may have ended meanwhile')
   for (let n = 0; n < 3; n++) {
-    await noteWorker(db, rowOf('elsewhere'))
+    await recordHeartbeat(db, rowOf('elsewhere'))
     await here.lookForOthers()
   }
   const other = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
@@ -75,7 +75,11 @@ test('a jump of the system clock neither reports a process nor removes a mark', 
   // As a crash leaves it, a process that no longer lives; its mark was removed.
   for (const seenAt of [Date.now(), Date.now() + 86_400_000, Date.now() - 86_400_000]) {
     for (const id of ['other', 'dead'])
-      await noteWorker(db, { ...rowOf(id), startedAt: 0, seenAt: id === 'dead' ? 1e15 : seenAt })
+      await recordHeartbeat(db, {
+        ...rowOf(id),
+        startedAt: 0,
+        seenAt: id === 'dead' ? 1e15 : seenAt,
+      })
     // The clock of the day is two days on: then every mark is old.
     utimesSync(join(folder, 'other'), seenAt / 1000 - 2 * 86_400, seenAt / 1000 - 2 * 86_400)
     await here!.lookForOthers()

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Db } from '../db/database.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
+import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
 import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
 
@@ -90,7 +90,7 @@ export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 's
   now: number,
 ): Promise<T[]> {
   const here = new Set(await readdir(folder).catch(() => []))
-  return workers.filter(({ id, seenAt }) => seenAt > now - SILENT_MS && !here.has(id))
+  return workers.filter(({ id, seenAt }) => seenAt > now - DEAD_AFTER_MS && !here.has(id))
 }
 
 /** A value, and when it was first seen. */

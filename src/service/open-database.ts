@@ -8,7 +8,7 @@ import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import { userName } from './data-owner.ts'
-import { explainedDatabase, requireUtf8 } from './database-errors.ts'
+import { explainDatabaseError, requireUtf8 } from './database-errors.ts'
 
 interface OpenOptions extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
   /** Throw if the database does not exist, instead of creating it. */
@@ -29,7 +29,7 @@ export async function openDatabase(
     await upgradeSchema(database)
   } catch (error) {
     await database.close()
-    throw databaseUrl === undefined ? error : explainedDatabase(error, databaseUrl)
+    throw databaseUrl === undefined ? error : explainDatabaseError(error, databaseUrl)
   }
   return database
 }

@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises'
 import type { Db } from '../db/database.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
+import { createForgeBudget } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
 import type { Config } from '../settings/config.ts'
-import { forgeAddress } from '../sources/forge/client/forge-address.ts'
+import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import type { Forge, ForgeOptions } from '../sources/forge/connect-forge.ts'
-import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
+import { InvalidForgeToken, readForgeToken } from '../sources/forge/forge-token.ts'
 import type { Source } from '../sources/source.ts'
 
 interface ForgeParts {
@@ -27,13 +27,13 @@ export async function openForge(
   if (!location) return undefined
   const { url, tokenFile } = location
   const token = await readForgeToken(tokenFile).catch((error: unknown) => {
-    throw error instanceof UnusableToken
+    throw error instanceof InvalidForgeToken
       ? new UserError(`--forge-token-file: ${error.message}`, { cause: error })
       : error
   })
-  if (await isOpenToAll(tokenFile)) log.warn({ file: tokenFile }, OPEN_TO_ALL)
+  if (await isReadableByAll(tokenFile)) log.warn({ file: tokenFile }, TOKEN_FILE_READABLE_BY_ALL)
   const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
-  const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
+  const budget = createForgeBudget({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, storageOrigins, now }
   // Loaded on demand: most hosts have no forge.
   const { connectForge } = await import('../sources/forge/connect-forge.ts')
@@ -61,10 +61,11 @@ export function forgeLocation({
   if (forge === undefined && forgeTokenFile === undefined) return undefined
   if (forge === undefined) throw new UsageError('--forge-token-file needs --forge URL')
   if (forgeTokenFile === undefined) throw new UsageError('--forge needs --forge-token-file FILE')
-  return { url: forgeAddress(forge), tokenFile: forgeTokenFile }
+  return { url: normalizeForgeUrl(forge), tokenFile: forgeTokenFile }
 }
 
-export const OPEN_TO_ALL = "every user of this machine can read the file of the forge's token"
+export const TOKEN_FILE_READABLE_BY_ALL =
+  "every user of this machine can read the file of the forge's token"
 
-export const isOpenToAll = async (file: string): Promise<boolean> =>
+export const isReadableByAll = async (file: string): Promise<boolean> =>
   ((await stat(file)).mode & 0o004) !== 0

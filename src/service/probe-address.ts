@@ -1,5 +1,5 @@
 import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
-import { PROBED_TEXT, PROXY_PROBE } from '../http/service/proxy-probe.ts'
+import { PROBED_TEXT, PROXY_PROBE } from '../http/routes/service/proxy-probe.ts'
 
 export { PROBED_TEXT }
 

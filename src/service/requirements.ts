@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Git } from '../git/git.ts'
-import { lookForGit } from '../git/installed-git.ts'
+import { findGit } from '../git/installed-git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 
@@ -19,6 +19,6 @@ export function requireRepositories({ repositories }: Config): string {
 /** Throws if git is missing or too old, so that a start fails rather than every export. */
 export async function requireGit(config: Config, git: Git): Promise<void> {
   const { git: program, searchPath } = config
-  const { found, advice } = await lookForGit({ program, searchPath }, git)
+  const { found, advice } = await findGit({ program, searchPath }, git)
   if (advice !== undefined) throw new UserError(`${found}: ${advice}`)
 }

@@ -4,8 +4,8 @@ import { open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { offsetTimestamps } from '../http/middleware/timestamps.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
+import { offsetTimestamps } from '../http/rendering.ts'
 import { type CloneTokens, cloneTokens } from '../http/routes/clones/clone-tokens.ts'
 import { archiveLinks } from '../http/routes/migrations/archive-download.ts'
 import { createServer } from '../http/server.ts'
@@ -125,8 +125,8 @@ function checkRole(config: Config): void {
 function openAuthenticator(stack: AsyncDisposableStack, parts: ProcessParts) {
   const { db, now, log } = parts
   const authenticator = createAuthenticator({ db, now, forge: openForgeSignIn(parts) })
-  stack.defer(authenticator.noteUses)
-  const recording = repeatedly(authenticator.noteUses, RECORD_TOKEN_USE_INTERVAL_MS, (err) =>
+  stack.defer(authenticator.recordUses)
+  const recording = repeatedly(authenticator.recordUses, RECORD_TOKEN_USE_INTERVAL_MS, (err) =>
     log.error({ err }, 'could not record the use of tokens'),
   )
   stack.defer(recording.stop)

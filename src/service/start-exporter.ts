@@ -1,17 +1,17 @@
 import { exportHandlers } from '../exporter/export-migration.ts'
 import { createSegmentThreads } from '../exporter/obtain-segment.ts'
-import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
+import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
-import { offsetTimestamps } from '../http/middleware/timestamps.ts'
+import { offsetTimestamps } from '../http/rendering.ts'
 import { webhookPayload } from '../http/routes/webhooks/webhook-json.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
-import { RetryLater, type Working } from '../queue/queue.ts'
+import { RetryLater, type StartedWorker } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
 import { createDeliveries } from '../webhooks/deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from '../webhooks/parked-events.ts'
-import { resolver } from '../webhooks/send-request.ts'
+import { createResolver } from '../webhooks/send-request.ts'
 import { SEGMENT_THREAD } from './data-paths.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -37,7 +37,7 @@ export async function startExporter(
     await sweepOrphans(parts, 0)
   }
   await sweepScratch(paths.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
-  const scratch = await takeScratch(paths.scratch)
+  const scratch = await createScratch(paths.scratch)
 
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
@@ -89,17 +89,17 @@ export async function startExporter(
 const RESUME_PARKED_INTERVAL_MS = 60_000
 
 /** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
-function startDeliveries(config: Config, parts: ProcessParts): Working {
+function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
   const { queue, log, addresses } = parts
   const migrationTime = offsetTimestamps(config.timeZone)
   const deliveries = createDeliveries({
     ...parts,
-    send: { isAllowed: addressesAllowed(config.webhookNetworks ?? []), resolve: resolver() },
+    send: { isAllowed: addressesAllowed(config.webhookNetworks ?? []), resolve: createResolver() },
     version: VERSION,
     payloadOf: webhookPayload({ addresses, migrationTime, edition: '' }),
   })
   const working = queue.work(deliveries.handlers, {
-    line: 'webhooks',
+    queue: 'webhooks',
     concurrency: DELIVERIES_AT_ONCE,
     onError(err, job) {
       // The log of deliveries has the failed attempts.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { readClientConfig } from './client-config.ts'
 
 const url = 'http://127.0.0.1:3000'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { nameRefusal } from '../lib/names.ts'
+import { invalidNameReason } from '../lib/names.ts'
 
 /** Each function parses the text of a setting, or throws an Error whose message says what is expected. */
 
@@ -86,7 +86,7 @@ export function hostNameOf(text: string): string {
 }
 
 export function login(text: string): string {
-  if (nameRefusal(text) !== undefined)
+  if (invalidNameReason(text) !== undefined)
     throw new Error('must be the name of an account: letters, digits, ".", "_" and "-"')
   return text
 }

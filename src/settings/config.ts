@@ -34,7 +34,7 @@ export type Config = Readonly<
     /** The endpoint of an S3 server other than Amazon's, from the variables of the AWS SDK. */
     s3Endpoint: string | undefined
     /** The text of each setting and where it comes from; undefined for derived and unset ones. */
-    said: Readonly<Partial<Record<OptionName, SettingOrigin>>>
+    origins: Readonly<Partial<Record<OptionName, SettingOrigin>>>
     file: ReadFile | undefined
   }
 >
@@ -48,11 +48,11 @@ type Texts = Partial<Record<OptionName, string>>
 export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): Config {
   const mistakes = [...unknownVariables(env), ...(file?.mistakes ?? [])]
   const values: Record<string, unknown> = {}
-  const said: Partial<Record<OptionName, SettingOrigin>> = {}
+  const origins: Partial<Record<OptionName, SettingOrigin>> = {}
   for (const name of optionNames) {
     const origin = originOf(name, flags[name], env, file) ?? defaultOf(name)
     if (!origin) continue
-    said[name] = origin
+    origins[name] = origin
     try {
       values[name] = options[name].read(origin.text)
     } catch (error) {
@@ -60,14 +60,14 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
     }
   }
   for (const { name, why } of conflicts(values))
-    mistakes.push(`${said[name] ? labelOf(name, said[name]) : flagOf(name)}: ${why}`)
+    mistakes.push(`${origins[name] ? labelOf(name, origins[name]) : flagOf(name)}: ${why}`)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
     ...values,
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
-    said: Object.freeze(said),
+    origins: Object.freeze(origins),
     file: file && withoutSettings(file),
   }) as Config
 }
@@ -118,13 +118,13 @@ export function settingsForExport(
   config: Config,
   machineName: string,
 ): { config: Config; guessed: string | undefined } {
-  const { said, hostName } = config
-  if (said.baseUrl || said.webUrl) return { config, guessed: undefined }
+  const { origins, hostName } = config
+  if (origins.baseUrl || origins.webUrl) return { config, guessed: undefined }
   const host = hostName ?? asHostName(machineName)
-  const explicit = said.cloneUrl ? { cloneUrl: config.cloneUrl } : {}
+  const explicit = origins.cloneUrl ? { cloneUrl: config.cloneUrl } : {}
   const baseUrl = `https://${host}`
   const addresses = derivedAddresses({ ...explicit, listen: config.listen, baseUrl })
-  const sshUrl = said.sshUrl ? config.sshUrl : addresses.sshUrl
+  const sshUrl = origins.sshUrl ? config.sshUrl : addresses.sshUrl
   return {
     config: Object.freeze({ ...config, ...addresses, sshUrl }),
     guessed: hostName === undefined ? baseUrl : undefined,

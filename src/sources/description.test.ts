@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describedBy } from './description.ts'
+import { parseDescription } from './description.ts'
 
 test('a description is one line of text', () => {
   for (const [file, shown] of [
@@ -12,12 +12,12 @@ test('a description is one line of text', () => {
     ['   \n', ''],
     ['', ''],
   ] as const) {
-    assert.equal(describedBy(Buffer.from(file)), shown)
+    assert.equal(parseDescription(Buffer.from(file)), shown)
   }
 })
 
 test('a description that is not UTF-8 is read as Latin-1', () => {
-  assert.equal(describedBy(Buffer.from('Größe', 'latin1')), 'Größe')
+  assert.equal(parseDescription(Buffer.from('Größe', 'latin1')), 'Größe')
 })
 
 test('no text gives a line end, a control character or half a character', () => {
@@ -28,10 +28,10 @@ test('no text gives a line end, a control character or half a character', () => 
   }
   for (let round = 0; round < 500; round++) {
     const bytes = Buffer.from(Array.from({ length: next(80) }, () => next(256)))
-    const text = describedBy(bytes)
+    const text = parseDescription(bytes)
     assert.doesNotMatch(text, /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|^\s|\s$/u)
-    assert.equal(describedBy(Buffer.from(text)), text)
+    assert.equal(parseDescription(Buffer.from(text)), text)
   }
   const cut = Buffer.from(`a${'日'.repeat(2000)}`).subarray(0, 4096)
-  assert.equal(describedBy(cut), `a${'日'.repeat(1365)}`)
+  assert.equal(parseDescription(cut), `a${'日'.repeat(1365)}`)
 })

@@ -1,10 +1,10 @@
-import { oneLine } from '../lib/one-line.ts'
+import { oneLine } from '../lib/terminal-text.ts'
 
 /** No more bytes of the file are read. */
 export const MAX_DESCRIPTION_BYTES = 4096
 
 /** Returns the content of the file `description` on one line; empty for the default text of `git init`. */
-export function describedBy(file: Buffer): string {
+export function parseDescription(file: Buffer): string {
   const text = oneLine(decode(file))
   return /^Unnamed repository; edit this file/.test(text) ? '' : text
 }

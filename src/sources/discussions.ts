@@ -13,12 +13,12 @@ export interface Discussions {
    * Returns the stamp of the last complete read, which its cursor has, where nothing has changed since, otherwise another
    * text. Takes a few requests. After a read, its stamp is in the cursor of the last batch.
    */
-  stamp(repository: RepositoryName, stored: Kept, signal: AbortSignal): Promise<string>
+  stamp(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): Promise<string>
   /**
    * Reads what `stored` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests the
    * next: a process that dies loses one batch. Groups in no batch have not changed.
    */
-  read(repository: RepositoryName, stored: Kept, signal: AbortSignal): AsyncIterable<Batch>
+  read(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): AsyncIterable<Batch>
   /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
   /** Yields the bytes of an attachment or release asset, exactly `size` where that is known. Rejects with `ForgeNotFound` where it is gone. */
@@ -67,7 +67,7 @@ export interface Batch {
 }
 
 /** The stored groups of one repository. There can be many, so they are not all in memory at once. */
-export interface Kept {
+export interface StoredGroups {
   /** The cursor of the last batch; null where there is none. */
   cursor: string | null
   versions(): AsyncIterable<{ key: string; version: string }>
@@ -75,7 +75,7 @@ export interface Kept {
 }
 
 /** What a cursor says about its read. */
-export interface Reading {
+export interface ReadState {
   /** Whether the read was completed. */
   isComplete: boolean
   /** When the listing began, in epoch milliseconds: all facts are at least as new, except where the notes say otherwise. */
@@ -86,9 +86,9 @@ export interface Reading {
 }
 
 /** Returns undefined where nothing was read, or another version of the reader wrote the cursor. */
-export function readingOf(cursor: string | null): Reading | undefined {
+export function readStateOf(cursor: string | null): ReadState | undefined {
   const reading =
-    cursor === null ? undefined : (JSON.parse(cursor) as Reading & { format?: unknown })
+    cursor === null ? undefined : (JSON.parse(cursor) as ReadState & { format?: unknown })
   return reading?.format === CURSOR_FORMAT ? reading : undefined
 }
 

@@ -2,21 +2,26 @@
  * The forge cannot be asked now, but can be later: it sent Retry-After, it does not answer, or the budget of requests is used up.
  * A job that gets this error goes back to the queue until `dueAt`, in epoch milliseconds. `message` can be shown to users.
  */
-export class WaitUntil extends Error {
+export class ForgeUnavailable extends Error {
   override name = 'ForgeUnavailable'
   readonly dueAt: number
   /** A caller may give up after a while only if the reason is `unreachable`. */
-  readonly why: 'rate_limited' | 'budget' | 'unreachable'
+  readonly reason: 'rate_limited' | 'budget' | 'unreachable'
 
-  constructor(dueAt: number, why: WaitUntil['why'], message: string, options?: ErrorOptions) {
+  constructor(
+    dueAt: number,
+    why: ForgeUnavailable['reason'],
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.dueAt = dueAt
-    this.why = why
+    this.reason = why
   }
 }
 
 /** The forge answered, and the response cannot be used. Retrying soon does not help. `message` can be shown to users. */
-export class ForgeRefused extends Error {
+export class ForgeRequestFailed extends Error {
   override name = 'ForgeRequestFailed'
   /** The HTTP status; 0 if TLS failed before there was one. */
   readonly status: number
@@ -28,7 +33,7 @@ export class ForgeRefused extends Error {
 }
 
 /** Status 404 or 410: the object does not exist, this token may not see it, or this version of the forge has no such endpoint. */
-export class ForgeNotFound extends ForgeRefused {
+export class ForgeNotFound extends ForgeRequestFailed {
   override name = 'ForgeNotFound'
   /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
   readonly isFromForge: boolean
@@ -47,19 +52,19 @@ export class ForgeNotFound extends ForgeRefused {
 }
 
 /** The forge does not list the size of a file, and the file is larger than the limit for such files. */
-export class TooLarge extends ForgeRefused {
+export class FileTooLarge extends ForgeRequestFailed {
   override name = 'FileTooLarge'
 }
 
 /** The forge sends fewer or more bytes of a file than it lists. Retrying soon does not help. */
-export class DamagedFile extends ForgeRefused {
+export class FileDamaged extends ForgeRequestFailed {
   override name = 'FileDamaged'
 }
 
 /** Status 500 or above for this one request. Some versions answer so for an object that was deleted. */
-export class ForgeError extends ForgeRefused {
+export class ForgeServerError extends ForgeRequestFailed {
   override name = 'ForgeServerError'
 }
 
-export const isDenied = (error: unknown): boolean =>
-  error instanceof ForgeRefused && (error instanceof ForgeNotFound || error.status === 403)
+export const isNotFoundOrForbidden = (error: unknown): boolean =>
+  error instanceof ForgeRequestFailed && (error instanceof ForgeNotFound || error.status === 403)

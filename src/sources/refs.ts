@@ -35,14 +35,14 @@ export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: 
 }
 
 /** Refs with UTF-8 names. */
-export interface StatedRefs {
+export interface ReadableRefs {
   /** The ref that HEAD names; the commit where HEAD is detached. */
   head: string
   refs: { name: string; oid: string }[]
   symrefs: { name: string; target: string }[]
 }
 
-export function statedRefs({ head, refs }: Refs): StatedRefs {
+export function readableRefs({ head, refs }: Refs): ReadableRefs {
   return {
     head: 'oid' in head ? head.oid : readable(head.target),
     refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: readable(ref.name) }] : [])),

@@ -50,11 +50,11 @@ export interface RepositoryLocation {
 }
 
 /** A bare repository as it was at one moment. */
-export interface Found extends BareRepository, Refs {
+export interface ExaminedRepository extends BareRepository, Refs {
   origin: string | undefined
   /** The file `description` as a byte string (latin1). */
   description: string
-  kept: PreservedSettings
+  preserved: PreservedSettings
   /** Whether objects may be elsewhere (alternates, links). Then `objectFiles` may lack some, and have some of others. */
   borrows: boolean
   objectFiles: ObjectFile[]
@@ -65,9 +65,9 @@ export interface Found extends BareRepository, Refs {
 
 /** What a snapshot of a repository and its wiki would hold. */
 export interface Examination {
-  place: RepositoryLocation
-  repository: Found
-  wiki: Found | null
+  location: RepositoryLocation
+  repository: ExaminedRepository
+  wiki: ExaminedRepository | null
   /** The size of object files and LFS objects, without borrowed objects. */
   bytes: number
   /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
@@ -95,14 +95,14 @@ export interface SnapshotReport {
 }
 
 /** All objects that these tips reach are in these files. The next verification of the repository starts from here. */
-export interface Connected {
+export interface VerifiedTips {
   tips: string[]
   objectFiles: string[]
 }
 
 export interface Verified {
-  repository: Connected
-  wiki: Connected | null
+  repository: VerifiedTips
+  wiki: VerifiedTips | null
 }
 
 /** A copy of a repository and its wiki as they were at one moment. It does not change with the source. */

@@ -19,7 +19,7 @@ export interface RefusedEntry {
   path: string
   reason: string
   /** Set where the reason is that this name differs only in case from another, which is given here. */
-  twinOf?: string
+  caseConflictWith?: string
   /** Which repositories may be behind the entry, if its path does not say it: one, or all whose full names begin so. */
   hides?: { fullName: string } | { beginning: string }
   /** The repository is no longer served. Without it, a repository that was served before may just be unreadable for now. */
@@ -103,7 +103,7 @@ export interface SourceFacts {
 }
 
 /** Facts that git does not know; the operator can state others. */
-export const USUAL_FACTS = {
+export const DEFAULT_FACTS = {
   archived: false,
   disabled: false,
   isTemplate: false,
@@ -121,7 +121,7 @@ export const USUAL_FACTS = {
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
 /** Which branches or tags of a repository to list. */
-export interface AskedRefs {
+export interface RefQuery {
   kind: 'branches' | 'tags'
   offset: number
   limit: number
@@ -151,17 +151,17 @@ export interface LicenseFile {
 }
 
 /** One request of a git client that fetches. Git's protocol over HTTP is stateless. */
-export interface ServedFetch {
+export interface FetchRequest {
   /** `advertisement` lists the refs; `request` answers what is written to the process. */
   answer: 'advertisement' | 'request'
   protocolVersion: 0 | 1 | 2
   /** Serves the wiki instead of the repository. */
-  ofWiki: boolean
+  isWiki: boolean
   signal: AbortSignal
 }
 
 /**
- * Where repositories come from. Every implementation passes the suite in source.contract.ts. Methods that reject with Unreadable do so
+ * Where repositories come from. Every implementation passes the suite in test/contracts/source.contract.ts. Methods that reject with Unreadable do so
  * with a message that a user may see; other errors are failures of this machine, and aborts reject with the reason of the signal.
  */
 export interface Source {
@@ -189,7 +189,7 @@ export interface Source {
    */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
-  refs(repository: RepositoryName, query: AskedRefs, signal: AbortSignal): Promise<RefPage>
+  refs(repository: RepositoryName, query: RefQuery, signal: AbortSignal): Promise<RefPage>
   /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */
   languages(repository: RepositoryName, signal: AbortSignal): Promise<Record<string, number>>
   /** Returns undefined where there is no licence file. Called for a request of the API. Rejects with Unreadable. */
@@ -217,7 +217,7 @@ export interface Source {
    * Starts git's server for a fetch, which follows the repository's own settings for fetches. Called for each request of a git
    * client. Rejects with Unreadable before anything is started.
    */
-  serveFetch(repository: RepositoryName, fetch: ServedFetch): Promise<RunningGit>
+  serveFetch(repository: RepositoryName, fetch: FetchRequest): Promise<RunningGit>
   /** Rejects with Unreadable where a lock would not keep pushes out. Called before a migration is accepted. Changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
   /** Whether the repository or its wiki has a lock of ours, effective or not. Called by doctor. Rejects with Unreadable. */

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
+import { NOON, webhookScene } from '../../test/support/webhook-scene.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { findDelivery, MAX_KEPT, readDeliveryTallies, sweepDeliveries } from './delivery-store.ts'
 import { findEvent, recordAttempt } from './event-store.ts'
 import { editWebhook, pingWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
-import { NOON, webhookScene } from './webhook-test-scene.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND

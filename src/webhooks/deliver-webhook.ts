@@ -63,7 +63,7 @@ export function createDeliveries(parts: DeliverParts): Deliveries {
   const parked = new ParkedEvents(parts, limits)
   const handler: Handler = {
     run: (job, run) => deliver(parts, { limits, parked }, job, run),
-    gaveUp: async (tx, job) => {
+    onGiveUp: async (tx, job) => {
       await dropEvent(tx, (job.payload as DeliverJob).eventId)
       await tallyDelivery(tx, 'given up')
     },

@@ -1,5 +1,4 @@
-import type { Account } from '../accounts/account.ts'
-import type { Scope } from '../accounts/scope.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
@@ -10,7 +9,7 @@ import {
   mayEnqueueEvent,
 } from './record-event.ts'
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
-import { changeWebhook, deleteWebhook, insertWebhook, listWebhooks } from './webhook-store.ts'
+import { deleteWebhook, insertWebhook, listWebhooks, updateWebhook } from './webhook-store.ts'
 
 interface ManageParts {
   db: Db
@@ -59,7 +58,7 @@ export async function editWebhook(
   settings: WebhookSettings,
 ): Promise<Webhook> {
   const updatedAt = now()
-  await changeWebhook(db, webhook, settings, updatedAt)
+  await updateWebhook(db, webhook, settings, updatedAt)
   return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason: null }
 }
 

@@ -3,14 +3,14 @@ import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { openQueue } from '../../test/support/pg-boss-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
+import { NOON, webhookScene } from '../../test/support/webhook-scene.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import { openQueue } from '../queue/pg-boss-test-scene.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook, redeliver } from './manage-webhooks.ts'
 import { MAX_WAITING } from './record-event.ts'
 import type { Webhook } from './webhook.ts'
-import { NOON, webhookScene } from './webhook-test-scene.ts'
 
 const HOUR = 3_600_000
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Scope } from '../accounts/scope.ts'
+import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'

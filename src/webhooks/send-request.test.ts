@@ -7,9 +7,9 @@ import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
-import { resolver, type SendParts, sendRequest } from './send-request.ts'
+import { createResolver, type SendParts, sendRequest } from './send-request.ts'
 
-const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver() }
+const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: createResolver() }
 const never = new AbortController().signal
 
 function send(url: string, parts: Partial<SendParts> = {}) {
@@ -135,7 +135,7 @@ test('certificates are verified, whatever the environment says', async (t) => {
   const server = createTlsServer(SELF_SIGNED, (_request, response) => response.end('in'))
   const port = await listen(t, server as never)
   const { address } = await nameServer(t, () => ['127.0.0.1'])
-  const named = { resolve: resolver({ servers: [address] }) }
+  const named = { resolve: createResolver({ servers: [address] }) }
   const url = `https://forge.invalid:${port}`
   const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
@@ -160,7 +160,7 @@ test('private addresses are refused in every spelling', async (t) => {
   const { port } = new URL(receiver.url)
   const { address } = await nameServer(t, () => ['127.0.0.1'])
   const isAllowed = addressesAllowed([])
-  const resolve = resolver({ servers: [address] })
+  const resolve = createResolver({ servers: [address] })
   for (const host of [
     ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.0.0.1.', '0'],
     ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', 'localhost', 'LOCALHOST', 'hook.test'],
@@ -187,7 +187,7 @@ test('the connection does not look up the name a second time', async (t) => {
   const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
   const parts = {
     isAllowed: addressesAllowed([ALLOWED]),
-    resolve: resolver({ servers: [names.address] }),
+    resolve: createResolver({ servers: [names.address] }),
   }
   const first = await send(`http://hook.test:${port}/`, parts)
   assert.equal(first.status, 'OK')
@@ -202,7 +202,7 @@ test('only the allowed addresses of a name are tried', async (t) => {
   const { allowed, inside, port } = await twoReceivers(t)
   const names = await nameServer(t, () => ['127.0.0.1', ALLOWED])
   const isAllowed = addressesAllowed([ALLOWED])
-  const resolve = resolver({ servers: [names.address] })
+  const resolve = createResolver({ servers: [names.address] })
   const { status } = await send(`http://hook.test:${port}/`, { isAllowed, resolve })
   assert.equal(status, 'OK')
   assert.deepEqual([allowed.received.length, inside.received.length], [1, 0])
@@ -210,7 +210,7 @@ test('only the allowed addresses of a name are tried', async (t) => {
 
 test('a name that does not exist or cannot be resolved is reported', async (t) => {
   const names = await nameServer(t, (name) => (name === 'silent.test' ? 'silence' : []))
-  const resolve = resolver({ servers: [names.address] })
+  const resolve = createResolver({ servers: [names.address] })
   const none = await send('http://none.test/', { resolve })
   assert.equal(none.status, 'the name has no address')
   const silent = await send('http://silent.test/', { resolve, connectTimeoutMs: 200 })

@@ -265,7 +265,7 @@ const DNS_TIMEOUT_MS = 4000
  * Asks name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
  * answer would delay exports. Names in /etc/hosts are used as well.
  */
-export function resolver({ servers }: { servers?: string[] } = {}): Resolve {
+export function createResolver({ servers }: { servers?: string[] } = {}): Resolve {
   return async (host, signal) => {
     if (isIP(host)) return [addressOf(host)]
     const known = await inHostsFile(host)

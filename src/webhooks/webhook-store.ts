@@ -1,6 +1,5 @@
-import type { Account } from '../accounts/account.ts'
+import type { Account, Scope } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Row, WebhooksTable } from '../db/tables.ts'
 import type {
@@ -71,7 +70,7 @@ export async function webhookById(db: Db, id: number): Promise<Webhook | undefin
 }
 
 /** Resets `failing_since`. A webhook that stays inactive keeps its reason. */
-export async function changeWebhook(
+export async function updateWebhook(
   tx: Db,
   { id }: Webhook,
   settings: WebhookSettings,

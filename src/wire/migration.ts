@@ -8,7 +8,7 @@ import {
   each,
   enumOf,
   integer,
-  MAX_LISTED,
+  MAX_LIST_LENGTH,
   nullable,
   object,
   ref,
@@ -92,13 +92,13 @@ export const startRequestSchema = request(
   {
     repositories: {
       ...arrayOf(string),
-      maxItems: MAX_LISTED,
+      maxItems: MAX_LIST_LENGTH,
       description:
         '`owner/name`, or the name of a repository of the caller, or of the organization.',
     },
     exclude: {
       ...arrayOf(string),
-      maxItems: MAX_LISTED,
+      maxItems: MAX_LIST_LENGTH,
       description: '`repositories` excludes them from the answer. Other values are ignored.',
     },
     ...startFlagSchemas,

@@ -10,7 +10,7 @@ import {
   dateTime,
   enumOf,
   integer,
-  MAX_LISTED,
+  MAX_LIST_LENGTH,
   nullable,
   object,
   ref,
@@ -59,7 +59,7 @@ const timing = {
 const paused = { ...boolean, description: 'A paused schedule does not run.' }
 
 const requestFields = {
-  repositories: { ...startRequestSchema.properties.repositories, maxItems: MAX_LISTED },
+  repositories: { ...startRequestSchema.properties.repositories, maxItems: MAX_LIST_LENGTH },
   ...startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },

@@ -166,4 +166,4 @@ function hasType(name: string, value: unknown): boolean {
 export const EXTENSION = 'An extension of this server.'
 
 /** The maximum number of elements of any list in a request. */
-export const MAX_LISTED = 10_000
+export const MAX_LIST_LENGTH = 10_000

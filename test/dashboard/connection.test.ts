@@ -4,10 +4,10 @@ import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: ExportStory
 /** Fast unless a test slows it down. */
 let slow: SlowGit
@@ -66,7 +66,7 @@ test(
     await slow.speedUp()
     await page.getByText('Reconnecting…').waitFor()
     await section(page, 'Progress').getByText('1 of 2').waitFor()
-    await story.service.restartInRow()
+    await story.service.restartShared()
     await page.getByText('The archive is ready').waitFor()
     await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
     await section(page, 'Progress').getByText('2 of 2').waitFor()

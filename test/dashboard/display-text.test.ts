@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failureOf } from '../../web/src/failure.ts'
 import { formatInBothZones, localTimeZone } from '../../web/src/parts/format-schedule.ts'
-import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
+import { formatBytes, formatDuration, formatRelativeTime } from '../../web/src/quantities.ts'
 
 test('the reasons against a repository are shown once, with its name', () => {
   const refused = (complaint: object, repositories?: string[]) => {
@@ -43,7 +43,7 @@ test('an unknown time zone falls back to the clock of the browser', () => {
 })
 
 test('sizes and times are formatted for people', () => {
-  assert.deepEqual([0, 1, 999, 999.6, 1500, 12_345_678, 999_600_000].map(bytes), [
+  assert.deepEqual([0, 1, 999, 999.6, 1500, 12_345_678, 999_600_000].map(formatBytes), [
     '0 bytes',
     '1 byte',
     '999 bytes',
@@ -52,7 +52,7 @@ test('sizes and times are formatted for people', () => {
     '12 MB',
     '1.0 GB',
   ])
-  assert.deepEqual([0.2, 59, 90, 3600, 3725, 200_000].map(duration), [
+  assert.deepEqual([0.2, 59, 90, 3600, 3725, 200_000].map(formatDuration), [
     'under 1 s',
     '59 s',
     '2 min',
@@ -61,7 +61,7 @@ test('sizes and times are formatted for people', () => {
     '2 d 7 h',
   ])
   const now = Date.UTC(2026, 4, 4)
-  const relative = (seconds: number) => fromNow(new Date(now + seconds * 1000), now)
+  const relative = (seconds: number) => formatRelativeTime(new Date(now + seconds * 1000), now)
   assert.deepEqual([-3, -45, -3599, -7300, -90_000, 6.99 * 86_400, 5].map(relative), [
     'just now',
     '45 seconds ago',

@@ -6,11 +6,11 @@ import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 const damage = DAMAGED_REPOSITORIES['lost-blob']!
 const files = { 'README.md': 'Words\n' }
 let story: SharedStory

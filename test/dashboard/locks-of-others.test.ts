@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { leave, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort } from '../support/dashboard.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Json = Record<string, unknown>
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let host: GitHost
 let service: SharedService
 let bob: string
@@ -21,7 +21,10 @@ before(async () => {
   const config = { 'godwit.collaborator': 'bob:admin' }
   await host.repository('alice/site', { files: { a: '1' }, config })
   await host.repository('carol/own', { files: { a: '1' } })
-  service = await startInRow(wholeFile, { repositories: host.root, port: await dashboardPort() })
+  service = await startSharedService(wholeFile, {
+    repositories: host.root,
+    port: await dashboardPort(),
+  })
   await service.godwit('account', 'set', 'bob', '--create')
   bob = await service.token('bob')
   const body = JSON.stringify({ repositories: ['alice/site'], lock_repositories: true })

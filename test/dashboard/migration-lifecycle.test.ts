@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { leave, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { sharedExportStory } from '../support/export-story.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { slowGit } from '../support/slow-git.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname

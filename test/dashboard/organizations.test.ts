@@ -8,7 +8,7 @@ import { leave, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 const run = promisify(execFile)
@@ -22,7 +22,10 @@ test(
     for (const name of ['alice/own', 'octo/engine', 'octo/kit', 'bob/own'])
       await host.repository(name, { files: { a: '1' } })
     await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
-    const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
+    const service = await startSharedService(t, {
+      repositories: host.root,
+      port: await dashboardPort(),
+    })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
 
     const page = await visit(t, `${service.url}/godwit.svg`, { token: alice })

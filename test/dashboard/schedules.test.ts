@@ -13,7 +13,7 @@ import {
   untilHeading,
 } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 const OWN = '/user/migrations/schedules'
@@ -27,7 +27,7 @@ async function scene(t: TestContext) {
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const flags = ['--max-schedules', '30']
-  const service = await startInRow(t, {
+  const service = await startSharedService(t, {
     repositories: host.root,
     port: await dashboardPort(),
     flags,

@@ -12,7 +12,7 @@ import {
   untilHeading,
 } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -27,7 +27,7 @@ test(
     await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
     const flags = ['--webhook-networks', '127.0.0.1']
     const port = await dashboardPort()
-    const service = await startInRow(t, { repositories: host.root, port, flags })
+    const service = await startSharedService(t, { repositories: host.root, port, flags })
     const token = await service.token('alice')
     const receiver = await webhookReceiver(t)
     const page = await visit(t, `${service.url}/`, { token, expected: /422|404/ })

@@ -22,19 +22,25 @@ import {
 import { createGit, type Git } from '../../src/git/git.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
-import { boobyTraps } from '../support/booby-traps.ts'
+import {
+  commandLine,
+  editJson,
+  entriesIn,
+  type PlainEntry,
+  writeChangedArchive,
+} from '../support/command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
-import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
+import { plantPrograms } from '../support/planted-programs.ts'
+import { git as plainGit, temporaryDirectory } from '../support/sample-repositories.ts'
 import { TIMEOUT_MS } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
 
 const CHANGES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 4
 const SITE = 'repositories/alice/site.git'
 
-const t = forTheWholeFile()
+const t = cleanupAfterFile()
 let folder: string
 let archive: string
 let whole: Buffer
@@ -57,7 +63,7 @@ before(async () => {
   mkdirSync(dirname(lfs), { recursive: true })
   writeFileSync(lfs, content)
   archive = join(folder, 'whole.tar.gz')
-  const { godwit } = await desk(t)
+  const { godwit } = await commandLine(t)
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
   const { code, said } = await godwit(order)
   assert.equal(code, 0, said)
@@ -206,7 +212,7 @@ test('a decompression bomb is rejected by its declared size', async () => {
   ] as const
   for (const [name, size] of announced) {
     const file = join(folder, 'bomb.tar.gz')
-    await changed(archive, file, (all) => [...all, { name, size }])
+    await writeChangedArchive(archive, file, (all) => [...all, { name, size }])
     assert.equal(await verdictOf([readFileSync(file)]), 'refused', name)
   }
 })
@@ -251,7 +257,7 @@ test('records and manifests of absurd depth or number are reported as errors', a
   for (const [what, text] of Object.entries(texts))
     for (const path of ['users_000001.json', 'godwit-manifest.json', 'schema.json']) {
       const file = join(folder, 'json.tar.gz')
-      await changed(archive, file, (all) =>
+      await writeChangedArchive(archive, file, (all) =>
         all.map((each) => (each.path === path ? { ...each, content: Buffer.from(text) } : each)),
       )
       assert.equal(await verdictOf([readFileSync(file)]), 'faults', `${what} in ${path}`)
@@ -274,7 +280,7 @@ const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
 test('a false manifest is detected', async () => {
   for (const [what, lie] of Object.entries(lies)) {
     const file = join(folder, 'lie.tar.gz')
-    await changed(archive, file, editing('godwit-manifest.json', lie))
+    await writeChangedArchive(archive, file, editJson('godwit-manifest.json', lie))
     assert.notEqual(await verdictOf([readFileSync(file)]), 'whole', what)
     await restoredWell(readFileSync(file))
   }
@@ -282,7 +288,7 @@ test('a false manifest is detected', async () => {
 
 test('names that are equal on some file systems do not overwrite each other', async () => {
   const file = join(folder, 'case.tar.gz')
-  await changed(archive, file, (all) => [
+  await writeChangedArchive(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
     ...all
       .filter(({ path }) => path.startsWith('repositories/alice/'))
@@ -293,7 +299,7 @@ test('names that are equal on some file systems do not overwrite each other', as
 })
 
 test('no program in an archive is run', async (t) => {
-  const traps = boobyTraps(temporaryDirectory(t))
+  const traps = plantPrograms(temporaryDirectory(t))
   const trapped = join(temporaryDirectory(t), 'trapped.git')
   execFileSync('git', ['init', '-q', '--bare', trapped])
   traps.plantIn(trapped)
@@ -308,7 +314,7 @@ test('no program in an archive is run', async (t) => {
   assert.ok(planted.some(({ path }) => path.endsWith('/config')) && planted.length > 20)
   const file = join(folder, 'trapped.tar.gz')
   const replaced = new Set(planted.map(({ path }) => path))
-  await changed(archive, file, (all) => [
+  await writeChangedArchive(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json' && !replaced.has(path)),
     ...planted,
   ])
@@ -317,7 +323,7 @@ test('no program in an archive is run', async (t) => {
   const parts = { git, open: () => [readFileSync(file)], into }
   for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))
     assert.deepEqual(faults, [])
-  assert.deepEqual(traps.sprung(), [])
+  assert.deepEqual(traps.programsRun(), [])
   assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))
   assert.doesNotMatch(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /fsmonitor|alias/)
 })

@@ -19,8 +19,8 @@ import { refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
 import { reportFault, seed, shortOrLong } from '../support/fire.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const TIMES = shortOrLong({ short: 2, long: 12 })
 

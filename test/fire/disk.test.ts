@@ -12,7 +12,7 @@ import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
 import { reportFault, shortOrLong } from '../support/fire.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
 
 const TIMES = shortOrLong({ short: 1, long: 8 })

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { entriesIn } from '../support/command-line.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { reportFault } from '../support/fire.ts'
+import { startForge } from '../support/forge/fake-forge.ts'
 import { addManyIssues } from '../support/forge/many-issues.ts'
-import { startForge } from '../support/forge/stand-in-forge.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
-import { entriesIn } from '../support/without-server.ts'
 
 /** One more, and the job would be given up. */
 const KILLS = 4

@@ -7,7 +7,7 @@ import { refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { assertInvariants, nothingAcknowledged } from '../support/fault-invariants.ts'
 import { reportFault, shortOrLong } from '../support/fire.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const TIMES = shortOrLong({ short: 1, long: 8 })
 const REAL_GIT = 'exec git "$@"'

@@ -13,9 +13,9 @@ import {
   nothingAcknowledged,
 } from '../support/fault-invariants.ts'
 import { reportFault, seed, shortOrLong } from '../support/fire.ts'
-import { git } from '../support/odd-repositories.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
+import { git } from '../support/sample-repositories.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const FOR_MS = shortOrLong({ short: 12_000, long: 600_000 })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const CASES = shortOrLong({ short: 60, long: 1500 })
 const AT_ONCE = 20
@@ -14,7 +14,7 @@ const AT_ONCE = 20
 let service: Service
 let state: StateWatch
 let token: string
-const t = forTheWholeFile()
+const t = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()

@@ -9,8 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { reportFault, shortOrLong } from '../support/fire.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { inTime } from '../support/wait-until.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { withTimeout } from '../support/wait-until.ts'
 
 const CLIENTS = shortOrLong({ short: 20, long: 200 })
 /** Far longer than a busy machine delays a normal client. */
@@ -28,7 +28,7 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
     const socket = connect(Number(port), hostname)
     t.after(() => socket.destroy())
     socket.on('error', () => {})
-    await inTime('the service takes a connection', once(socket, 'connect'))
+    await withTimeout('the service takes a connection', once(socket, 'connect'))
     return socket
   }
   return { ...story, dial }
@@ -49,7 +49,7 @@ test('a client that sends its request byte by byte is cut off, and others are no
   const ends = sockets.map((socket) => untilClosed(socket))
   let isOver = false
   const all = 'who sends drop by drop is cut off'
-  const over = inTime(all, Promise.all(ends)).finally(() => {
+  const over = withTimeout(all, Promise.all(ends)).finally(() => {
     isOver = true
   })
   let others = 0

@@ -6,11 +6,11 @@ import { before, test } from 'node:test'
 import { connect } from '../../src/db/connect.ts'
 import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let host: GitHost
 let names: string[]
 let cluster: Cluster

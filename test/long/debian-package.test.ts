@@ -14,10 +14,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { PREVIEW, untilEnded } from '../support/service.ts'
 import { skipUnless } from '../support/skip-unless.ts'
-import { inTime, until } from '../support/wait-until.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
 /** Made by `scripts/debian-root`. */
@@ -224,7 +224,7 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
-  await inTime('the service ends', ended)
+  await withTimeout('the service ends', ended)
 }
 
 const caller =

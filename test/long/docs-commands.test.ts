@@ -13,9 +13,9 @@ import {
 } from '../support/docs-commands.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { skipUnless } from '../support/skip-unless.ts'
-import { inTime } from '../support/wait-until.ts'
+import { withTimeout } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
@@ -101,7 +101,7 @@ async function typed(
   let end: unknown[] | undefined
   // Only silence has a timeout; the commands together take as long as they need.
   while (!end)
-    end = await inTime(
+    end = await withTimeout(
       () => `the commands of the page go on:\n${shown}`,
       Promise.race([ended, said.promise]),
     )

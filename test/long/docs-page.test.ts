@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { leave, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, keepScreenshot } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 type Operations = Record<string, Record<string, unknown>>
@@ -21,7 +21,10 @@ test(
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('alice/atlas', { files: { a: '1' } })
-    const service = await startInRow(t, { repositories: host.root, port: await dashboardPort() })
+    const service = await startSharedService(t, {
+      repositories: host.root,
+      port: await dashboardPort(),
+    })
     const token = await service.token('alice')
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const operations = [description.paths, description.webhooks]

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const script = (name: string) => new URL(`../support/forge/${name}`, import.meta.url).pathname
 

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from '../support/free-port.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { inTime, until } from '../support/wait-until.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const OUR_PROGRAMS = join(ROOT, 'node_modules/.bin')
@@ -93,7 +93,7 @@ async function startSample(
       commands,
       async stop() {
         signal('SIGINT')
-        await inTime(`${command} ends after Ctrl-C`, once(child, 'exit'))
+        await withTimeout(`${command} ends after Ctrl-C`, once(child, 'exit'))
       },
     }
   }

@@ -25,7 +25,7 @@ onEachEngine('webhooks', (engine) => {
     assert.equal(await stateOf(service, token, 1), 'exported')
     await service.kill('SIGKILL')
     receiver.answer = (response) => void response.end()
-    await service.restartInRow()
+    await service.restartShared()
     await until('the delivery is recorded', async () => {
       const answer = await service.call(token, '/user/hooks/1/deliveries')
       const all = (await answer.json()) as { event: string; status: string }[]

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const PROCESS = new URL('../support/forge/many-records-process.ts', import.meta.url).pathname
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname

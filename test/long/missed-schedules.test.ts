@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
 import { type FakeClock, fakeClock, needsFaketime } from '../support/fake-clock.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import {
   jsonClient,
   makeHost,
@@ -11,11 +12,10 @@ import {
   type Schedule,
   WEEKLY,
 } from '../support/schedule-story.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 /** A clock three Sundays ahead. */
 let later: FakeClock
 
@@ -28,7 +28,7 @@ onEachEngine('a schedule that missed its time', (engine) => {
   test('is run once when the service is back', needsFaketime, async (t) => {
     const host = await makeHost(t)
     const options = { repositories: host.root, engine, data: temporaryDirectory(t) }
-    const first = await startInRow(t, options)
+    const first = await startSharedService(t, options)
     const token = await first.token('alice', '--expires', '900d')
     const made = await jsonClient(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
     assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
@@ -37,7 +37,7 @@ onEachEngine('a schedule that missed its time', (engine) => {
 
     const { databaseUrl } = first
     const again = { ...options, ...(databaseUrl && { databaseUrl }), env: later.env }
-    const service = await startInRow(t, again)
+    const service = await startSharedService(t, again)
     const ask = jsonClient(service, token)
     const ended = await until(
       () => `the schedule has run:\n${service.log()}`,

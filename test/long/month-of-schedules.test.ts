@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findSummary } from '../../src/migrations/summaries.ts'
-import { DAY, HOUR, scheduleScene } from '../../src/schedules/schedule-test-scene.ts'
 import { onEachEngine } from '../support/databases.ts'
+import { DAY, HOUR, scheduleScene } from '../support/schedule-scene.ts'
 
 const at = (moment: number | null) => new Date(moment!).toISOString().slice(0, 16)
 

@@ -10,12 +10,12 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { SELF_SIGNED } from '../support/forge/self-signed.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
-import { inTime, until } from '../support/wait-until.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 const EXAMPLE = new URL('../../packaging/proxy/nginx.conf', import.meta.url)
 const searchPath = `${process.env.PATH ?? ''}:/usr/sbin:/sbin`
@@ -97,7 +97,7 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
-  await inTime('nginx ends', ended)
+  await withTimeout('nginx ends', ended)
 }
 
 function replaced(text: string, by: Readonly<Record<string, string>>): string {
@@ -132,7 +132,7 @@ describe('the example configuration of nginx', needsNginx, () => {
     await host.repository('alice/site', { files: { 'noise.txt': noise } })
     await host.repository('alice/other', { files: { a: 'a' } })
     const flags = ['--trusted-proxies', '127.0.0.1', '--git', git.program]
-    service = await startInRow(t, { repositories: host.root, flags })
+    service = await startSharedService(t, { repositories: host.root, flags })
     nginx = await nginxBefore(t, new URL(service.url).host)
     token = await service.token('alice')
   })
@@ -153,13 +153,16 @@ describe('the example configuration of nginx', needsNginx, () => {
     const accept = 'text/event-stream'
     const path = `/user/migrations/${id}/progress`
     try {
-      const stream = await inTime('a stream begins', nginx.get(path, asAlice({ accept })))
+      const stream = await withTimeout('a stream begins', nginx.get(path, asAlice({ accept })))
       assert.equal(stream.headers['content-type'], 'text/event-stream')
       const ended = once(stream, 'end')
-      const events = await inTime('an event arrives while the export goes on', firstWords(stream))
+      const events = await withTimeout(
+        'an event arrives while the export goes on',
+        firstWords(stream),
+      )
       assert.match(events, /^event: progress$/m)
       await git.speedUp()
-      await inTime('the stream ends with the export', ended)
+      await withTimeout('the stream ends with the export', ended)
     } finally {
       await git.speedUp()
     }

@@ -4,13 +4,18 @@ import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import type { Db } from '../../src/db/database.ts'
-import { bounded, firstFallsSilent, NEVER, openQueue } from '../../src/queue/pg-boss-test-scene.ts'
-import { inTime, until } from '../support/wait-until.ts'
+import { bounded, firstFallsSilent, NEVER, openQueue } from '../support/pg-boss-scene.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 const WORKER = new URL('../../src/queue/pg-boss-test-process.ts', import.meta.url)
 
-async function startWorker(t: TestContext, databaseUrl: string, name: string, lookEveryMs = 1000) {
-  const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(lookEveryMs)])
+async function startWorker(
+  t: TestContext,
+  databaseUrl: string,
+  name: string,
+  pollIntervalMs = 1000,
+) {
+  const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(pollIntervalMs)])
   t.after(() => child.kill('SIGKILL'))
   const output = new EventEmitter()
   const log: string[] = []
@@ -22,7 +27,7 @@ async function startWorker(t: TestContext, databaseUrl: string, name: string, lo
   async function says(...what: string[]): Promise<void> {
     while (!what.every((line) => log.some((said) => said.startsWith(line)))) {
       const waited = () => `${name} says ${what.join(', ')}; it said ${log.join(', ')}`
-      await inTime(waited, once(output, 'news'))
+      await withTimeout(waited, once(output, 'news'))
     }
   }
   await says('ready')

@@ -6,12 +6,12 @@ import { type Logger, pino } from 'pino'
 import { startService } from '../../src/service/service.ts'
 import { startWorker } from '../../src/service/start-worker.ts'
 import { readConfig } from '../../src/settings/config.ts'
-import { commandRow } from '../support/command-row.ts'
+import { commandLine } from '../support/command-line.ts'
+import { sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { desk } from '../support/without-server.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 /** The number of connections that fail after a cut, as during a restart. */
 const REFUSED = 3
@@ -59,8 +59,8 @@ test('a command that loses PostgreSQL prints one line', async (t) => {
   const direct = new URL(await createDatabase())
   const postgres = await restartingPostgres(t, Number(direct.port))
   const databaseUrl = Object.assign(new URL(direct), { port: String(postgres.port) }).href
-  const { folder, env } = await desk(t)
-  const godwit = commandRow({ cwd: folder, env })
+  const { folder, env } = await commandLine(t)
+  const godwit = sharedCommands({ cwd: folder, env })
   const there = ['--database-url', databaseUrl]
   assert.equal((await godwit(['account', 'set', 'alice', '--create', ...there])).code, 0)
   let failures = 0

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { atTerminal, needsTerminal } from '../support/terminal.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const ESCAPE = '\x1b'
@@ -20,7 +20,7 @@ let folder: string
 let repositories: string
 let env: Record<string, string>
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
@@ -28,7 +28,7 @@ before(async () => {
   repositories = host.root
   for (const name of ['alice/site', 'alice/tools'])
     await host.repository(name, { files: { a: name } })
-  const service = await startInRow(wholeFile, { repositories })
+  const service = await startSharedService(wholeFile, { repositories })
   const token = await service.token('alice')
   folder = temporaryDirectory(wholeFile)
   await writeFile(join(folder, 'token'), token)

@@ -13,7 +13,7 @@ import {
 } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, type SharedStory, sharedExportStory, until } from '../support/export-story.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const twoRepositories = (t: Pick<TestContext, 'after'>) =>
   sharedExportStory(t, {
@@ -27,7 +27,7 @@ const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer
 
 type Created = { created_at: string }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {
@@ -125,7 +125,7 @@ test('a download that a crash cut off can be resumed', async (t) => {
       await service.kill('SIGKILL')
     }
   })
-  await service.restartInRow()
+  await service.restartShared()
   const start = Buffer.concat(received)
   const headers = { range: `bytes=${start.length}-`, 'if-range': etag }
   const rest = await fetch(await link(id), { headers })

@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { snapshotsOf } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
@@ -31,7 +31,7 @@ const statesOf = (progress: Json): unknown[] =>
     reused,
   ])
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let host: GitHost
 /** Fast unless a test slows it down. */
 let git: SlowGit
@@ -219,7 +219,7 @@ test('an event stream shows the end of every repository exactly once, across a c
   await service.kill('SIGKILL')
   await git.speedUp()
   await first
-  await service.restartInRow()
+  await service.restartShared()
   await until('the watcher has seen the end', async () => {
     await watch()
     return ended
@@ -252,7 +252,7 @@ test('many event streams all receive the end, across a restart', async () => {
   const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))
   await git.speedUp()
   await service.stop()
-  await service.restartInRow()
+  await service.restartShared()
   const texts = await Promise.all(streams.map((stream) => stream.text()))
   assert.ok(texts.every((text) => text.includes('event: progress')))
   const again = await Promise.all(Array.from({ length: WATCHERS }, watch))

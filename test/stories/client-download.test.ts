@@ -7,13 +7,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { incompressible } from '../support/odd-repositories.ts'
+import { incompressible } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 interface HaltingProxy {
   port: number
@@ -84,7 +84,7 @@ interface Scene {
 let scene: Scene
 
 /** A service with an archive of some megabytes, whose links go through a proxy that can fail. */
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
@@ -92,7 +92,7 @@ before(async () => {
   await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
   const port = await freePort()
   const flags = ['--base-url', `http://127.0.0.1:${port}`]
-  const service = await startInRow(wholeFile, { repositories: host.root, flags })
+  const service = await startSharedService(wholeFile, { repositories: host.root, flags })
   const proxy = await haltingProxy(wholeFile, port, () => Number(new URL(service.url).port))
   const token = await service.token('alice')
   const body = JSON.stringify({ repositories: ['large'] })

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { clientCommandLine } from '../support/client-command-line.ts'
-import { type Answer, json, otherServer } from '../support/other-server.ts'
+import { type Answer, fakeServer, json } from '../support/fake-server.ts'
 import { until } from '../support/wait-until.ts'
 
 const migrationJson = { id: 79, guid: 'g', state: 'exported', repositories: [] }
@@ -25,7 +25,7 @@ const hangingAt =
 /** Returns the last line of the command when it is interrupted there. */
 async function stoppedAt(t: TestContext, pattern: RegExp, ...args: string[]): Promise<string> {
   const token = `ghp_${randomBytes(16).toString('hex')}`
-  const server = await otherServer(t, hangingAt(pattern))
+  const server = await fakeServer(t, hangingAt(pattern))
   const { start } = await clientCommandLine(t, { url: server.url, token })
   const command = start(args)
   await until(

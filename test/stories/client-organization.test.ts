@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 test('the client runs a migration of an organization from start to deletion', async (t) => {
   const host = await gitHost()
@@ -12,7 +12,7 @@ test('the client runs a migration of an organization from start to deletion', as
   for (const name of ['octo/site', 'octo/tools', 'alice/own'])
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const token = await service.token('alice')
   const { migration: mine } = await clientCommandLine(t, { url: service.url, token })
   const migration = (code: number, ...args: string[]) => mine(code, ...args, '--org', 'Octo')

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { clientCommandLine } from '../support/client-command-line.ts'
+import { type Answer, fakeServer, json } from '../support/fake-server.ts'
 import { freePort } from '../support/free-port.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { type Answer, json, otherServer } from '../support/other-server.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const TOKEN = 'ghp_C4n4ryOfAnotherMine0123456789'
@@ -37,7 +37,7 @@ function anotherMakersArchive(t: TestContext): Buffer {
 
 test('the client works with a server that has only GitHub’s API', async (t) => {
   const archive = anotherMakersArchive(t)
-  const bucket = await otherServer(t, (_request, response) => {
+  const bucket = await fakeServer(t, (_request, response) => {
     response.writeHead(200, {
       'content-length': archive.length,
       'content-type': 'application/gzip',
@@ -46,7 +46,7 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
   })
   const states = ['pending', 'pending', 'exporting', 'exporting', 'exporting', 'exported']
   let asked = -1
-  const github = await otherServer(t, ({ method, path, headers }, response) => {
+  const github = await fakeServer(t, ({ method, path, headers }, response) => {
     if (method === 'POST' && path === '/user/migrations')
       return json(response, 201, migrationJson('pending'))
     if (path.startsWith('/user/migrations/79?')) {
@@ -99,10 +99,10 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
 })
 
 test('lists are paginated, and a link to another host does not get the token', async (t) => {
-  const elsewhere = await otherServer(t, (_request, response) =>
+  const elsewhere = await fakeServer(t, (_request, response) =>
     json(response, 200, [{ full_name: 'octo/five', private: false }]),
   )
-  const github = await otherServer(t, ({ path }, response) => {
+  const github = await fakeServer(t, ({ path }, response) => {
     const page = Number(new URL(path, 'http://x').searchParams.get('page') ?? 1)
     const next = page === 1 ? `${github.url}${path}&page=2` : `${elsewhere.url}/more`
     const names = [`octo/${page}a`, `octo/${page}b`]
@@ -125,7 +125,7 @@ test('the client retries after Retry-After', async (t) => {
     [503, { 'retry-after': new Date(0).toUTCString() }],
     [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }],
   ]
-  const busy = await otherServer(t, (_request, response) => {
+  const busy = await fakeServer(t, (_request, response) => {
     const [status, headers] = refusals.shift() ?? [200, {}]
     json(
       response,
@@ -151,7 +151,7 @@ test('a server that counts repositories is not asked for all of them', async (t)
   const counts = { total: 3, exported: 2, skipped: 1 }
   const { created_at } = migrationJson('exported')
   const summary = { id: 79, state: 'exported', created_at, repositories: counts, archive: null }
-  const server = await otherServer(t, ({ path }, response) =>
+  const server = await fakeServer(t, ({ path }, response) =>
     path.startsWith('/user/migrations/summaries?')
       ? json(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
       : json(response, 200, [migrationJson('exported')]),
@@ -166,7 +166,7 @@ test('a server that counts repositories is not asked for all of them', async (t)
 
 test('an archive is kept but not a success if the server cannot say whether it is complete', async (t) => {
   const archive = anotherMakersArchive(t)
-  const server = await otherServer(t, ({ path }, response) => {
+  const server = await fakeServer(t, ({ path }, response) => {
     if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
     if (path.endsWith('/archive')) return response.writeHead(302, { location: '/bytes' }).end()
     if (path === '/bytes') return response.writeHead(200).end(archive)
@@ -185,7 +185,7 @@ test('an archive is kept but not a success if the server cannot say whether it i
 test('counts from watching are used if the server no longer answers', async (t) => {
   const totals = { repositories: 3, exported: 3, skipped: 0, remaining: 0, bytes_done: 1 }
   const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
-  const server = await otherServer(t, ({ path }, response) => {
+  const server = await fakeServer(t, ({ path }, response) => {
     if (/\/(summary|report)$/.test(path)) return json(response, 502, { message: 'Bad Gateway' })
     if (!path.endsWith('/progress')) return json(response, 200, migrationJson('exporting'))
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -209,7 +209,7 @@ test('counts from watching are used if the server no longer answers', async (t) 
 test('a damaged archive is rejected', async (t) => {
   const archive = anotherMakersArchive(t)
   archive[archive.length - 6]! ^= 1
-  const server = await otherServer(t, ({ path }, response) => {
+  const server = await fakeServer(t, ({ path }, response) => {
     if (path.endsWith('/archive')) response.writeHead(302, { location: '/bytes' }).end()
     else response.writeHead(200, { 'content-length': archive.length }).end(archive)
   })
@@ -235,7 +235,7 @@ test('every error says what failed and what to do next', async (t) => {
         ],
       }),
   }
-  const server = await otherServer(t, (request, response) =>
+  const server = await fakeServer(t, (request, response) =>
     answers[request.path.split('?')[0]!]!(request, response),
   )
   const { url } = server
@@ -278,14 +278,14 @@ test('every error says what failed and what to do next', async (t) => {
 })
 
 test('a start whose response is lost says that it may have happened', async (t) => {
-  const server = await otherServer(t, (_request, response) => response.destroy())
+  const server = await fakeServer(t, (_request, response) => response.destroy())
   const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const { err } = await migration(4, 'start', 'a/b')
   assert.match(err, /the migration may have started: check with `godwit migration list`/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
   assert.equal(server.heard.length, 1, 'it was sent again')
 
-  const proxy = await otherServer(t, ({ method }, response) =>
+  const proxy = await fakeServer(t, ({ method }, response) =>
     method === 'POST'
       ? json(response, 504, { message: 'Gateway Timeout' })
       : json(response, 404, NOT_FOUND),
@@ -302,7 +302,7 @@ test('a start whose response is lost says that it may have happened', async (t) 
 
 test('a list whose reader closes the pipe is not an error', async (t) => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
-  const server = await otherServer(t, (_request, response) => json(response, 200, many))
+  const server = await fakeServer(t, (_request, response) => json(response, 200, many))
   const { folder, env } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const line = `set -o pipefail; ${GODWIT} migration list | head -n 2`
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd: folder, env })
@@ -311,7 +311,7 @@ test('a list whose reader closes the pipe is not an error', async (t) => {
 })
 
 test('a token among the arguments is accepted with a warning', async (t) => {
-  const server = await otherServer(t, (_request, response) => json(response, 200, []))
+  const server = await fakeServer(t, (_request, response) => json(response, 200, []))
   const { migration } = await clientCommandLine(t, { url: server.url, token: 'in the file' })
   const { err } = await migration(0, 'list', '--token', TOKEN)
   assert.match(err, /can see a token in the arguments; use --token-file/)

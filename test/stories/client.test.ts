@@ -4,18 +4,18 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
-import { inTime, until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 async function downloaded(service: Service, token: string, id: number): Promise<Buffer> {
   const { headers } = await service.call(token, `/user/migrations/${id}/archive`)
   return Buffer.from(await (await fetch(headers.get('location')!)).arrayBuffer())
 }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let host: GitHost
 /** Fast unless a test slows it down. */
 let git: SlowGit
@@ -155,7 +155,7 @@ test('a migration is watched to its end although the server is killed and starte
   await says(/trying again/)
   await desk.migration(4, 'show', id)
   await git.speedUp()
-  await service.restartInRow()
+  await service.restartShared()
   const { code, stdout } = await watching.ended
   assert.equal(code, 0, said)
   assert.match(said, /exported: alice\/site/)
@@ -167,7 +167,7 @@ test('a migration is watched to its end although the server is killed and starte
 test('Ctrl-C ends the watch and not the migration', async () => {
   const id = await startSlowly('site')
   const watching = desk.start(['migration', 'watch', id])
-  await inTime('the watch has begun', once(watching.stderr, 'data'))
+  await withTimeout('the watch has begun', once(watching.stderr, 'data'))
   watching.kill('SIGINT')
   const { code, stderr } = await watching.ended
   assert.equal(code, 130)
@@ -179,7 +179,7 @@ test('Ctrl-C ends the watch of a migration that was started with --watch, and no
   await git.slowDown()
   await host.push('alice/site', { 'another-file': 'new' })
   const started = desk.start(['migration', 'start', 'site', '--watch'])
-  await inTime('the watch has begun', once(started.stderr, 'data'))
+  await withTimeout('the watch has begun', once(started.stderr, 'data'))
   started.kill('SIGINT')
   assert.match((await started.ended).stderr, /stopped watching; the migration continues\n$/)
   await git.speedUp()

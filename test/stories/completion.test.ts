@@ -5,12 +5,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { commandRow } from '../support/command-row.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { sharedCommands } from '../support/command-row.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { needsTerminal } from '../support/terminal.ts'
-import { inTime, until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 interface Typist {
   /** Types the keys and waits until the output matches. */
@@ -35,7 +35,7 @@ function shellAtTerminal(
   const ended = once(child, 'exit')
   t.after(async () => {
     child.kill('SIGHUP')
-    await inTime(`${shell} ends with its terminal`, ended)
+    await withTimeout(`${shell} ends with its terminal`, ended)
   })
   return {
     async type(keys, expected) {
@@ -59,12 +59,12 @@ const needs = (shell: string) =>
 let folder: string
 const scriptFor = (shell: string) => join(folder, `completion.${shell}`)
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   folder = temporaryDirectory(wholeFile)
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { stdout } = await commandRow()(['completion', shell])
+    const { stdout } = await sharedCommands()(['completion', shell])
     writeFileSync(scriptFor(shell), stdout)
   }
   mkdirSync(join(folder, 'a folder'))

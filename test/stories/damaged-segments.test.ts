@@ -6,18 +6,18 @@ import { before, test } from 'node:test'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { verifyBytes } from '../support/cluster-story.ts'
+import { commandLine as commandsAt } from '../support/command-line.ts'
 import { damageBlob, flipBit } from '../support/damage-blob.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
-import { incompressible } from '../support/odd-repositories.ts'
 import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
-import { startInRow } from '../support/service-row.ts'
+import { incompressible } from '../support/sample-repositories.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { desk as commandsAt } from '../support/without-server.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: SharedStory
 let desk: ClientCommandLine
 let database: DatabaseSync
@@ -183,7 +183,7 @@ for (const downloads of ['proxy', 'redirect'] as const) {
       t.after(host.remove)
       await host.repository('alice/site', { files: { a: incompressible(6_000_000) } })
       const bucket = await emptyBucket()
-      const service = await startInRow(t, {
+      const service = await startSharedService(t, {
         repositories: host.root,
         engine: 'postgres',
         flags: [...flagsFor(bucket), '--concurrency', '1', '--downloads', downloads],

@@ -9,13 +9,13 @@ import { isOwnerMark } from '../../src/exporter/sweep.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
-import { inTime, until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {
@@ -54,8 +54,8 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   await until('a whole one is counted', async () => (await outcomes()).whole === 1)
 
   const leaving = get(link, { agent: false })
-  const [answer] = await inTime('an answer comes', once(leaving, 'response'))
-  await inTime('its first bytes come', once(answer, 'data'))
+  const [answer] = await withTimeout('an answer comes', once(leaving, 'response'))
+  await withTimeout('its first bytes come', once(answer, 'data'))
   leaving.on('error', () => {}).destroy()
   const left = await untilLogged('the client ended a download')
   assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
@@ -143,7 +143,7 @@ test('a stopping service ends its exports while a slow client finishes a downloa
   t.after(git.remove)
   await git.speedUp()
   const flags = ['--git', git.program]
-  const service = await startInRow(t, { repositories: host.root, flags })
+  const service = await startSharedService(t, { repositories: host.root, flags })
   const alice = await service.token('alice')
   const migrate = async (name: string) => {
     const body = JSON.stringify({ repositories: [name] })
@@ -153,7 +153,7 @@ test('a stopping service ends its exports while a slow client finishes a downloa
   await untilEnded(service, alice, 1, 'exported')
   const link = await service.call(alice, '/user/migrations/1/archive', { redirect: 'manual' })
   const asking = get(link.headers.get('location')!, { agent: false })
-  const [download] = (await inTime('an answer comes', once(asking, 'response'))) as [
+  const [download] = (await withTimeout('an answer comes', once(asking, 'response'))) as [
     IncomingMessage,
   ]
   await git.slowDown()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 
@@ -15,7 +15,11 @@ test('an event stream ends with its token, and the streams of one account are li
   const git = await slowGit()
   t.after(git.remove)
   const flags = ['--git', git.program, '--max-streams-per-account', '3']
-  const service = await startInRow(t, { repositories: host.root, engine: 'postgres', flags })
+  const service = await startSharedService(t, {
+    repositories: host.root,
+    engine: 'postgres',
+    flags,
+  })
   const [alice, second, third, bob] = [
     await service.token('alice'),
     await service.token('alice'),

@@ -11,12 +11,12 @@ import {
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
 const DAMAGED = Object.keys(DAMAGED_REPOSITORIES).map((kind) => `alice/${kind}`)
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {

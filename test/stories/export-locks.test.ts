@@ -11,8 +11,8 @@ import {
   sharedExportStory,
   until,
 } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import type { GitHost } from '../support/git-host.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 async function twoRepositories(host: GitHost): Promise<void> {
   await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
@@ -41,7 +41,7 @@ function lockStory<Story extends SharedStory>(story: Story) {
   }
 }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: ReturnType<typeof lockStory<ExportStory>>
 
 /** A story for all tests that leave no lock behind. */
@@ -59,7 +59,7 @@ test('a locked repository refuses pushes and can be read until it is unlocked', 
 
   await service.kill('SIGKILL')
   await assertLocked('alice/site')
-  await service.restartInRow()
+  await service.restartShared()
   await assertLocked('alice/site')
 
   const clone = join(host.root, '../clone')

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { readManifest } from '../support/export-proof.ts'
 import { type SharedStory, type StartFlags, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import type { GitHost } from '../support/git-host.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
@@ -30,7 +30,7 @@ async function makeRepositories(host: GitHost): Promise<void> {
   })
 }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {

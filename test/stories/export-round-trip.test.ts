@@ -8,17 +8,22 @@ import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftove
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { sharedExportStory } from '../support/export-story.ts'
-import { makeWiki, ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
+import {
+  makeWiki,
+  temporaryDirectory,
+  UNUSUAL_REPOSITORIES,
+} from '../support/sample-repositories.ts'
 
 const fullNameOf = (kind: string): string => `alice/${kind.replace(/[^\w]+/g, '-').toLowerCase()}`
 const BORROWER = fullNameOf('objects borrowed from another')
 const WITH_WIKI = fullNameOf('packed and loose objects')
 
 test('repositories of every unusual kind are unchanged after a round trip', async (t) => {
-  const names = Object.keys(ODD_REPOSITORIES).map(fullNameOf)
+  const names = Object.keys(UNUSUAL_REPOSITORIES).map(fullNameOf)
   const { host, service, migrate, download, unpacked } = await sharedExportStory(t, {
     repositories(host) {
-      for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) make(host.path(fullNameOf(kind)))
+      for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
+        make(host.path(fullNameOf(kind)))
       makeWiki(host.path(`${WITH_WIKI}.wiki`))
     },
     flags: ['--concurrency', '8'],

@@ -5,7 +5,7 @@ import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftove
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
-import { bare, packedHistory } from '../support/odd-repositories.ts'
+import { bare, packedHistory } from '../support/sample-repositories.ts'
 
 const MIGRATIONS = 6
 const NAME = 'alice/busy'

@@ -5,18 +5,18 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { lockDataDirectory } from '../../src/db/connect.ts'
-import { commandRow } from '../support/command-row.ts'
+import { commandLine } from '../support/command-line.ts'
+import { sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { desk } from '../support/without-server.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 test('every error of a command is one line that says what failed and what to do next', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { folder, env } = await desk(t)
-  const godwit = commandRow({ cwd: folder, env })
+  const { folder, env } = await commandLine(t)
+  const godwit = sharedCommands({ cwd: folder, env })
   const data = join(folder, 'data')
   const here = ['--repositories', host.root, '--data', data]
   assert.equal((await godwit(['sync', ...here])).code, 0)

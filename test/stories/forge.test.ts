@@ -4,22 +4,22 @@ import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { section, untilHeading } from '../support/dashboard.ts'
-import { untilEnded } from '../support/ended-migration.ts'
-import { BINARY, makeBusy, tokenOf } from '../support/forge/busy-world.ts'
-import { type StandInForge, startForge } from '../support/forge/stand-in-forge.ts'
-import { type GitHost, gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
-import type { SharedService } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import {
   type CommandLine,
-  desk,
+  commandLine,
   entriesIn,
   type PlainEntry,
-  packed,
-} from '../support/without-server.ts'
+  packEntries,
+} from '../support/command-line.ts'
+import { section, untilHeading } from '../support/dashboard.ts'
+import { untilEnded } from '../support/ended-migration.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { type FakeForge, startForge } from '../support/forge/fake-forge.ts'
+import { BINARY, fillForge, tokenOf } from '../support/forge/filled-forge.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
+import type { SharedService } from '../support/service.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Record_ = Record<string, unknown>
 
@@ -137,18 +137,18 @@ function checkPulls(records: ReadonlyMap<string, Record_[]>): void {
 
 const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
 
-let forge: StandInForge
+let forge: FakeForge
 let host: GitHost
 let service: SharedService
 let table: CommandLine
 let flags: string[]
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   forge = await startForge()
   wholeFile.after(() => forge.stop())
-  makeBusy(forge)
+  fillForge(forge)
   host = await gitHost()
   wholeFile.after(host.remove)
   for (const name of REPOSITORIES) await host.repository(name, { files: { 'README.md': name } })
@@ -156,8 +156,8 @@ before(async () => {
   await writeFile(tokenFile, 'admin-token\n')
   await chmod(tokenFile, 0o600)
   flags = ['--forge', forge.url, '--forge-token-file', tokenFile]
-  service = await startInRow(wholeFile, { repositories: host.root, flags })
-  table = await desk(wholeFile)
+  service = await startSharedService(wholeFile, { repositories: host.root, flags })
+  table = await commandLine(wholeFile)
 })
 
 async function migrate(repositories: readonly string[], more: object = {}) {
@@ -258,7 +258,7 @@ test('a damaged attachment is detected by its digest', async () => {
   const damaged = entries.map((each) =>
     each.path.endsWith('notes.txt') ? { ...each, content: Buffer.from('other notes\n') } : each,
   )
-  await writeFile(join(table.folder, 'damaged.tar.gz'), packed(damaged))
+  await writeFile(join(table.folder, 'damaged.tar.gz'), packEntries(damaged))
   const verified = await table.godwit(['verify', 'damaged.tar.gz'])
   assert.notEqual(verified.code, 0)
   assert.match(verified.said, /notes\.txt: is not the file that was exported/)

@@ -5,18 +5,18 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
+import { commandLine } from '../support/command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { incompressible } from '../support/odd-repositories.ts'
+import { incompressible } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { desk } from '../support/without-server.ts'
 
 const MIB = 1024 * 1024
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 let host: GitHost
 
 before(async () => {
@@ -38,7 +38,7 @@ test(
   'an export to a full disk ends with one line and leaves nothing behind',
   needsMount,
   async (t) => {
-    const { godwit, leftovers } = await desk(t)
+    const { godwit, leftovers } = await commandLine(t)
     // Too small for the snapshot, for the snapshot and the segment, and for all of them and the archive.
     for (const megabytes of [1, 7, 10]) {
       const { path } = smallDisk(t, megabytes)
@@ -57,7 +57,7 @@ test(
 
 test('a token that cannot be stored is reported in one line', needsMount, async (t) => {
   const disk = smallDisk(t, 4)
-  const { godwit } = await desk(t)
+  const { godwit } = await commandLine(t)
   const data = ['--data', join(disk.path, 'data')]
   const { code } = await godwit(['sync', ...data, '--repositories', host.root])
   assert.equal(code, 0)
@@ -79,7 +79,7 @@ test(
   'a download to a full disk says how much it needs, and continues when there is space',
   needsMount,
   async (t) => {
-    const service = await startInRow(t, { repositories: host.root })
+    const service = await startSharedService(t, { repositories: host.root })
     const token = await service.token('alice')
     const body = JSON.stringify({ repositories: ['large'] })
     await service.call(token, '/user/migrations', { method: 'POST', body })

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { commandLine } from '../support/command-line.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
@@ -16,9 +17,8 @@ import {
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
-import { git, temporaryDirectory } from '../support/odd-repositories.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
-import { desk } from '../support/without-server.ts'
+import { git, temporaryDirectory } from '../support/sample-repositories.ts'
 
 /** What the API says of an issue, a comment, a review: as much as is compared. */
 // biome-ignore lint/suspicious/noExplicitAny: other people's JSON of many versions.
@@ -48,7 +48,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
 
   before(async () => {
     const base = temporaryDirectory(t as never)
-    const { godwit, folder } = await desk(t as never)
+    const { godwit, folder } = await commandLine(t as never)
     host = await gitHost()
     await mkdir(join(base, 'server'))
     server = await giteaServer(join(base, 'server'))
@@ -155,7 +155,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const bare = `${repository.owner}/${repository.name}.git`
     await cp(join(server.repositories, bare.toLowerCase()), join(root, bare), { recursive: true })
     await archiveOfFacts(archive, { root }, facts)
-    const { godwit } = await desk(t)
+    const { godwit } = await commandLine(t)
     const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
     assert.equal(made.code, 0, made.said)
     await restoreAll(into, server, { OWNER: 'bob' })
@@ -169,7 +169,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     'an archive made by github.com passes the server’s own schemas',
     REAL_ARCHIVE.needed,
     async (t) => {
-      const { godwit, folder } = await desk(t)
+      const { godwit, folder } = await commandLine(t)
       const into = join(folder, 'dumps')
       const made = await godwit([
         'restore',

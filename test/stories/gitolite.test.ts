@@ -7,10 +7,10 @@ import { connect } from '../../src/db/connect.ts'
 import { createGit } from '../../src/git/git.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import type { ListedEntry } from '../../src/sources/source.ts'
+import { commandLine } from '../support/command-line.ts'
 import { type GitoliteHost, gitoliteHost, needsGitolite } from '../support/gitolite-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { desk } from '../support/without-server.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 const CONF = `
 @staff  = alice bob
@@ -174,7 +174,7 @@ describe('gitolite', needsGitolite, () => {
   })
 
   test('godwit sync prints how many were skipped, and export finds a repository by its path', async (t) => {
-    const { godwit, folder } = await desk(t)
+    const { godwit, folder } = await commandLine(t)
     const settings = ['--repositories', host.root, ...SETTINGS]
     const synced = await godwit(['sync', '--data', join(folder, 'data'), ...settings])
     assert.equal(synced.code, 0, synced.said)
@@ -188,7 +188,7 @@ describe('gitolite', needsGitolite, () => {
   })
 
   test('users of the service see and export their own repositories', async (t) => {
-    const service = await startInRow(t, { repositories: host.root, flags: SETTINGS })
+    const service = await startSharedService(t, { repositories: host.root, flags: SETTINGS })
     const token = async (login: string) => {
       const { db, close } = await connect({ dataDirectory: service.data, databaseUrl: undefined })
       await ensureAccount(db, login, Date.now())

@@ -14,14 +14,14 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { escapeForTerminal } from '../../src/lib/terminal-text.ts'
-import { boobyTraps, type Traps } from '../support/booby-traps.ts'
+import { commandLine } from '../support/command-line.ts'
 import { sharedExportStory } from '../support/export-story.ts'
 import { looseObject } from '../support/loose-objects.ts'
-import { bare, commit, git, makeWiki, temporaryDirectory } from '../support/odd-repositories.ts'
-import { desk } from '../support/without-server.ts'
+import { type PlantedPrograms, plantPrograms } from '../support/planted-programs.ts'
+import { bare, commit, git, makeWiki, temporaryDirectory } from '../support/sample-repositories.ts'
 
 interface Scene {
-  traps: Traps
+  traps: PlantedPrograms
   /** The directory of another owner's private repository. */
   another: string
 }
@@ -207,7 +207,7 @@ interface Report {
 }
 
 test('hostile repositories are exported safely or skipped by name, and none of their programs run', async (t) => {
-  const traps = boobyTraps(temporaryDirectory(t))
+  const traps = plantPrograms(temporaryDirectory(t))
   let secret = ''
   const story = await sharedExportStory(t, {
     async repositories({ root }) {
@@ -247,7 +247,7 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   }
 
   const archive = await story.download(id)
-  const { godwit } = await desk(t)
+  const { godwit } = await commandLine(t)
   const verified = await godwit(['verify', archive])
   assert.equal(verified.code, 0, verified.said)
   const into = join(temporaryDirectory(t), 'restored')
@@ -267,7 +267,7 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   }
   await service.stop()
 
-  assert.deepEqual(traps.sprung(), [])
+  assert.deepEqual(traps.programsRun(), [])
   for (const file of [archive, again]) assert.ok(!gunzipSync(await readFile(file)).includes(SECRET))
   for (const name of readdirSync(join(into, 'alice'))) {
     const all = ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)']
@@ -277,6 +277,6 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   // Plain git runs the programs, so the check above is meaningful.
   assert.throws(() => git(host.path('alice/trapped-promisor'), ['cat-file', '-p', 'main:file.txt']))
   git(host.path('alice/trapped'), ['update-ref', 'refs/heads/more', 'refs/heads/main'])
-  assert.ok(traps.sprung().some((name) => name.startsWith('remote.origin')))
-  assert.ok(traps.sprung().includes('core.hooksPath reference-transaction'))
+  assert.ok(traps.programsRun().some((name) => name.startsWith('remote.origin')))
+  assert.ok(traps.programsRun().includes('core.hooksPath reference-transaction'))
 })

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { commandRow, runInSharedProcess } from '../support/command-row.ts'
+import { runInSharedProcess, sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { TIMEOUT_MS } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -26,7 +26,7 @@ interface Said {
   stderr: string
 }
 
-const godwit = commandRow()
+const godwit = sharedCommands()
 
 /** Runs a command in its own process, with its output redirected by a shell. */
 function redirected(args: string[], env: Record<string, string>, to: string): Promise<Said> {

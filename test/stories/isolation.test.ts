@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { rowsOf } from '../support/export-leftovers.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
 import { type SharedService, untilEnded, withoutCloneTokens } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 const NOBODYS_ID = 987_654
 const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'
@@ -26,7 +26,7 @@ describe('resources of other accounts do not exist for a caller', () => {
   let tokens: Record<'alice' | 'bob' | 'carol' | 'operator', string>
   let migration: { id: number; guid: string }
 
-  const t = forTheWholeFile()
+  const t = cleanupAfterFile()
   before(async () => {
     host = await gitHost()
     t.after(host.remove)
@@ -39,7 +39,7 @@ describe('resources of other accounts do not exist for a caller', () => {
     await host.repository('bob/diary', { files: { a: '1' } })
     await host.repository('carol/zine', { files: { a: '1' } })
     await host.repository('operator/tools', { files: { a: '1' } })
-    service = await startInRow(t, { repositories: host.root })
+    service = await startSharedService(t, { repositories: host.root })
     await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
     tokens = {
       alice: await service.token('alice'),

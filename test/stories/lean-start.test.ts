@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
-import { inTime, until } from '../support/wait-until.ts'
+import { until, withTimeout } from '../support/wait-until.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
@@ -60,7 +60,7 @@ test('a service on a disk does not load code for buckets or PostgreSQL, and cach
       if (line.startsWith('loaded ')) loaded.push(line.slice('loaded '.length))
     }
   })()
-  await inTime(() => `the service starts and ends:\n${logged}`, Promise.all([ended, reading]))
+  await withTimeout(() => `the service starts and ends:\n${logged}`, Promise.all([ended, reading]))
   assert.ok(
     loaded.some((name) => name.includes('node_modules/fastify/')),
     logged,

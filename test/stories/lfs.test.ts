@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commandLine, entriesIn } from '../support/command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { desk, entriesIn } from '../support/without-server.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Json = Record<string, unknown>
 
@@ -22,7 +22,7 @@ test('missing LFS objects and files that importers reject are in preflight, prog
   const hex = await host.repository('alice/hex', { files: { 'a.txt': 'a' } })
   const branch = `refs/heads/${'c0ffee'.repeat(7).slice(0, 40)}`
   await writeFile(join(hex, branch), await readFile(join(plain, 'refs/heads/main')))
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const alice = await service.token('alice')
   const ask = async (path: string, body?: Json) => {
     const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
@@ -51,7 +51,7 @@ test('missing LFS objects and files that importers reject are in preflight, prog
 test('export warns of missing LFS objects, and includes those of --lfs-directory', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const exportTo = (file: string, ...more: string[]) => {
     const settings = ['--repositories', host.root, '--output', file, '--report', 'report.json']
     return godwit(['export', 'alice', ...settings, ...more])

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commandLine } from '../support/command-line.ts'
 import { sharedExportStory } from '../support/export-story.ts'
-import { desk } from '../support/without-server.ts'
 
 /** The 255 bytes of a file name, less `.git` or `.wiki.git`. */
 const LONGEST = 'n'.repeat(251)
@@ -36,7 +36,7 @@ test('repositories with the longest names are listed, exported, unlocked and res
 
   const ended = await story.migrate(NAMES)
   const archive = await story.download(ended.id)
-  const { folder, godwit } = await desk(t)
+  const { folder, godwit } = await commandLine(t)
   const verified = await godwit(['verify', archive])
   assert.equal(verified.code, 0, verified.said)
   const restored = await godwit(['restore', archive, '--into', join(folder, 'host')])

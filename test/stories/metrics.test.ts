@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 test('metrics count requests by route, and the results of exports', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
   await host.repository('alice/lost', { files: { a: '1' } })
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   await host.loseObjects('alice/lost')
   const token = await service.token('alice')
   for (const repositories of [['site'], ['site'], ['lost']]) {

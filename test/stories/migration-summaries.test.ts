@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Json = Record<string, unknown>
 
@@ -18,7 +18,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     }
     await host.repository('bob/other', { files: { a: '1' } })
     await host.loseObjects('alice/broken')
-    const service = await startInRow(t, { repositories: host.root, engine })
+    const service = await startSharedService(t, { repositories: host.root, engine })
     const alice = await service.token('alice')
     const get = async (path: string) => (await service.call(alice, path)).json() as Promise<Json>
 

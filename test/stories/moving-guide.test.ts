@@ -4,8 +4,8 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
+import { fakeServer, json } from '../support/fake-server.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
-import { json, otherServer } from '../support/other-server.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
 
 const MIGRATION = {
@@ -23,10 +23,10 @@ test(
   REAL_ARCHIVE.needed,
   async (t) => {
     const archive = await readFile(REAL_ARCHIVE.file)
-    const bucket = await otherServer(t, (_request, response) => {
+    const bucket = await fakeServer(t, (_request, response) => {
       response.writeHead(200, { 'content-length': archive.length }).end(archive)
     })
-    const github = await otherServer(t, ({ method, path }, response) => {
+    const github = await fakeServer(t, ({ method, path }, response) => {
       if (method === 'POST') return json(response, 201, { ...MIGRATION, state: 'pending' })
       if (path.startsWith('/user/migrations/79?'))
         return json(response, 200, { ...MIGRATION, state: 'exported' })

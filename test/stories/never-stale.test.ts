@@ -10,7 +10,7 @@ import {
 } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 const CHANGES = 10
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
@@ -19,7 +19,7 @@ test('one process on SQLite shows every change, also of other processes', async 
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const token = await service.token('alice')
   const ask: Ask = (path, init) => service.call(token, path, init)
   const body = JSON.stringify({ repositories })
@@ -47,7 +47,7 @@ test('two processes on one PostgreSQL show every change of each other', async (t
         cluster.call(api, token, path, init),
   )
   const { databaseUrl, data } = cluster
-  const exporter = await startInRow(t, { repositories: host.root, databaseUrl, data })
+  const exporter = await startSharedService(t, { repositories: host.root, databaseUrl, data })
   const { id } = await post(cluster, apis[0]!, token, '/user/migrations', { repositories })
   await untilClusterEnded(cluster, apis[1]!, token, id, 'exported')
   await exporter.stop()

@@ -3,16 +3,16 @@ import { before, test } from 'node:test'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: SharedStory
 let desk: ClientCommandLine
 let keeper: string
 let slow: Awaited<ReturnType<typeof slowGit>>
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   slow = await slowGit()

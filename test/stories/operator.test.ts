@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
@@ -23,14 +23,14 @@ interface State {
 const SERVICE = '/admin/service'
 
 /** An operator, marked by its command, and another account. */
-async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startInRow>[0]) {
+async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSharedService>[0]) {
   const host = await gitHost()
   t.after(host.remove)
   for (const name of ['alice/good', 'alice/other', 'bob/bad']) {
     await host.repository(name, { files: { a: name } })
   }
   await host.loseObjects('bob/bad')
-  const service = await startInRow(t, { repositories: host.root, engine })
+  const service = await startSharedService(t, { repositories: host.root, engine })
   assert.match(
     await service.godwit('account', 'set', 'keeper', '--site-admin', '--create'),
     /keeper .* yes/,

@@ -6,7 +6,7 @@ import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
 import { untilEnded, withoutCloneTokens } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
@@ -30,7 +30,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await host.repository('octo/secret', { files: { a: '1' } })
   for (const login of ['second', 'admin-of-one', 'stranger']) await host.repository(`${login}/own`)
   await writeFile(join(host.root, 'octo/godwit-members'), 'owner owner\nmember member\n')
-  const service = await startInRow(t, { repositories: host.root, engine })
+  const service = await startSharedService(t, { repositories: host.root, engine })
   const tokens = {} as Record<Login, string>
   await service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
   for (const login of PEOPLE) tokens[login] = await service.token(login)

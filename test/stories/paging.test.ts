@@ -3,7 +3,7 @@ import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Named = { full_name: string }
 
@@ -13,7 +13,7 @@ test('the pages of a migration of 250 repositories contain each once, in order',
   const names = Array.from({ length: 250 }, (_, n) => `alice/r${String(n).padStart(3, '0')}`)
   const first = await host.repository(names[0]!, { files: { a: '1' } })
   await Promise.all(names.slice(1).map((name) => cp(first, host.path(name), { recursive: true })))
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const token = await service.token('alice')
   const body = JSON.stringify({ repositories: names, exclude_git_data: true })
   const started = await service.call(token, '/user/migrations', { method: 'POST', body })
@@ -47,7 +47,7 @@ test('migrations are listed newest first, page by page', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
-  const service = await startInRow(t, {
+  const service = await startSharedService(t, {
     repositories: host.root,
     flags: ['--max-unfinished-migrations', '100'],
   })

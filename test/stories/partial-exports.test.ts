@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
 const PARTIAL =
@@ -12,7 +12,7 @@ const PARTIAL =
 let story: SharedStory
 let desk: ClientCommandLine
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   story = await sharedExportStory(wholeFile, {

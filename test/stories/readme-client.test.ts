@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 
@@ -29,7 +29,7 @@ test('the README’s tour of the client shows the real output', async (t) => {
   await host.commit(await host.repository('alice/site'), { 'index.html': '<h1>Alice</h1>' })
   const config = { 'godwit.collaborator': 'alice:admin' }
   await host.commit(await host.repository('octo/tools', { config }), { 'tool.sh': 'echo tool' })
-  const service = await startInRow(t, { repositories: host.root })
+  const service = await startSharedService(t, { repositories: host.root })
   const token = await service.token('alice')
   const { godwit } = await clientCommandLine(t, { url: service.url, token })
   for (const step of steps) {

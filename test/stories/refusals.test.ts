@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 interface Answer {
   status: number
@@ -28,7 +28,7 @@ async function host(): Promise<GitHost> {
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`errors on ${engine}`, () => {
-    const t = forTheWholeFile()
+    const t = cleanupAfterFile()
     let service: SharedService
     let alice: string
 
@@ -36,7 +36,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const repositories = await host()
       t.after(repositories.remove)
       const flags = ['--max-unfinished-migrations', '1', '--trusted-proxies', '127.0.0.1']
-      service = await startInRow(t, { repositories: repositories.root, engine, flags })
+      service = await startSharedService(t, { repositories: repositories.root, engine, flags })
       alice = await service.token('alice')
     })
 

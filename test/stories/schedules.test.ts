@@ -3,13 +3,13 @@ import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { jsonClient, makeHost, OWN, type Schedule, WEEKLY } from '../support/schedule-story.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 test('schedules in the API belong to their account, validate their input, and stop', async (t) => {
   const { root } = await makeHost(t)
   const flags = ['--max-schedules', '2']
-  const service = await startInRow(t, { repositories: root, flags })
+  const service = await startSharedService(t, { repositories: root, flags })
   const [alice, bob] = [await service.token('alice'), await service.token('bob')]
   const ask = jsonClient(service, alice)
   const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
@@ -78,7 +78,7 @@ test('schedules in the API belong to their account, validate their input, and st
 
 test('schedules in the client', async (t) => {
   const { root: repositories } = await makeHost(t)
-  const service = await startInRow(t, { repositories })
+  const service = await startSharedService(t, { repositories })
   const token = await service.token('alice')
   const { schedule } = await clientCommandLine(t, { url: service.url, token })
   assert.match((await schedule(2, 'add', 'atlas', '--at', '03:30')).err, /no period/)
@@ -118,7 +118,7 @@ test('schedules in the client', async (t) => {
 
 test('the last archive that holds a repository is kept until it is released', async (t) => {
   const { root: repositories, path } = await makeHost(t)
-  const service = await startInRow(t, { repositories })
+  const service = await startSharedService(t, { repositories })
   const [token, bob] = [await service.token('alice'), await service.token('bob')]
   const { schedule, migration } = await clientCommandLine(t, { url: service.url, token })
   const timing = ['--every', 'day', '--at', '03:30', '--keep', '1']

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 interface RecordingGit {
   /** The program for `--git`. */
@@ -71,7 +71,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       config: { 'remote.origin.url': `https://robot:${CANARY}@git.example.com/broken.git` },
     })
     await host.loseObjects('alice/broken')
-    const service = await startInRow(t, {
+    const service = await startSharedService(t, {
       repositories: host.root,
       engine,
       env: ENVIRONMENT,

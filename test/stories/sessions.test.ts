@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const OURS = { 'x-godwit-session': '1' }
 let service: SharedService
 let alice: string
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
   wholeFile.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
-  service = await startInRow(wholeFile, { repositories: host.root })
+  service = await startSharedService(wholeFile, { repositories: host.root })
   alice = await service.token('alice')
 })
 
@@ -53,7 +53,7 @@ test('over TLS the cookie is Secure and for this host only', async () => {
   await host.repository('bob/site', { files: { a: '1' } })
   const cleanups: (() => unknown)[] = []
   const flags = ['--base-url', 'https://godwit.example.com']
-  const secure = await startInRow(
+  const secure = await startSharedService(
     { after: (cleanup) => void cleanups.push(cleanup as () => unknown) },
     { repositories: host.root, flags },
   )

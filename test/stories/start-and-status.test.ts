@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
 import { withoutCloneTokens } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { startSharedService } from '../support/service-row.ts'
 
 type Json = Record<string, unknown>
 
@@ -73,7 +73,7 @@ const NINE = [
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`start and status on ${engine}`, () => {
-    const t = forTheWholeFile()
+    const t = cleanupAfterFile()
     let host: GitHost
     let service: SharedService
     let alice: string
@@ -82,7 +82,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       host = await gitHost()
       t.after(host.remove)
       await makeRepositories(host)
-      service = await startInRow(t, {
+      service = await startSharedService(t, {
         repositories: host.root,
         engine,
         flags: ['--time-zone', 'Asia/Kolkata'],

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { onEachEngine } from '../support/databases.ts'
-import { json, otherServer } from '../support/other-server.ts'
-import { startInRow } from '../support/service-row.ts'
+import { fakeServer, json } from '../support/fake-server.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 import { add, makeHost, NEAR, post, stateOf } from '../support/webhook-story.ts'
@@ -15,7 +15,7 @@ onEachEngine('webhooks', (engine) => {
   test('that hang delay neither exports nor other webhooks', async (t) => {
     const host = await makeHost(t)
     const flags = [...NEAR, '--concurrency', '1']
-    const service = await startInRow(t, { repositories: host.root, engine, flags })
+    const service = await startSharedService(t, { repositories: host.root, engine, flags })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
     const hanging = await webhookReceiver(t)
     hanging.answer = () => {}
@@ -37,7 +37,7 @@ onEachEngine('webhooks', (engine) => {
 
 test('webhooks of an organization in the client', async (t) => {
   const host = await makeHost(t)
-  const service = await startInRow(t, { repositories: host.root, flags: NEAR })
+  const service = await startSharedService(t, { repositories: host.root, flags: NEAR })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
   const desk = await clientCommandLine(t, { url: service.url, token })
@@ -106,7 +106,7 @@ test('webhooks of an organization in the client', async (t) => {
 test('a secret changes only on request, even if the server would forget it', async (t) => {
   const config = { url: 'https://ci.example', content_type: 'json', insecure_ssl: '0' }
   const hidden = { ...config, secret: '********' }
-  const github = await otherServer(t, (_request, response) =>
+  const github = await fakeServer(t, (_request, response) =>
     json(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
   )
   const desk = await clientCommandLine(t, { url: github.url, token: 'ghp_0123456789' })

@@ -3,6 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { commandLine } from '../support/command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
   archiveOfFacts,
@@ -11,15 +13,13 @@ import {
   discussedHost,
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
-import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { until } from '../support/wait-until.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { desk } from '../support/without-server.ts'
 
 let host: GitHost
 let archive: string
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   host = await gitHost()
@@ -32,7 +32,7 @@ after(() => host.remove())
 const asDump = (...more: string[]) => ['restore', archive, '--as', 'gitea-dump', ...more]
 
 test('a dump reports what it cannot hold, and exits with 0', async (t) => {
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const { code, stdout, said } = await godwit(asDump('--into', 'dumps'))
   assert.equal(code, 0, said)
   const lines = stdout.toString().split('\n')
@@ -52,7 +52,7 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
 })
 
 test('a filled-in list of people maps them; an invalid line is reported by its number', async (t) => {
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const { code, stdout, said } = await godwit(['show', archive, '--people'])
   assert.equal(code, 0, said)
   const [titles, ...people] = stdout.toString().trimEnd().split('\n')
@@ -80,7 +80,7 @@ test('a filled-in list of people maps them; an invalid line is reported by its n
 })
 
 test('names that the server rejects are listed, and nothing is written', async (t) => {
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'corp,org\n')
   const refused = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
   assert.match(refused.said, /line 1: org: the name is reserved; the line is ignored/)
@@ -106,7 +106,7 @@ test('names that the server rejects are listed, and nothing is written', async (
 })
 
 test('account ids without the address of their server are reported as useless', async (t) => {
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
   const people = ['--people', 'people.csv', 'corp/quiet']
   const { said } = await godwit(asDump('--into', 'dumps', ...people))
@@ -116,7 +116,7 @@ test('account ids without the address of their server are reported as useless', 
 })
 
 test('a killed dump leaves complete dumps, and no script that names others', async (t) => {
-  const { start, folder } = await desk(t)
+  const { start, folder } = await commandLine(t)
   const into = join(folder, 'dumps')
   const running = start(asDump('--into', into))
   const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
@@ -132,7 +132,7 @@ test('a killed dump leaves complete dumps, and no script that names others', asy
 })
 
 test('options that need another are rejected before anything is read', async (t) => {
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const cases: [args: string[], says: RegExp][] = [
     [['restore', archive, '--into', 'x', '--people', 'p.csv'], /need --as gitea-dump/],
     [['restore', archive, '--into', 'x', 'alice/site'], /need --as gitea-dump/],
@@ -149,7 +149,7 @@ test('options that need another are rejected before anything is read', async (t)
 })
 
 test('the script names every repository, and runs in any shell', async (t) => {
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   await godwit(asDump('--into', 'dumps', '--target', 'https://git.example.com/sub'))
   const script = readFileSync(join(folder, 'dumps/restore.sh'), 'utf8')
   assert.match(script, /^#!\/bin\/sh\n/)

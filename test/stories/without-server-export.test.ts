@@ -5,12 +5,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
-import { commandRow } from '../support/command-row.ts'
+import { commandLine, entriesIn, jsonIn } from '../support/command-line.ts'
+import { sharedCommands } from '../support/command-row.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { sharedExportStory, until } from '../support/export-story.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { git, ODD_REPOSITORIES } from '../support/odd-repositories.ts'
-import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
+import { git, UNUSUAL_REPOSITORIES } from '../support/sample-repositories.ts'
 
 type Records = Record<string, unknown>[]
 
@@ -34,16 +34,16 @@ async function aliceAndCo(host: GitHost): Promise<void> {
   })
   await host.repository('alice/notes', { files: { 'a.txt': 'a' }, objectFormat: 'sha256' })
   await host.repository('birds/count', { files: { 'n.txt': '41' } })
-  ODD_REPOSITORIES['LFS objects'](host.path('alice/large'))
-  ODD_REPOSITORIES['symbolic refs, one leading nowhere'](host.path('alice/symbolic'))
-  ODD_REPOSITORIES['ref names beyond ASCII, and beyond UTF-8'](host.path('alice/names'))
-  ODD_REPOSITORIES['an empty repository'](host.path('alice/empty'))
+  UNUSUAL_REPOSITORIES['LFS objects'](host.path('alice/large'))
+  UNUSUAL_REPOSITORIES['symbolic refs, one leading nowhere'](host.path('alice/symbolic'))
+  UNUSUAL_REPOSITORIES['ref names beyond ASCII, and beyond UTF-8'](host.path('alice/names'))
+  UNUSUAL_REPOSITORIES['an empty repository'](host.path('alice/empty'))
 }
 
 test('an exported, restored and exported archive is the same', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const exported = await godwit([
     'export',
     'alice',
@@ -102,7 +102,7 @@ async function recordsByName(archive: string): Promise<Records> {
 test('the archive equals the one of a migration of the service', async (t) => {
   const story = await sharedExportStory(t, { repositories: aliceAndCo })
   const { id } = await story.migrate(['site', 'notes', 'large'])
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const names = ['alice/site', 'alice/notes', 'alice/large']
   const settings = ['--repositories', story.host.root, '--base-url', story.service.url]
   const { code, said } = await godwit(['export', ...names, ...settings, '--output', 'a.tar.gz'])
@@ -124,7 +124,7 @@ test('the archive equals the one of a migration of the service', async (t) => {
 test('a second export of the same data reuses everything', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const order = ['export', 'alice', '--repositories', host.root, '--data', 'kept']
   const first = await godwit([...order, '--output', 'first.tar.gz'])
   assert.equal(first.code, 0, first.said)
@@ -149,7 +149,7 @@ test('a second export of the same data reuses everything', async (t) => {
 test('the data directory and the bucket of a service are left alone', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { godwit, folder } = await desk(t, {
+  const { godwit, folder } = await commandLine(t, {
     GODWIT_DATA: 'service',
     GODWIT_BLOBS: 's3://archives',
     // Nothing listens there, so every use of the bucket fails.
@@ -167,7 +167,7 @@ test('the data directory and the bucket of a service are left alone', async (t) 
 test('standard output can be piped into tar', async (t) => {
   await using host = await gitHost()
   await aliceAndCo(host)
-  const { godwit, leftovers } = await desk(t)
+  const { godwit, leftovers } = await commandLine(t)
   const order = ['export', 'alice/site', '--repositories', host.root, '--output', '-']
   const { code, stdout, stderr } = await godwit(order)
   assert.equal(code, 0, stderr)
@@ -182,7 +182,7 @@ test('standard output can be piped into tar', async (t) => {
 test('an existing file is replaced only with --force, and atomically', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const file = join(folder, 'a.tar.gz')
   await writeFile(file, 'mine')
   const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
@@ -212,7 +212,7 @@ test('a failed export names the reason and writes no file', async (t) => {
     await host.repository(name, { files: { a: name } })
   await host.loseObjects('alice/bad')
   await host.loseObjects('alice/worse')
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
   const { code, stderr } = await godwit(order)
   assert.equal(code, 1)
@@ -226,7 +226,7 @@ test('a failed export names the reason and writes no file', async (t) => {
 test('a signal during an export leaves nothing behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { folder, start, leftovers } = await desk(t)
+  const { folder, start, leftovers } = await commandLine(t)
   // A git that reports when it verifies the repository, and then never ends.
   const git = join(folder, 'git')
   const slow = `#!/bin/sh\ncase "$*" in *--quiet*) echo > ${folder}/proving; exec sleep 600;; esac\n`
@@ -245,8 +245,8 @@ test('a signal during an export leaves nothing behind', async (t) => {
 test('a usage error is reported in one line', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { folder, env, leftovers } = await desk(t)
-  const godwit = commandRow({ cwd: folder, env })
+  const { folder, env, leftovers } = await commandLine(t)
+  const godwit = sharedCommands({ cwd: folder, env })
   const to = ['--repositories', host.root, '--output', 'a.tar.gz']
   const mistakes: [args: string[], code: number, says: RegExp][] = [
     [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],

@@ -4,9 +4,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commandLine, entriesIn, jsonIn } from '../support/command-line.ts'
 import { gitHost } from '../support/git-host.ts'
-import { git } from '../support/odd-repositories.ts'
-import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
+import { git } from '../support/sample-repositories.ts'
 
 type Json = Record<string, unknown>
 
@@ -17,7 +17,7 @@ test('each repository gets its own archive, for importers of one at a time', asy
   await host.repository('octo/notes', { files: { a: '2' } })
   await host.repository('octo/lost', { files: { a: '3' } })
   await host.loseObjects('octo/lost')
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const order = ['export', 'alice', 'octo', '--repositories', host.root, '--output', 'archives']
   const apart = [...order, '--one-archive-per-repository', '--report', 'report.json']
 
@@ -68,7 +68,7 @@ const isRepository = (path: string): boolean => /\.git$/.test(path)
 test('archives of two hosts do not collide: their records are named after the host', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: '1' } })
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const exported = async (...more: string[]) => {
     const file = `${more.at(-1)?.replace(/\W/g, '') ?? 'plain'}.tar.gz`
     const settings = ['--repositories', host.root, '--output', file, '--report', 'report.json']
@@ -103,7 +103,7 @@ test('push rules and attributes are restored, and --strict accepts them', async 
   })
   await mkdir(join(dir, 'info'), { recursive: true })
   await writeFile(join(dir, 'info/attributes'), '*.png binary\n')
-  const { godwit, folder } = await desk(t)
+  const { godwit, folder } = await commandLine(t)
   const to = (from: string, file: string) =>
     godwit(['export', 'alice', '--repositories', from, '--output', file])
   assert.equal((await to(host.root, 'first.tar.gz')).code, 0)

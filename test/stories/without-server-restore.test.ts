@@ -3,22 +3,22 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { commandLine, type PlainEntry, writeChangedArchive } from '../support/command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
-import { git, temporaryDirectory } from '../support/odd-repositories.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
-import { changed, desk, type PlainEntry } from '../support/without-server.ts'
+import { git, temporaryDirectory } from '../support/sample-repositories.ts'
 
 const SITE = 'repositories/alice/site.git'
 
 let archive: string
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': '# Home\n' } })
   await host.repository('alice/notes', { files: { b: 'b' } })
-  const { godwit } = await desk(wholeFile)
+  const { godwit } = await commandLine(wholeFile)
   archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
   const { code, said } = await godwit(order)
@@ -26,9 +26,9 @@ before(async () => {
 })
 
 test('a hostile archive is rejected before anything is written', async (t) => {
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const file = join(folder, 'hostile.tar.gz')
-  await changed(archive, file, (all) => [...all, { name: '../evil' }])
+  await writeChangedArchive(archive, file, (all) => [...all, { name: '../evil' }])
   const { code, said, stderr } = await godwit(['restore', file, '--into', 'into'])
   assert.equal(code, 1, said)
   assert.match(stderr, /the path "\.\.\/evil" has a part that is "\.\."/)
@@ -37,7 +37,7 @@ test('a hostile archive is rejected before anything is written', async (t) => {
 })
 
 test('existing repositories are kept, and then nothing is restored', async (t) => {
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const into = join(folder, 'into')
   await mkdir(join(into, 'alice/SITE.git'), { recursive: true })
   const { code, stderr } = await godwit(['restore', archive, '--into', into])
@@ -48,9 +48,9 @@ test('existing repositories are kept, and then nothing is restored', async (t) =
 })
 
 test('a damaged repository is left out, and the others are restored', async (t) => {
-  const { godwit, folder, leftovers } = await desk(t)
+  const { godwit, folder, leftovers } = await commandLine(t)
   const file = join(folder, 'a.tar.gz')
-  await changed(archive, file, (all) =>
+  await writeChangedArchive(archive, file, (all) =>
     all.filter(
       ({ path }) => path !== 'godwit-manifest.json' && !path.startsWith(`${SITE}/objects/`),
     ),
@@ -70,9 +70,9 @@ const aFile = (path: string, text: string): PlainEntry => ({
 })
 
 test('everything that is not restored is counted by kind, and fails with --strict', async (t) => {
-  const { folder, godwit } = await desk(t)
+  const { folder, godwit } = await commandLine(t)
   const file = join(folder, 'foreign.tar.gz')
-  await changed(archive, file, (all) => [
+  await writeChangedArchive(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
     aFile('issues_000001.json', '[{"url":"https://x.test/1"}]'),
     aFile('pull_requests_000001.json', '[{"url":"https://x.test/2"},{"url":"https://x.test/3"}]'),
@@ -92,7 +92,7 @@ test('everything that is not restored is counted by kind, and fails with --stric
 })
 
 test('show lists the content of an archive, as a table and as JSON, and writes nothing', async (t) => {
-  const { folder, godwit, leftovers } = await desk(t)
+  const { folder, godwit, leftovers } = await commandLine(t)
   const table = await godwit(['show', archive])
   assert.equal(table.code, 0, table.said)
   assert.match(table.said, /^created by +godwit \d/m)

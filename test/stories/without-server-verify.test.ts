@@ -4,16 +4,16 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { gitHost } from '../support/git-host.ts'
-import { ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import {
   type CommandLine,
-  changed,
-  desk,
-  editing,
+  commandLine,
+  editJson,
   type PlainEntry,
-} from '../support/without-server.ts'
+  writeChangedArchive,
+} from '../support/command-line.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory, UNUSUAL_REPOSITORIES } from '../support/sample-repositories.ts'
 
 interface RepositoryRecord {
   name: string
@@ -24,7 +24,7 @@ const MANIFEST = 'godwit-manifest.json'
 
 let archive: string
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   await using host = await gitHost()
@@ -34,8 +34,8 @@ before(async () => {
     config: { 'godwit.collaborator': 'bob:admin' },
   })
   await host.git(['repack', '-adq'], { dir: host.path('alice/site') })
-  ODD_REPOSITORIES['LFS objects'](host.path('alice/video'))
-  const { godwit } = await desk(wholeFile)
+  UNUSUAL_REPOSITORIES['LFS objects'](host.path('alice/video'))
+  const { godwit } = await commandLine(wholeFile)
   archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
   const { code, said } = await godwit(order)
@@ -69,10 +69,10 @@ const FAULTS: Fault[] = [
   [
     'metadata that was edited',
     (to) =>
-      changed(
+      writeChangedArchive(
         archive,
         to,
-        editing<RepositoryRecord[]>('repositories_000001.json', (all) => {
+        editJson<RepositoryRecord[]>('repositories_000001.json', (all) => {
           all[0]!.private = !all[0]!.private
         }),
       ),
@@ -81,7 +81,7 @@ const FAULTS: Fault[] = [
 ]
 
 test('errors are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
-  const table = await desk(t)
+  const table = await commandLine(t)
   const cases = FAULTS.map(([name, make, says], number) =>
     t.test(name, async () => {
       const file = join(table.folder, `${number}.tar.gz`)
@@ -97,7 +97,7 @@ test('errors are named and counted, and nothing is left behind', { concurrency: 
 })
 
 test('an archive that was repacked or made by others is verified as far as possible', async (t) => {
-  const { godwit, folder, leftovers }: CommandLine = await desk(t)
+  const { godwit, folder, leftovers }: CommandLine = await commandLine(t)
   const again = join(folder, 'again.tar.gz')
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))
   const recompressed = await godwit(['verify', again])
@@ -116,7 +116,7 @@ test('an archive that was repacked or made by others is verified as far as possi
   assert.equal(plain.code, 0, plain.said)
 
   const foreign = join(folder, 'foreign.tar.gz')
-  await changed(archive, foreign, (all) => [
+  await writeChangedArchive(archive, foreign, (all) => [
     ...all.filter(({ path }) => path !== MANIFEST),
     { ...aFile('issues_000001.json'), content: Buffer.from('[]') },
   ])

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { temporaryDirectory } from './odd-repositories.ts'
-import { type CommandLine, desk } from './without-server.ts'
+import { type CommandLine, commandLine } from './command-line.ts'
+import { temporaryDirectory } from './sample-repositories.ts'
 
 export interface ClientCommandLine extends CommandLine {
   /** Runs `godwit migration …`, and asserts the exit code and that the output contains no token. */
@@ -21,7 +21,7 @@ export async function clientCommandLine(
 ): Promise<ClientCommandLine> {
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
+  const at = await commandLine(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
   const running =
     (command: string) =>
     async (code: number, ...args: string[]) => {

@@ -15,10 +15,10 @@ import { embeddedQueue } from '../../src/queue/embedded.ts'
 import { syncCatalogue } from '../../src/repositories/sync.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { type Engine, openDatabase } from './databases.ts'
-import { describingServer, USUAL } from './describing-server.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from './description-server.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import { PREVIEW } from './service.ts'
-import { inTime } from './wait-until.ts'
+import { withTimeout } from './wait-until.ts'
 
 export interface GitEnded {
   code: number | null
@@ -61,7 +61,7 @@ export async function cloneScene(
   const lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
   const tokens = cloneTokens({ key: () => key.bytes, now, isServed: true })
-  const app = describingServer(t, USUAL, {
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, log, source, queue: embeddedQueue({ db }) },
     ...{ maxUnfinished: 10, lockTtlMs: 1000, isCatalogueRead: () => true },
     authenticator: createAuthenticator({ db, now }),
@@ -107,7 +107,7 @@ export async function cloneScene(
     log: () => lines.join(''),
     /** Runs git as a client. */
     git: (...args: string[]): Promise<GitEnded> =>
-      inTime(() => `git ${args.join(' ')} ends`, start(args).ended),
+      withTimeout(() => `git ${args.join(' ')} ends`, start(args).ended),
     /** Returns the clone URL of a repository, with a password. */
     at: (fullName: string, password?: string, user = 'x-access-token') =>
       `http://${password === undefined ? '' : `${user}:${password}@`}127.0.0.1:${port}/${fullName}`,

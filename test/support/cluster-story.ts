@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Cluster, Member } from './cluster.ts'
-import { commandRow } from './command-row.ts'
+import { sharedCommands } from './command-row.ts'
 import { type EndState, untilEnded as untilServerEnded } from './ended-migration.ts'
 import type { GitHost } from './git-host.ts'
 
@@ -72,6 +72,6 @@ export async function verifyBytes(t: TestContext, archive: Buffer): Promise<void
   t.after(() => rm(dir, { recursive: true, force: true }))
   const file = join(dir, 'migration.tar.gz')
   await writeFile(file, archive)
-  const { code, stdout, stderr } = await commandRow()(['verify', file])
+  const { code, stdout, stderr } = await sharedCommands()(['verify', file])
   assert.equal(code, 0, `${stdout}${stderr}`)
 }

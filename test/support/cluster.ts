@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { commandRow } from './command-row.ts'
+import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { mintToken, PREVIEW } from './service.ts'
-import { inTime } from './wait-until.ts'
+import { withTimeout } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
@@ -62,7 +62,7 @@ export async function startCluster(
     const member: Member = { process: child, url, kill: (signal) => end(child, signal) }
     members.push(member)
     const what = () => `${args[0]} has started:\n${logged}`
-    if (await inTime(what, saysThatItRuns(child.stdout))) return member
+    if (await withTimeout(what, saysThatItRuns(child.stdout))) return member
     throw new Error(`${args[0]} did not start:\n${logged}`)
   }
 
@@ -83,7 +83,7 @@ export async function startCluster(
       start(['work', '--repositories', options.repositories, ...shared, ...flags], ''),
     async token(login) {
       const sync = ['sync', '--repositories', options.repositories, ...shared]
-      const { code, stderr } = await commandRow({ env })(sync)
+      const { code, stderr } = await sharedCommands({ env })(sync)
       if (code !== 0) throw new Error(stderr)
       return mintToken({ dataDirectory: data, databaseUrl }, login)
     },
@@ -107,5 +107,5 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill(signal)
-  await inTime(`process ${child.pid} ends after ${signal}`, ended)
+  await withTimeout(`process ${child.pid} ends after ${signal}`, ended)
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { atProcessEnd } from './process-end.ts'
-import { inTime } from './wait-until.ts'
+import { withTimeout } from './wait-until.ts'
 
 const PROCESS = new URL('command-row-process.ts', import.meta.url)
 
@@ -50,7 +50,7 @@ class CommandProcess {
       assert.fail(`the process of the commands ended: ${code}`),
     )
     const what = `godwit ${command.args.join(' ')} ends`
-    const [ended] = (await inTime(what, Promise.race([reply, died]))) as [
+    const [ended] = (await withTimeout(what, Promise.race([reply, died]))) as [
       Ended & { isSpent: boolean },
     ]
     return { ...ended, stdout: Buffer.from(ended.stdout) }
@@ -59,7 +59,7 @@ class CommandProcess {
   async end(): Promise<void> {
     // A command that leaves something running would keep a process of its own from ending; the same happens here.
     if (this.#child.connected) this.#child.disconnect()
-    const [code] = await inTime('the process of the commands ends by itself', this.#exited)
+    const [code] = await withTimeout('the process of the commands ends by itself', this.#exited)
     assert.equal(code, 0)
   }
 }
@@ -96,7 +96,7 @@ export function runInSharedProcess(command: Command, output: Output = 'caught'):
 }
 
 /** Returns a function that runs commands in the shared process, with this folder and environment, and returns text. */
-export function commandRow({ cwd = process.cwd(), env = process.env } = {}) {
+export function sharedCommands({ cwd = process.cwd(), env = process.env } = {}) {
   return async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
     const { stdout, ...ended } = await runInSharedProcess({ args, cwd, env: { ...env, ...more } })
     return { ...ended, stdout: String(stdout) }

@@ -1,7 +1,14 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { looseObject } from './loose-objects.ts'
-import { bare, commit, git, incompressible, onlyPack, packedHistory } from './odd-repositories.ts'
+import {
+  bare,
+  commit,
+  git,
+  incompressible,
+  onlyPack,
+  packedHistory,
+} from './sample-repositories.ts'
 
 interface DamagedKind {
   /** Makes a damaged repository at the path. */

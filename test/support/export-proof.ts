@@ -7,7 +7,7 @@ import {
   type ManifestGit,
   parseManifest,
 } from '../../src/archive/manifest.ts'
-import { git } from './odd-repositories.ts'
+import { git } from './sample-repositories.ts'
 
 /** The value of HEAD, and a line for each ref: its name, its object id, and its peeled object id. */
 export interface RefState {

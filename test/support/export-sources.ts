@@ -4,7 +4,12 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { noise } from './archive-samples.ts'
 import type { GitHost } from './git-host.ts'
-import { bare, GIT_ENVIRONMENT, ODD_REPOSITORIES, packedHistory } from './odd-repositories.ts'
+import {
+  bare,
+  GIT_ENVIRONMENT,
+  packedHistory,
+  UNUSUAL_REPOSITORIES,
+} from './sample-repositories.ts'
 
 const MEGABYTE = 1_000_000
 
@@ -46,7 +51,7 @@ export async function mixedRepositories(host: GitHost, count: number): Promise<s
   for (const [n, name] of names.entries()) {
     const dir = host.path(name)
     if (n % 10 === 9) await largePack(dir, n)
-    else if (n % 10 === 8) ODD_REPOSITORIES['objects borrowed from another'](dir)
+    else if (n % 10 === 8) UNUSUAL_REPOSITORIES['objects borrowed from another'](dir)
     else {
       bare(dir)
       packedHistory(dir, 'refs/heads/main', 1 + n * n)

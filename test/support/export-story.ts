@@ -10,9 +10,9 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { type EndedMigration, type EndState, untilEnded } from './ended-migration.ts'
 import { type GitHost, gitHost } from './git-host.ts'
-import { temporaryDirectory } from './odd-repositories.ts'
+import { temporaryDirectory } from './sample-repositories.ts'
 import { type Service, type ServiceOptions, type SharedService, startService } from './service.ts'
-import { startInRow } from './service-row.ts'
+import { startSharedService } from './service-row.ts'
 
 const run = promisify(execFile)
 
@@ -67,7 +67,7 @@ export const exportStory = (t: Cleanup, options: StoryOptions): Promise<ExportSt
 
 /** Starts a story with a service in the shared process. */
 export const sharedExportStory = (t: Cleanup, options: StoryOptions): Promise<SharedStory> =>
-  storyWith(startInRow, t, options)
+  storyWith(startSharedService, t, options)
 
 type Cleanup = Pick<TestContext, 'after'>
 

@@ -1,5 +1,5 @@
 import type { Account } from '../../src/accounts/account.ts'
-import { type Migration, ORDINARY } from '../../src/migrations/migration.ts'
+import { DEFAULT_OPTIONS, type Migration } from '../../src/migrations/migration.ts'
 import type { RepositoryFacts } from '../../src/repositories/facts.ts'
 
 export const alice: Account = {
@@ -55,7 +55,7 @@ export function startedMigration(change: Partial<Migration> = {}): Migration {
     id: 79,
     guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
     owner: alice,
-    options: { ...ORDINARY, lockRepositories: true },
+    options: { ...DEFAULT_OPTIONS, lockRepositories: true },
     state: 'pending',
     reason: null,
     repositoryCount: 1,

@@ -1,7 +1,7 @@
 import { existsSync, globSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { temporaryDirectory } from './odd-repositories.ts'
+import { temporaryDirectory } from './sample-repositories.ts'
 import { skipUnless } from './skip-unless.ts'
 
 const LIBRARY = globSync('/usr/lib/*/faketime/libfaketime.so.1')[0] ?? ''

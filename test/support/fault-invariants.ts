@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { hasNothingLeftOver, rowsOf, unfinishedFiles } from './export-leftovers.ts'
 import { assertArchiveHolds, type RefState } from './export-proof.ts'
 import { type ExportStory, until } from './export-story.ts'
-import { git } from './odd-repositories.ts'
+import { git } from './sample-repositories.ts'
 
 const run = promisify(execFile)
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname

@@ -9,7 +9,7 @@ import {
   type RepositoryFiles,
   readRepositoryFiles,
   writeRepositoryFiles,
-} from './odd-repositories.ts'
+} from './sample-repositories.ts'
 
 type Files = Readonly<Record<string, string>>
 
@@ -39,7 +39,7 @@ export interface GitHost extends AsyncDisposable {
   /** The root directory of `OWNER/NAME.git`. */
   root: string
   /** Git as Godwit runs it. */
-  locked: Git
+  godwitGit: Git
   /** Makes a bare repository and returns its directory. */
   repository(fullName: string, options?: RepositoryOptions): Promise<string>
   /** Commits these files in addition to the existing ones, and returns the commit id. */
@@ -142,7 +142,7 @@ export async function gitHost(): Promise<GitHost> {
   const remove = () => rm(base, { recursive: true, force: true, maxRetries: 10 })
   return {
     root,
-    locked: createGit({ program: 'git', searchPath, home: join(base, 'godwit-home') }),
+    godwitGit: createGit({ program: 'git', searchPath, home: join(base, 'godwit-home') }),
     repository,
     commit,
     push,

@@ -10,9 +10,9 @@ import type {
 } from '../../src/archive/manifest.ts'
 import { IS_OBJECT } from '../../src/importer/safe-entries.ts'
 import type { FactKind, FactsByKind } from '../../src/records/facts.ts'
-import { addressesAt, writeAnyRecord } from '../../src/records/test-records.ts'
 import { splitIntoFiles } from '../../src/records/write-records.ts'
 import type { GitHost } from './git-host.ts'
+import { addressesAt, writeAnyRecord } from './records.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 

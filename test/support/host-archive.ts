@@ -39,7 +39,7 @@ export async function archiveOfHost(
   const scratchDirectory = join(folder, 'scratch')
   await mkdir(scratchDirectory)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
-  const source = gitDirectory({ root: host.root, git: host.locked, cloneUrl: `${WEB}.git` })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit, cloneUrl: `${WEB}.git` })
   const parts = {
     ...{ db, blobs, now, source, generator: 'godwit test' },
     addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: `${WEB}.git`, sshUrl: '' }),

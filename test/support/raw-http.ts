@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTime, until } from './wait-until.ts'
+import { until, withTimeout } from './wait-until.ts'
 
 export interface RawAnswer {
   /** The status of every response, in order. */
@@ -42,7 +42,7 @@ export async function sendRaw(
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk
   })
-  await inTime(`${url} takes a connection`, once(socket, 'connect'))
+  await withTimeout(`${url} takes a connection`, once(socket, 'connect'))
   for (const piece of pieces) {
     if (isClosed) break
     socket.write(piece)
@@ -51,7 +51,7 @@ export async function sendRaw(
   if (finish) socket.end()
   const statuses = () =>
     [...text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(([, status]) => Number(status))
-  if (answers === undefined) await inTime(() => `the server hangs up after:\n${text}`, closed)
+  if (answers === undefined) await withTimeout(() => `the server hangs up after:\n${text}`, closed)
   else {
     await until(
       () => `${answers} answers came:\n${text}`,

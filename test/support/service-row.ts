@@ -7,7 +7,7 @@ import { sharedProcessService } from './shared-services.ts'
  * process that have the same environment, because loading the code takes longer than most tests. Tests that kill
  * the service use `startService`.
  */
-export async function startInRow(
+export async function startSharedService(
   t: Pick<TestContext, 'after'> & Partial<Pick<TestContext, 'error'>>,
   { env, ...options }: ServiceOptions,
 ): Promise<SharedService> {

@@ -10,14 +10,14 @@ import type { TestContext } from 'node:test'
 import { findAccount } from '../../src/accounts/account-store.ts'
 import { addToken } from '../../src/accounts/token-store.ts'
 import { connect, type DatabaseOptions } from '../../src/db/connect.ts'
-import { commandRow } from './command-row.ts'
+import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { sharedProcessService } from './shared-services.ts'
 import { copyUpgradedFile, copyWithQueue } from './upgraded-databases.ts'
-import { inTime, until } from './wait-until.ts'
+import { until, withTimeout } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
-const inRow = commandRow()
+const inRow = sharedCommands()
 
 export const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 
@@ -61,7 +61,7 @@ export interface Service extends SharedService {
   /** Kills the process and resolves to its exit code, or to null if the signal ended it. */
   kill(signal: NodeJS.Signals): Promise<number | null>
   /** Starts it again in the shared process, which is loaded already. It cannot be killed then. */
-  restartInRow(): Promise<void>
+  restartShared(): Promise<void>
 }
 
 /** Starts a service in its own process, for tests that kill it or look at its process. Other tests use `startInRow`. */
@@ -83,7 +83,7 @@ export async function startService(
       logged += text
     })
     const what = () => `the service listens:\n${logged}`
-    const address = await inTime(what, addressSaid(child.stdout))
+    const address = await withTimeout(what, addressSaid(child.stdout))
     if (address === undefined) throw new Error(`the service did not start:\n${logged}`)
     await untilReady(address, () => logged)
   }
@@ -103,7 +103,7 @@ export async function startService(
     if (!running) return null
     if (running.exitCode === null && running.signalCode === null) {
       running.kill(signal)
-      await inTime(() => `the service ends after ${signal}:\n${logged}`, once(running, 'exit'))
+      await withTimeout(() => `the service ends after ${signal}:\n${logged}`, once(running, 'exit'))
     }
     return running.exitCode
   }
@@ -121,7 +121,7 @@ export async function startService(
     pid: () => running!.pid!,
     kill,
     restart: start,
-    restartInRow,
+    restartShared: restartInRow,
   }
 }
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { atProcessEnd } from './process-end.ts'
-import { inTime } from './wait-until.ts'
+import { withTimeout } from './wait-until.ts'
 
 const PROCESS = new URL('shared-services-process.ts', import.meta.url)
 
@@ -50,7 +50,7 @@ class ServiceProcess {
     const asked = Promise.withResolvers<void>()
     this.#waiting.set(order.id, asked)
     this.#child.send(order)
-    await inTime(what, asked.promise)
+    await withTimeout(what, asked.promise)
   }
 
   /** Ends the process; services that still run end as if killed. */
@@ -58,7 +58,7 @@ class ServiceProcess {
     this.#hasEnded = true
     const exited = once(this.#child, 'exit')
     this.#child.disconnect()
-    await inTime('the process of the services ends', exited)
+    await withTimeout('the process of the services ends', exited)
     rmSync(this.logs, { recursive: true, force: true })
   }
 }

@@ -34,7 +34,7 @@ export async function until<T>(what: What, look: () => T | Promise<T>): Promise<
 }
 
 /** Waits for a promise with the same timeout. */
-export async function inTime<T>(what: What, announced: Promise<T>): Promise<T> {
+export async function withTimeout<T>(what: What, announced: Promise<T>): Promise<T> {
   const over = Promise.withResolvers<never>()
   const bound = setTimeout(() => over.reject(timeoutError(what)), TIMEOUT_MS)
   try {

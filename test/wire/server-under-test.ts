@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { atProcessEnd } from '../support/process-end.ts'
 import { PREVIEW } from '../support/service.ts'
-import { startInRow } from '../support/service-row.ts'
+import { startSharedService } from '../support/service-row.ts'
 import { makeRepositories } from './git-repositories.ts'
 import { type Answer, type Headers, send } from './http-request.ts'
 
@@ -98,7 +98,7 @@ async function startServer(...flags: string[]) {
   const host = await makeRepositories(HOST)
   atEnd.after(host.remove)
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const service = await startInRow(atEnd, { repositories: host.root, flags })
+  const service = await startSharedService(atEnd, { repositories: host.root, flags })
   const organization = { login: 'octo', repositories: ofOwner('octo') }
   return async (login: string) =>
     known(service.url, await service.token(login), ofOwner(login), organization)

@@ -1,18 +1,18 @@
-import { counted, number } from '../../src/lib/quantities.ts'
+import { formatCount, formatNumber } from '../../src/lib/quantities.ts'
 
 export {
-  counted,
-  duration,
-  fromNow,
-  inUnits as bytes,
-  number,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatRelativeTime,
 } from '../../src/lib/quantities.ts'
 
 /** Returns `9 of 10 repositories, 1 skipped`. */
 export function formatCounts(counts: { total: number; exported: number; skipped: number }): string {
   const { total, exported, skipped } = counts
-  const some = `${number(exported)} of ${counted(total, 'repository', 'repositories')}`
-  return skipped === 0 ? some : `${some}, ${number(skipped)} skipped`
+  const some = `${formatNumber(exported)} of ${formatCount(total, 'repository', 'repositories')}`
+  return skipped === 0 ? some : `${some}, ${formatNumber(skipped)} skipped`
 }
 
 export const percent = (part: number, whole: number): number =>

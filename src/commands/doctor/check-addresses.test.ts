@@ -10,21 +10,21 @@ import {
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { before, type TestContext, test } from 'node:test'
+import { assertFinding, doctor } from '../../../test/support/doctor-scene.ts'
+import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
 import type { SharedService } from '../../../test/support/service.ts'
-import { startInRow } from '../../../test/support/service-row.ts'
-import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
-import { assertFinding, doctor } from './test-scene.ts'
+import { startSharedService } from '../../../test/support/service-row.ts'
 
 let service: SharedService
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
   wholeFile.after(host.remove)
   const flags = ['--trusted-proxies', '127.0.0.1']
-  service = await startInRow(wholeFile, { repositories: host.root, flags })
+  service = await startSharedService(wholeFile, { repositories: host.root, flags })
 })
 
 interface Manners {

@@ -110,7 +110,7 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const { baseUrl, listen } = config
   const { hostname, port } = new URL(baseUrl)
   const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
-  if (config.said.baseUrl === undefined || isDirect) return
+  if (config.origins.baseUrl === undefined || isDirect) return
   const database = { sqlite: join(config.data, 'godwit.sqlite'), postgres: config.databaseUrl }
   const key = await findSigningKey(database)
   if (!key) return

@@ -1,10 +1,10 @@
 import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { knownProcesses, surveyStoredData } from '../../db/survey.ts'
+import { listProcesses, surveyStoredData } from '../../db/survey.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { hasCode } from '../../lib/errno.ts'
-import { counted, duration, inUnits } from '../../lib/quantities.ts'
+import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
 import { dataPathsOf } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, unexpectedProcesses } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
@@ -91,7 +91,7 @@ export function checkFreeSpace({ bavail, bsize, files, ffree }: FilesystemStats)
   const isCounted = files > 0
   const isBelow = (limit: typeof LOW_SPACE) =>
     bytes < limit.bytes || (isCounted && ffree < limit.files)
-  const found = `${inUnits(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
+  const found = `${formatBytes(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
   if (!isBelow(LOW_SPACE)) return passed('disk space', found)
   const judge = isBelow(MIN_SPACE) ? failure : warning
   return judge(
@@ -163,7 +163,7 @@ export async function* checkSharedData(config: Config): AsyncGenerator<CheckResu
   const folder = markerFolder(dataPathsOf(config, ''))
   if (config.databaseUrl === undefined || folder === undefined) return
   // checkDatabase reports a database that cannot be read.
-  const processes = await knownProcesses(config.databaseUrl).catch(() => [])
+  const processes = await listProcesses(config.databaseUrl).catch(() => [])
   const missing = await unexpectedProcesses(folder, processes, Date.now())
   if (missing.length > 0) {
     const names = missing.map(({ host, pid, role }) => `${role} ${pid} at ${host}`)
@@ -182,14 +182,15 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
   if (!survey || survey.segments === 0) return
   const { segments, damaged, oldestCheckAt } = survey
   const age = Math.max(0, Date.now() - oldestCheckAt)
-  const checked = `the oldest check is ${duration(age / 1000)} old`
+  const checked = `the oldest check is ${formatDuration(age / 1000)} old`
   if (damaged > 0) {
-    const found = `${damaged} of ${counted(segments, 'stored segment')} ${damaged === 1 ? 'is' : 'are'} damaged; ${checked}`
+    const found = `${damaged} of ${formatCount(segments, 'stored segment')} ${damaged === 1 ? 'is' : 'are'} damaged; ${checked}`
     const advice = '`godwit check --store` names the archives; start their migrations again'
     yield warning('stored data', found, advice)
   } else if (age > 2 * segmentCheckAge) {
     const advice =
       'run `godwit check --store`, or set a longer --segment-check-age: the service reads about 2.6 TB a week'
-    yield warning('stored data', `${counted(segments, 'segment')}, ${checked}`, advice)
-  } else yield passed('stored data', `${counted(segments, 'segment')}, none damaged; ${checked}`)
+    yield warning('stored data', `${formatCount(segments, 'segment')}, ${checked}`, advice)
+  } else
+    yield passed('stored data', `${formatCount(segments, 'segment')}, none damaged; ${checked}`)
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { startForge } from '../../../test/support/forge/fake-forge.ts'
 import { freePort } from '../../../test/support/free-port.ts'
-import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { UsageError } from '../../lib/user-error.ts'
 import { readConfig } from '../../settings/config.ts'
 import { checkForge } from './check-forge.ts'
@@ -52,7 +52,7 @@ test('an invalid, empty or unprivileged token is reported without showing it', a
 test('a token that may not act for other users is reported', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
-  forge.misbehave = ({ query }) =>
+  forge.faultFor = ({ query }) =>
     query.has('sudo') ? { answer: { status: 403, body: { message: 'no scope' } } } : undefined
   const forgeTokenFile = await tokenFile(t, 'admin-token')
   const results = await check({ forge: forge.url, forgeTokenFile })

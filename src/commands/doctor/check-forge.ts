@@ -1,8 +1,12 @@
-import { forgeLocation, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
+import {
+  forgeLocation,
+  isReadableByAll,
+  TOKEN_FILE_READABLE_BY_ALL,
+} from '../../service/open-forge.ts'
 import type { Config } from '../../settings/config.ts'
 import { connectForge, type Forge } from '../../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
-import { ForgeRefused } from '../../sources/forge-errors.ts'
+import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 const TOKEN_ADVICE =
@@ -21,13 +25,17 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
     yield failure('forge-token', errorText(error), TOKEN_ADVICE)
     return
   }
-  yield (await isOpenToAll(tokenFile))
-    ? warning('forge-token', `${OPEN_TO_ALL}: ${tokenFile}`, `run \`chmod 600 ${tokenFile}\``)
+  yield (await isReadableByAll(tokenFile))
+    ? warning(
+        'forge-token',
+        `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`,
+        `run \`chmod 600 ${tokenFile}\``,
+      )
     : passed('forge-token', `${tokenFile}, readable`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const forge = connectForge({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
   try {
-    const { version, mayHide } = await forge.learn(signal)
+    const { version, mayHide } = await forge.getKnownForge(signal)
     yield passed('forge', `${version.kind} ${version.text} at ${url}`)
     if (mayHide)
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
@@ -44,7 +52,7 @@ async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<Che
   try {
     await forge.readRights(owner, signal)
   } catch (error) {
-    if (!(error instanceof ForgeRefused)) throw error
+    if (!(error instanceof ForgeRequestFailed)) throw error
     const found = `the forge's token may not ask what people may do: ${error.message}`
     yield failure('forge-token', found, SCOPES_ADVICE)
   }

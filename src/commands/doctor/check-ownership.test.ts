@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { assertFinding, doctor, doctorCommand, sound } from './test-scene.ts'
+import { assertFinding, doctor, doctorCommand, sound } from '../../../test/support/doctor-scene.ts'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534

@@ -1,11 +1,11 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { assertFinding, doctor, sound } from '../../../test/support/doctor-scene.ts'
+import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { readConfig } from '../../settings/config.ts'
 import { checkLfs } from './check-repositories.ts'
 import type { CheckResult } from './check-result.ts'
-import { assertFinding, doctor, sound } from './test-scene.ts'
 
 const check = (lfsDirectory: string) =>
   Array.fromAsync(checkLfs(readConfig({ lfsDirectory }, { PATH: process.env.PATH })))

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { lockedRepositories } from '../../db/survey.ts'
 import type { Git } from '../../git/git.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
-import { counted } from '../../lib/quantities.ts'
-import { layoutIn } from '../../service/data-paths.ts'
+import { formatCount } from '../../lib/quantities.ts'
+import { layoutOptions } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
@@ -30,7 +30,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     yield withoutRepositories(role, databaseUrl !== undefined)
     return
   }
-  const source = gitDirectory({ root, git, layout: layoutIn(config) })
+  const source = gitDirectory({ root, git, layout: layoutOptions(config) })
   const found: FoundRepository[] = []
   const problems: Problems = { refused: [], caseConflicts: [], unreadable: [], unlockable: [] }
   try {
@@ -39,8 +39,8 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
       else if ('members' in listed)
         for (const { path, reason } of listed.members.warnings)
           problems.refused.push(`${path} (${reason})`)
-      else if (listed.refused.twinOf !== undefined)
-        problems.caseConflicts.push(`${listed.refused.path} and ${listed.refused.twinOf}`)
+      else if (listed.refused.caseConflictWith !== undefined)
+        problems.caseConflicts.push(`${listed.refused.path} and ${listed.refused.caseConflictWith}`)
       else problems.refused.push(`${listed.refused.path} (${listed.refused.reason})`)
     }
   } catch (error) {
@@ -65,13 +65,13 @@ async function openAll(
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
 ): Promise<void> {
-  await mapConcurrent(found, { lanes: CONCURRENCY }, async (repository, signal) => {
+  await mapConcurrent(found, { concurrency: CONCURRENCY }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
     let dir: string
     try {
       dir = await source.directoryOf(repository)
       await source.examine(repository, signal)
-      await source.tryGit(repository)
+      await source.checkGitAccess(repository)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       unreadable.push(`${name} (${error.message})`)
@@ -111,7 +111,7 @@ function* describeProblems(
 ) {
   const { refused, caseConflicts, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
-  const counts = `${counted(found.length, 'repository', 'repositories')} of ${counted(owners, 'owner')} in ${root}`
+  const counts = `${formatCount(found.length, 'repository', 'repositories')} of ${formatCount(owners, 'owner')} in ${root}`
   if (found.length === 0) {
     const advice = `put bare repositories there ${EXPECTED[layout]}, or set another directory or --layout`
     yield warning('repositories', `none in ${root}`, advice)
@@ -154,7 +154,7 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
   const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
   // Other checks report a database or a directory that cannot be read.
   const known = await lockedRepositories(database).catch(() => undefined)
-  const locked = await findLocked(gitDirectory({ root, git, layout: layoutIn(config) })).catch(
+  const locked = await findLocked(gitDirectory({ root, git, layout: layoutOptions(config) })).catch(
     () => [],
   )
   const stray = known && locked.filter((name) => !known.has(name.toLowerCase()))
@@ -166,7 +166,7 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
 
 async function findLocked(source: Source): Promise<string[]> {
   const locked: string[] = []
-  await mapConcurrent(source.list(), { lanes: CONCURRENCY }, async (listed) => {
+  await mapConcurrent(source.list(), { concurrency: CONCURRENCY }, async (listed) => {
     if (!('found' in listed)) return
     const { owner, name } = listed.found
     const hasLock = await source.hasLock(listed.found).catch((error: unknown) => {

@@ -4,11 +4,6 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { freePort } from '../../../test/support/free-port.ts'
-import { createDatabase } from '../../../test/support/postgres.ts'
-import { contentsOf, emptyBucket, needsObjectStore } from '../../../test/support/radosgw.ts'
-import { connect } from '../../db/connect.ts'
-import { KNOWN_SCHEMA, upgradeSchema } from '../../db/upgrade.ts'
 import {
   about,
   assertFinding,
@@ -17,7 +12,12 @@ import {
   errorsAmong,
   type Flags,
   sound,
-} from './test-scene.ts'
+} from '../../../test/support/doctor-scene.ts'
+import { freePort } from '../../../test/support/free-port.ts'
+import { createDatabase } from '../../../test/support/postgres.ts'
+import { contentsOf, emptyBucket, needsObjectStore } from '../../../test/support/radosgw.ts'
+import { connect } from '../../db/connect.ts'
+import { KNOWN_SCHEMA, upgradeSchema } from '../../db/upgrade.ts'
 
 describe('SQLite', () => {
   async function filled(t: TestContext) {

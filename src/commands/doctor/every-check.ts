@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit } from '../../git/git.ts'
-import { lookForGit } from '../../git/installed-git.ts'
+import { findGit } from '../../git/installed-git.ts'
 import type { Config } from '../../settings/config.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
@@ -22,7 +22,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
     const git = createGit({ ...options, home })
     yield* guarded('machine', checkMachine())
     yield* guarded('config', checkConfig(config))
-    const { found, advice } = await lookForGit(options, git)
+    const { found, advice } = await findGit(options, git)
     yield advice === undefined ? passed('git', found) : failure('git', found, advice)
     yield* guarded('data', checkData(config))
     yield* guarded('ownership', checkOwnership(config))

@@ -10,9 +10,9 @@ import {
   exportArchive,
   exportSeparately,
 } from '../../exporter/export-archive.ts'
+import { onChunk } from '../../lib/chunks.ts'
 import { writingTo } from '../../lib/disk-errors.ts'
 import { makeDirectory } from '../../lib/make-directory.ts'
-import { onChunk } from '../../lib/on-chunk.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import { refuseExistingFile, writeWholeFile } from '../whole-file.ts'

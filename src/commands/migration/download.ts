@@ -5,9 +5,9 @@ import type { Command } from 'commander'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
 import type { DownloadTarget } from '../../client/download-archive.ts'
 import { checkArchive, checkGzip, type Proof } from '../../importer/check-archive.ts'
-import { inUnits } from '../../lib/quantities.ts'
+import { writeChunk } from '../../lib/chunks.ts'
+import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
-import { isWritten } from '../../lib/write-chunk.ts'
 import { addClientCommand, type ClientContext, printResult, withClient } from '../client-command.ts'
 import { addSetting, idArgument, note, print, withExamples } from '../command-line.ts'
 import { progressLine } from '../terminal.ts'
@@ -82,7 +82,7 @@ async function toFile(
   printResult(
     client,
     { id, file, bytes, checked_by: proof },
-    `${name}: ${inUnits(bytes)}, ${PROOF_TEXTS[proof]}`,
+    `${name}: ${formatBytes(bytes)}, ${PROOF_TEXTS[proof]}`,
   )
   const { git, searchPath } = client.config
   if (verify) {
@@ -111,17 +111,18 @@ async function fetchInto(
 ): Promise<void> {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
-  if (target.position > 0) line.say(`resuming after ${inUnits(target.position)}`)
+  if (target.position > 0) line.say(`resuming after ${formatBytes(target.position)}`)
   let drawnAt = 0
   await downloadArchive(api, id, target, {
     signal,
     onBytes(position, total) {
       if (performance.now() - drawnAt < 100 && position !== total) return
       drawnAt = performance.now()
-      const of = total === undefined ? '' : ` of ${inUnits(total)}`
-      line.show(total && position / total, `${inUnits(position)}${of}`)
+      const of = total === undefined ? '' : ` of ${formatBytes(total)}`
+      line.show(total && position / total, `${formatBytes(position)}${of}`)
     },
-    onError: (error, position) => line.say(`${error.message}; resuming after ${inUnits(position)}`),
+    onError: (error, position) =>
+      line.say(`${error.message}; resuming after ${formatBytes(position)}`),
   })
 }
 
@@ -156,7 +157,7 @@ async function toStandardOutput(
 function teeInto(copy: PassThrough) {
   return async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
-      await isWritten(copy, chunk)
+      await writeChunk(copy, chunk)
       yield chunk
     }
     copy.end()
@@ -182,7 +183,7 @@ function streamTarget(input: PassThrough, written: Promise<void>): DownloadTarge
       etag = newEtag
     },
     async write(bytes) {
-      if (!(await isWritten(input, bytes))) await written
+      if (!(await writeChunk(input, bytes))) await written
       position += bytes.length
     },
   }

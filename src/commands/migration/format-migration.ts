@@ -7,7 +7,7 @@ import {
   startFlagHelp,
 } from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
-import { duration, inUnits } from '../../lib/quantities.ts'
+import { formatBytes, formatDuration } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { ago } from '../command-line.ts'
 import { paintState } from '../terminal.ts'
@@ -46,7 +46,7 @@ export function repositoryRows(repositories: readonly RepositoryResponse[]): Row
     ...repositories.map((each) => [
       each.full_name,
       each.private ? 'private' : 'public',
-      typeof each.size !== 'number' ? '-' : inUnits(each.size * 1024),
+      typeof each.size !== 'number' ? '-' : formatBytes(each.size * 1024),
       each.default_branch ?? '-',
       ago(each.pushed_at ?? null),
     ]),
@@ -101,7 +101,7 @@ export function forecastRows({ repositories }: ForecastResponse): Row[] {
     ['REPOSITORY', 'SIZE', 'RESULT'],
     ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
       full_name,
-      inUnits(bytes),
+      formatBytes(bytes),
       reason
         ? `cannot be exported: ${reason}`
         : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
@@ -112,11 +112,12 @@ export function forecastRows({ repositories }: ForecastResponse): Row[] {
 /** Describes the size of the archive, the free space, the expected time, and warnings. */
 export function formatForecast(forecast: ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
-  const free = typeof free_bytes !== 'number' ? '' : `, ${inUnits(free_bytes)} free`
-  const time = typeof estimated_seconds !== 'number' ? '' : `, about ${duration(estimated_seconds)}`
+  const free = typeof free_bytes !== 'number' ? '' : `, ${formatBytes(free_bytes)} free`
+  const time =
+    typeof estimated_seconds !== 'number' ? '' : `, about ${formatDuration(estimated_seconds)}`
   return [
     // Older servers send no warnings.
     ...(forecast.warnings ?? []).map((warning) => `warning: ${escapeForTerminal(warning)}`),
-    `${inUnits(bytes_to_write)} to write${free}${time}; nothing was started`,
+    `${formatBytes(bytes_to_write)} to write${free}${time}; nothing was started`,
   ].join('\n')
 }

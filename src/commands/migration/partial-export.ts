@@ -1,8 +1,7 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
-import { EXIT } from '../../lib/exit-codes.ts'
 import { isPartial } from '../../lib/is-partial.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
-import { UserError } from '../../lib/user-error.ts'
+import { EXIT, UserError } from '../../lib/user-error.ts'
 import { type ClientContext, orgFlag } from '../client-command.ts'
 
 /** The archive lacks repositories that were requested. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { ResumableFile } from './resumable-file.ts'
 
 async function downloadWith(t: TestContext, part: string | undefined) {

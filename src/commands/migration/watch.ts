@@ -4,7 +4,7 @@ import type {
   RepositoryProgressResponse,
   TotalsResponse,
 } from '../../client/responses.ts'
-import { duration, inUnits } from '../../lib/quantities.ts'
+import { formatBytes, formatDuration } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import {
@@ -94,21 +94,21 @@ function formatRepositoryEnd({
 }: RepositoryProgressResponse) {
   const start = `${paintState(state, process.stderr)}: ${escapeForTerminal(full_name)}`
   if (reason) return `${start}: ${escapeForTerminal(reason)}`
-  return `${start}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
+  return `${start}, ${formatBytes(bytes_done)}${reused ? ', reused' : ''}`
 }
 
 function formatTotals(totals: TotalsResponse): [part: number, text: string] {
   const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
-  const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
+  const rate = totals.bytes_per_second ? `, ${formatBytes(totals.bytes_per_second)}/s` : ''
   const left =
-    typeof totals.seconds_left !== 'number' ? '' : `, ${duration(totals.seconds_left)} left`
+    typeof totals.seconds_left !== 'number' ? '' : `, ${formatDuration(totals.seconds_left)} left`
   const skippedCount = skipped > 0 ? `, ${skipped} skipped` : ''
   return [
     part,
-    `${ended - skipped}/${repositories} repositories${skippedCount}, ${inUnits(bytes_done)}${rate}${left}`,
+    `${ended - skipped}/${repositories} repositories${skippedCount}, ${formatBytes(bytes_done)}${rate}${left}`,
   ]
 }
 
-const elapsed = (since: number) => duration((performance.now() - since) / 1000)
+const elapsed = (since: number) => formatDuration((performance.now() - since) / 1000)

@@ -1,5 +1,4 @@
-import type { Account } from '../../accounts/account.ts'
-import type { Member } from '../../accounts/membership.ts'
+import type { Account, Member } from '../../accounts/account.ts'
 import { membersOf } from '../../accounts/membership-store.ts'
 import type { Db } from '../../db/database.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'

@@ -1,5 +1,5 @@
-import { type Account, keyOf } from '../../accounts/account.ts'
-import { oneLine } from '../../lib/one-line.ts'
+import { type Account, nameKey } from '../../accounts/account.ts'
+import { oneLine } from '../../lib/terminal-text.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
 import { addressInArchive, type RecordAddresses } from '../../records/record-addresses.ts'
@@ -43,7 +43,7 @@ export function userRecords(
 ): object[] {
   const all = new Map<string, User>()
   for (const person of peopleIn(migration.owner, facts, organizations))
-    all.set(keyOf(person.login), ownUser(person, addresses))
+    all.set(nameKey(person.login), ownUser(person, addresses))
   for (const [key, user] of records?.users ?? []) all.set(key, user)
   // An organization has its own record with the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
@@ -59,8 +59,8 @@ export function organizationRecords(
   const fromForge = new Map(records?.organizations)
   const covered = organizations.map((each) => {
     const own = ownOrganization(each)
-    const fact = fromForge.get(keyOf(own.login))
-    fromForge.delete(keyOf(own.login))
+    const fact = fromForge.get(nameKey(own.login))
+    fromForge.delete(nameKey(own.login))
     return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
   const links = recordAddressesOf(addresses)

@@ -1,4 +1,4 @@
-import { type Account, keyOf } from '../../accounts/account.ts'
+import { type Account, nameKey } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
 import type { RecordAddresses } from '../../records/record-addresses.ts'
 import type { ProtectedBranch, Repository } from '../../records/repository.ts'
@@ -138,18 +138,18 @@ export function peopleIn(
 ): Person[] {
   const people = new Map<string, Person>()
   // An organization has its own record with the same address.
-  if (migrationOwner.type === 'User') people.set(keyOf(migrationOwner.login), migrationOwner)
+  if (migrationOwner.type === 'User') people.set(nameKey(migrationOwner.login), migrationOwner)
   for (const { members } of organizations) {
-    for (const { account } of members) people.set(keyOf(account.login), account)
+    for (const { account } of members) people.set(nameKey(account.login), account)
   }
   for (const { owner, collaborators, createdAt } of repositories) {
-    if (owner.type === 'User') people.set(keyOf(owner.login), owner)
+    if (owner.type === 'User') people.set(nameKey(owner.login), owner)
     for (const { login } of collaborators) {
-      const known = people.get(keyOf(login))
-      if (!known) people.set(keyOf(login), { login, id: null, createdAt })
+      const known = people.get(nameKey(login))
+      if (!known) people.set(nameKey(login), { login, id: null, createdAt })
       // A login without account is as old as the oldest repository that lists it.
       else if (known.id === null && createdAt < known.createdAt)
-        people.set(keyOf(login), { ...known, createdAt })
+        people.set(nameKey(login), { ...known, createdAt })
     }
   }
   return [...people.keys()].sort().map((key) => people.get(key)!)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Account, keyOf } from '../../accounts/account.ts'
+import { type Account, nameKey } from '../../accounts/account.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
@@ -85,6 +85,6 @@ export async function writeMetadata(
 
 /** An administrator of an organization's repository need not be a member, and then may not see the members. */
 function maySee(viewer: Account | undefined, { login, members }: Organization): boolean {
-  if (!viewer || viewer.siteAdmin || keyOf(viewer.login) === keyOf(login)) return true
-  return members.some((member) => keyOf(member.login) === keyOf(viewer.login))
+  if (!viewer || viewer.siteAdmin || nameKey(viewer.login) === nameKey(login)) return true
+  return members.some((member) => nameKey(member.login) === nameKey(viewer.login))
 }

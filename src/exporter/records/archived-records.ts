@@ -1,4 +1,4 @@
-import { keyOf } from '../../accounts/account.ts'
+import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
@@ -65,7 +65,7 @@ export class ArchivedRecords {
 
   /** Returns the login in the spelling of the forge. */
   spelt = (login: string): string => {
-    const key = keyOf(login)
+    const key = nameKey(login)
     return this.users.get(key)?.login ?? this.organizations.get(key)?.login ?? login
   }
 
@@ -133,7 +133,7 @@ export class ArchivedRecords {
   async #readPeople(): Promise<void> {
     for (const rows of this.#rows) {
       for await (const fact of this.#read(rows, 'organizations'))
-        this.organizations.set(keyOf(fact.login), this.#withVisibleMembers(fact))
+        this.organizations.set(nameKey(fact.login), this.#withVisibleMembers(fact))
       for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
       for await (const user of this.#read(rows, 'users')) this.#addUser(user)
       for await (const user of this.#read(rows, 'members'))
@@ -143,9 +143,9 @@ export class ArchivedRecords {
 
   /** The first user with more than a login is kept. */
   #addUser(user: User): void {
-    const known = this.users.get(keyOf(user.login))
+    const known = this.users.get(nameKey(user.login))
     if (!known || (known.avatar === null && user.avatar !== null))
-      this.users.set(keyOf(user.login), user)
+      this.users.set(nameKey(user.login), user)
   }
 
   #withVisibleMembers(fact: Organization): Organization {
@@ -153,9 +153,9 @@ export class ArchivedRecords {
   }
 
   #isMemberShown(login: string): boolean {
-    const key = keyOf(login)
+    const key = nameKey(login)
     const isAmong = (members: readonly { login: string }[]) =>
-      members.some((member) => keyOf(member.login) === key)
+      members.some((member) => nameKey(member.login) === key)
     return (
       this.organizations.values().some(({ members }) => isAmong(members)) ||
       this.teams.values().some(({ members }) => isAmong(members))
@@ -164,8 +164,8 @@ export class ArchivedRecords {
 
   /** A team may have permissions on several of the repositories. */
   #addTeam(fact: Team): void {
-    const key = `${keyOf(fact.organization)}/${fact.slug}`
-    const isShown = (this.organizations.get(keyOf(fact.organization))?.members.length ?? 0) > 0
+    const key = `${nameKey(fact.organization)}/${fact.slug}`
+    const isShown = (this.organizations.get(nameKey(fact.organization))?.members.length ?? 0) > 0
     const known = this.teams.get(key)
     const permissions = [...(known?.permissions ?? []), ...fact.permissions]
     this.teams.set(key, { ...fact, permissions, members: isShown ? fact.members : [] })

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { keyOf } from '../../accounts/account.ts'
+import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS, type WrittenKind } from '../../records/facts.ts'
 import { type User, unknownUser } from '../../records/people.ts'
@@ -82,16 +82,16 @@ class PeopleCollector {
   readonly #organizations = new Set<string>()
 
   addUsers(users: readonly User[] | undefined): void {
-    for (const user of users ?? []) this.#known.set(keyOf(user.login), user)
+    for (const user of users ?? []) this.#known.set(nameKey(user.login), user)
   }
 
   addNamed(logins: Iterable<string>): void {
-    for (const login of logins) this.#named.set(keyOf(login), login)
+    for (const login of logins) this.#named.set(nameKey(login), login)
   }
 
   addMembers(logins: Iterable<string>, organization: string): void {
-    this.#organizations.add(keyOf(organization))
-    for (const login of logins) this.#members.set(keyOf(login), login)
+    this.#organizations.add(nameKey(organization))
+    for (const login of logins) this.#members.set(nameKey(login), login)
   }
 
   /** Without organizations, which have their own records with the same address. */

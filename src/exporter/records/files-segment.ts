@@ -11,11 +11,11 @@ import { writingTo } from '../../lib/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
-  DamagedFile,
-  ForgeError,
+  FileDamaged,
+  FileTooLarge,
   ForgeNotFound,
-  TooLarge,
-  WaitUntil,
+  ForgeServerError,
+  ForgeUnavailable,
 } from '../../sources/forge-errors.ts'
 import { hashWhileReading } from '../make-segment.ts'
 
@@ -136,7 +136,9 @@ async function* detectDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome)
 function reasonToSkip(error: unknown): string | undefined {
   if (error instanceof ForgeNotFound) return 'missing on the forge'
   const isOfFile =
-    error instanceof TooLarge || error instanceof DamagedFile || error instanceof ForgeError
+    error instanceof FileTooLarge ||
+    error instanceof FileDamaged ||
+    error instanceof ForgeServerError
   return isOfFile ? error.message : undefined
 }
 
@@ -161,9 +163,9 @@ async function openFile(
         : await streamFile(parts, file, file.size, signal)
     } catch (error) {
       const reason = reasonToSkip(error)
-      if (error instanceof DamagedFile && !isSecond) isSecond = true
+      if (error instanceof FileDamaged && !isSecond) isSecond = true
       else if (reason !== undefined) return { file: file.file, reason }
-      else if (!(error instanceof WaitUntil) || error.why === 'unreachable') throw error
+      else if (!(error instanceof ForgeUnavailable) || error.reason === 'unreachable') throw error
       else if (error.dueAt - parts.now() > MAX_WAIT_MS) throw error
       else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }

@@ -2,25 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { damageBlob, flipBit } from '../../../test/support/damage-blob.ts'
 import { type Engine, onEachEngine } from '../../../test/support/databases.ts'
-import { BINARY, makeBusy, PICTURE } from '../../../test/support/forge/busy-world.ts'
-import { type Misdeed, startForge } from '../../../test/support/forge/stand-in-forge.ts'
-import { until } from '../../../test/support/wait-until.ts'
-import { cancelMigration } from '../../migrations/cancel-migration.ts'
-import { migrationToExport, repositoryToExport } from '../../migrations/export-store.ts'
-import { progressOf } from '../../migrations/progress.ts'
-import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
-import { embeddedQueue } from '../../queue/embedded.ts'
-import { RetryLater } from '../../queue/queue.ts'
-import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
-import { TooLarge } from '../../sources/forge-errors.ts'
-import { exportHandlers } from '../export-migration.ts'
 import {
   assertExported,
   endOf,
   endsOf,
   exportScene,
   SEGMENT_CHECK_AGE_MS,
-} from '../export-test-scene.ts'
+} from '../../../test/support/export-scene.ts'
+import { type Fault, startForge } from '../../../test/support/forge/fake-forge.ts'
+import { BINARY, fillForge, PICTURE } from '../../../test/support/forge/filled-forge.ts'
+import { until } from '../../../test/support/wait-until.ts'
+import { cancelMigration } from '../../migrations/cancel-migration.ts'
+import { migrationById, repositoryToExport } from '../../migrations/export-store.ts'
+import { progressOf } from '../../migrations/progress.ts'
+import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
+import { embeddedQueue } from '../../queue/embedded.ts'
+import { RetryLater } from '../../queue/queue.ts'
+import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
+import { FileTooLarge } from '../../sources/forge-errors.ts'
+import { exportHandlers } from '../export-migration.ts'
 import { recordsForTask } from './obtain-records.ts'
 
 const NAMES = ['ann/site', 'octo/tools', 'tern/data']
@@ -28,7 +28,7 @@ const NAMES = ['ann/site', 'octo/tools', 'tern/data']
 async function forgeScene(t: TestContext, engine: Engine = 'sqlite') {
   const forge = await startForge()
   t.after(() => forge.stop())
-  const world = makeBusy(forge)
+  const world = fillForge(forge)
   const contents = Object.fromEntries(NAMES.map((name) => [name, 'git']))
   const people = { collaborators: ['ann', 'cid'], organizations: ['octo', 'tern'] }
   const scene = await exportScene(t, contents, engine, people)
@@ -127,7 +127,7 @@ onEachEngine('records of a forge', (engine) => {
   test('are read once for two migrations at the same time', async (t) => {
     const { db, start, parts, change, forge, recordsOf } = await forgeScene(t, engine)
     // Who waits does not take the database from who reads.
-    const queue = embeddedQueue({ db, notNowPauseMs: 200, lookEveryMs: 20 })
+    const queue = embeddedQueue({ db, retryLaterPauseMs: 200, pollIntervalMs: 20 })
     const ids = [await start(['octo/tools']), await start(['octo/tools'])]
     const said: string[] = []
     const onError = (error: unknown) => void said.push(String(error))
@@ -155,7 +155,7 @@ onEachEngine('records of a forge', (engine) => {
 
   test('wait as long as the forge asks, report it, and can be cancelled', async (t) => {
     const { db, parts, queue, start, forge, change } = await forgeScene(t, engine)
-    forge.misbehave = () => ({
+    forge.faultFor = () => ({
       answer: { status: 429, headers: { 'retry-after': '300' }, body: {} },
     })
     const id = await start(['ann/site'])
@@ -169,7 +169,7 @@ onEachEngine('records of a forge', (engine) => {
     const until300 = (await waiting())! - Date.now()
     assert.ok(until300 > 200_000 && until300 < 301_000, String(until300))
     const asked = forge.requests.length
-    await cancelMigration({ ...parts, now: Date.now }, await migrationToExport(db, id))
+    await cancelMigration({ ...parts, now: Date.now }, await migrationById(db, id))
     await until('nothing is left', async () => (await queue.backlog()).length === 0)
     await working.stop()
     assert.equal(forge.requests.length, asked)
@@ -180,7 +180,7 @@ onEachEngine('records of a forge', (engine) => {
     const { db, parts, start, forge, world, change, keysInStore } = await forgeScene(t, engine)
     const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
     const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))
-    forge.misbehave = ({ path }) => {
+    forge.faultFor = ({ path }) => {
       if (path === `/attachments/${uuid}`) return { answer: { status: 404, body: {} } }
       return assets.has(path.split('/').at(-1)!) ? { answer: { status: 502, body: {} } } : undefined
     }
@@ -193,7 +193,7 @@ onEachEngine('records of a forge', (engine) => {
       // Its rows, and its attachments without the one that the forge does not give.
       assert.equal((await keysInStore()).length, 2)
     }
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     const { notes, reused } = await read()
     assert.equal(notes.filter((note) => note.includes(uuid)).length, 1, notes.join('; '))
     assert.equal(reused, false)
@@ -281,7 +281,7 @@ describe('records of a forge', () => {
   test('a file that is missing on the forge is reported and has no record', async (t) => {
     const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
     const { uuid } = world.tools.releases[1]!.assets[0]!
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
     const id = await start(['octo/tools'])
     await work()
@@ -300,7 +300,7 @@ describe('records of a forge', () => {
       notes.join('; '),
     )
     // Once it is back, it is asked for again.
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     const again = await start(['octo/tools'])
     await work()
     const found = (await recordsOf(again)).of('releases')
@@ -319,12 +319,12 @@ describe('records of a forge', () => {
       answer: { bytes: BINARY.subarray(1) },
       without: ['content-length'],
     },
-  } satisfies Record<string, Misdeed>
+  } satisfies Record<string, Fault>
   for (const [name, misdeed] of Object.entries(damages))
     test(`an attachment for which the forge sends ${name} is reported as missing`, async (t) => {
       const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
       const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
-      forge.misbehave = ({ path }) =>
+      forge.faultFor = ({ path }) =>
         path === `/attachments/${damaged!.uuid}` ? misdeed : undefined
       const id = await start(['octo/tools'])
       await work()
@@ -348,7 +348,7 @@ describe('records of a forge', () => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)
     const words = 'it is larger than anybody has room for'
     change.forge.discussions.open = async function* ({ file }) {
-      if (file.endsWith('/notes.txt')) throw new TooLarge(200, words)
+      if (file.endsWith('/notes.txt')) throw new FileTooLarge(200, words)
       yield PICTURE
     }
     const id = await start(['ann/site'])

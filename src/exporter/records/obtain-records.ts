@@ -10,14 +10,14 @@ import {
 } from '../../migrations/record-store.ts'
 import {
   insertSegment,
-  nameSegments,
+  markSegmentsUsed,
   readContents,
   type SegmentRecord,
 } from '../../migrations/segment-store.ts'
 import { RetryLater } from '../../queue/queue.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
-import { WaitUntil } from '../../sources/forge-errors.ts'
+import { ForgeUnavailable } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { findReusable, type ReuseParts } from '../check-segments.ts'
 import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
@@ -216,7 +216,7 @@ export async function recordsForTask(
     return await obtainRecords({ ...parts, forge }, order, signal)
   } catch (error) {
     if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
-    if (!(error instanceof WaitUntil)) throw error
+    if (!(error instanceof ForgeUnavailable)) throw error
     throw new RetryLater(error.message, { cause: error, dueAt: error.dueAt })
   }
 }
@@ -224,7 +224,7 @@ export async function recordsForTask(
 /** Marks the segments as used, so that they are not swept. */
 export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
   const keys = keysOfRecords(records)
-  const named = await nameSegments(tx, keys, now)
+  const named = await markSegmentsUsed(tx, keys, now)
   if (named.size !== new Set(keys).size)
     throw new Error('a segment of records was swept or is damaged')
 }

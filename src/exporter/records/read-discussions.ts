@@ -1,7 +1,7 @@
 import type { Db } from '../../db/database.ts'
 import { LeaseTaken, releaseLease, renewLease } from '../../db/lease-store.ts'
-import { keepBatch, keptDiscussions, leaseReading } from '../../repositories/discussion-store.ts'
-import { type Discussions, type Reading, readingOf } from '../../sources/discussions.ts'
+import { leaseReading, storeBatch, storedDiscussions } from '../../repositories/discussion-store.ts'
+import { type Discussions, type ReadState, readStateOf } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 
 export interface ReadingParts {
@@ -11,7 +11,7 @@ export interface ReadingParts {
   forge: { url: string; discussions: Discussions }
 }
 
-export type KeptDiscussions = Awaited<ReturnType<typeof keptDiscussions>>
+export type KeptDiscussions = Awaited<ReturnType<typeof storedDiscussions>>
 
 export interface ReadOrder {
   repository: RepositoryName
@@ -21,7 +21,7 @@ export interface ReadOrder {
 }
 
 /** A complete reading. All of it is at least as new as `asOf`. */
-export interface CurrentReading extends Pick<Reading, 'stamp' | 'notes' | 'asOf'> {
+export interface CurrentReading extends Pick<ReadState, 'stamp' | 'notes' | 'asOf'> {
   kept: KeptDiscussions
   /** Throws LeaseTaken if another reader has taken over. Then nothing may be recorded. */
   hold(): Promise<void>
@@ -50,18 +50,18 @@ export async function withDiscussions<T>(
     hold().catch((error: unknown) => error instanceof LeaseTaken && lost.abort(error))
   }, HOLD_INTERVAL_MS)
   try {
-    const kept = await keptDiscussions(db, url, repository)
+    const kept = await storedDiscussions(db, url, repository)
     const stamp = await discussions.stamp(repository, kept, underWay)
-    const known = readingOf(kept.cursor)
+    const known = readStateOf(kept.cursor)
     // Still `asOf` the last reading: the stamp does not cover everything that may change.
     if (known?.isComplete && known.stamp === stamp)
       return await use({ kept, stamp, notes: known.notes, asOf: known.asOf, hold }, underWay)
     for await (const batch of discussions.read(repository, kept, underWay)) {
-      await keepBatch(db, url, repository, batch, now(), lease)
+      await storeBatch(db, url, repository, batch, now(), lease)
       await order.onProgress(batch.progress)
     }
-    const current = await keptDiscussions(db, url, repository)
-    const reading = readingOf(current.cursor)
+    const current = await storedDiscussions(db, url, repository)
+    const reading = readStateOf(current.cursor)
     if (!reading?.isComplete) throw new Error('the reading of discussions is incomplete')
     const { notes, asOf } = reading
     return await use({ kept: current, stamp: reading.stamp, notes, asOf, hold }, underWay)

@@ -1,24 +1,27 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { ref, type Schema } from '../../wire/schema.ts'
 import { API_VERSIONS, DEFAULT_VERSION } from '../middleware/api-headers.ts'
-import { answerNotModified } from '../middleware/json-answer.ts'
+import { sendIfNotModified } from '../middleware/json-response.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { migrationEvent } from '../routes/webhooks/webhooks.ts'
 import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
 import {
-  type DescribedAnswer,
+  type DescribedResponse,
   type DescribedRoute,
   ETAG_HEADER,
+  errorResponse,
+  errorResponses,
   header,
+  IF_NONE_MATCH,
+  linkErrorResponses,
   NOT_MODIFIED,
   type Operation,
+  parameters,
   type Tag,
   withHeaders,
 } from './operation.ts'
-import { IF_NONE_MATCH, parameters } from './parameters.ts'
-import { linkRefusals, refusal, refusals } from './refusals.ts'
 
 interface DescriptionOptions {
   rendering: Rendering
@@ -54,7 +57,7 @@ export function describeApi(app: FastifyInstance, options: DescriptionOptions): 
       'x-content-type-options': 'nosniff',
     })
     description ??= JSON.stringify(openApiDocument(routes, options))
-    if (answerNotModified(request, reply, [description])) return reply
+    if (sendIfNotModified(request, reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }
@@ -122,7 +125,10 @@ function openApiDocument(routes: readonly DescribedRoute[], options: Description
       schemas,
       parameters: { ...parameters, 'api-version': versionParameter(mediaType.vendor) },
       headers,
-      responses: { ...addHeaders(refusals, sharedHeaders(mediaType.vendor)), ...linkRefusals },
+      responses: {
+        ...addHeaders(errorResponses, sharedHeaders(mediaType.vendor)),
+        ...linkErrorResponses,
+      },
       examples: examplesOf(rendering),
     },
   }
@@ -172,23 +178,23 @@ function withCommonResponses(
     ...operation,
     parameters: [...(operation.parameters ?? []), version],
     responses: {
-      400: refusal('bad-request'),
-      401: refusal('unauthenticated'),
-      403: refusal('forbidden'),
-      ...(route.operation.body && { 408: refusal('request-timeout') }),
-      415: refusal('not-acceptable'),
-      429: refusal('too-many-requests'),
-      500: refusal('server-error'),
-      503: refusal('unavailable'),
+      400: errorResponse('bad-request'),
+      401: errorResponse('unauthenticated'),
+      403: errorResponse('forbidden'),
+      ...(route.operation.body && { 408: errorResponse('request-timeout') }),
+      415: errorResponse('not-acceptable'),
+      429: errorResponse('too-many-requests'),
+      500: errorResponse('server-error'),
+      503: errorResponse('unavailable'),
       ...addHeaders(operation.responses, shared),
     },
   }
 }
 
 /** Adds headers to responses; a reference gets them where it is defined. */
-function addHeaders<T extends Record<string, DescribedAnswer | { $ref: string }>>(
+function addHeaders<T extends Record<string, DescribedResponse | { $ref: string }>>(
   answers: T,
-  shared: DescribedAnswer['headers'],
+  shared: DescribedResponse['headers'],
 ): T {
   const entries = Object.entries(answers).map(([name, answer]) => [
     name,

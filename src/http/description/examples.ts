@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { TokenRecord } from '../../accounts/token-store.ts'
 import type { EndedMigration } from '../../migrations/end-migration.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
-import { type Migration, ORDINARY } from '../../migrations/migration.ts'
+import { DEFAULT_OPTIONS, type Migration } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
 import type { Progress } from '../../migrations/progress.ts'
 import { reportOf } from '../../migrations/progress.ts'
@@ -25,7 +25,7 @@ import {
   tooManyRequests,
   unavailable,
   unparsableBody,
-} from '../middleware/refusals.ts'
+} from '../middleware/http-errors.ts'
 import type { Rendering } from '../rendering.ts'
 import { serviceStateJson, tokenJson } from '../routes/admin/service-state-json.ts'
 import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
@@ -61,6 +61,7 @@ import {
   scheduleJson,
   scheduleRunJson,
 } from '../routes/schedules/schedule-json.ts'
+import { rootJson } from '../routes/service/root-json.ts'
 import { currentUserJson, userJson } from '../routes/users/user-json.ts'
 import {
   deliveryJson,
@@ -69,7 +70,6 @@ import {
   webhookJson,
   webhookPayload,
 } from '../routes/webhooks/webhook-json.ts'
-import { rootJson } from '../service/root-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -119,7 +119,7 @@ const pending: Migration = {
   id: 79,
   guid: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
   owner: alice,
-  options: { ...ORDINARY, lockRepositories: true },
+  options: { ...DEFAULT_OPTIONS, lockRepositories: true },
   state: 'pending',
   reason: null,
   repositoryCount: 1,
@@ -181,7 +181,7 @@ const schedule: Schedule = {
   owner: alice,
   maker: alice,
   repositories: ['alice/atlas'],
-  options: ORDINARY,
+  options: DEFAULT_OPTIONS,
   every: 'week',
   weekday: 'sunday',
   at: '03:30',

@@ -1,4 +1,4 @@
-import { arrayOf, ref, type Schema } from '../../wire/schema.ts'
+import { arrayOf, enumOf, integer, ref, type Schema, string } from '../../wire/schema.ts'
 import type { headers, schemas } from './components.ts'
 import type { ExampleName } from './examples.ts'
 
@@ -6,7 +6,7 @@ export type HeaderName = keyof typeof headers
 export type SchemaName = keyof typeof schemas
 type Reference = { $ref: string }
 
-export interface DescribedAnswer {
+export interface DescribedResponse {
   description: string
   headers?: Record<string, Reference>
   content?: Record<string, { schema: Schema; examples?: Record<string, Reference> }>
@@ -40,7 +40,7 @@ export interface Operation {
   security?: [] | typeof OPTIONAL_TOKEN
   parameters?: (Reference | Schema)[]
   body?: Schema | undefined
-  responses: Record<number, DescribedAnswer | Reference>
+  responses: Record<number, DescribedResponse | Reference>
 }
 
 /** A route of the server with its operation and the relevant parts of its config. */
@@ -75,10 +75,10 @@ interface JsonAnswer {
   headers?: HeaderName[]
 }
 
-export function json(
+export function jsonResponse(
   description: string,
   { schema, example: exampleName, headers = [] }: JsonAnswer,
-): DescribedAnswer {
+): DescribedResponse {
   return {
     description,
     ...(headers.length > 0 && withHeaders(...headers)),
@@ -86,5 +86,204 @@ export function json(
   }
 }
 
-export const one = (name: SchemaName): Schema => ref(name)
-export const several = (name: SchemaName): Schema => arrayOf(ref(name))
+export const schemaRef = (name: SchemaName): Schema => ref(name)
+export const schemaList = (name: SchemaName): Schema => arrayOf(ref(name))
+
+export const inPath = (name: string, schema: Schema, example: unknown, description?: string) => ({
+  name,
+  in: 'path',
+  required: true,
+  ...(description !== undefined && { description }),
+  schema,
+  example,
+})
+
+export const inQuery = (name: string, schema: Schema, description?: string) => ({
+  name,
+  in: 'query',
+  ...(description !== undefined && { description }),
+  schema,
+})
+
+export const inHeader = (name: string, description: string) => ({
+  name,
+  in: 'header',
+  description,
+  schema: string,
+})
+
+export const INVALID_IGNORED = 'Invalid values are ignored.'
+
+/** The parameters that operations refer to by name. */
+export const parameters = {
+  'migration-id': inPath('migration_id', integer, 79, 'ID of a migration.'),
+  'schedule-id': inPath('schedule_id', integer, 3, 'ID of a schedule.'),
+  org: inPath('org', string, 'octo', 'Login of an organization; case is ignored.'),
+  'organization-id': inPath('organization_id', integer, 12, 'ID of an organization.'),
+  owner: inPath('owner', string, 'alice', 'Login of the owner; case is ignored.'),
+  repo: inPath('repo', string, 'atlas', 'Name of the repository, without `.git`; case is ignored.'),
+  username: inPath(
+    'username',
+    string,
+    'alice',
+    'Login of a person or an organization; case is ignored.',
+  ),
+  license: inPath(
+    'license',
+    string,
+    'mit',
+    'Key of a licence: its SPDX identifier; case is ignored.',
+  ),
+  'repo-name': inPath('repo_name', string, 'atlas', 'Name of a repository, or `owner%2Fname`.'),
+  'hook-id': inPath('hook_id', integer, 3, 'ID of a webhook.'),
+  'delivery-id': inPath('delivery_id', integer, 41, 'ID of a delivery.'),
+  page: inQuery(
+    'page',
+    { ...integer, minimum: 1, default: 1 },
+    `Number of the page; default 1. ${INVALID_IGNORED}`,
+  ),
+  'per-page': inQuery(
+    'per_page',
+    { ...integer, minimum: 1, maximum: 100, default: 30 },
+    `Entries per page, at most 100; default 30. ${INVALID_IGNORED}`,
+  ),
+  exclude: {
+    ...inQuery(
+      'exclude',
+      arrayOf(enumOf(['repositories'])),
+      'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
+    ),
+    style: 'form',
+    explode: false,
+  },
+  'if-none-match': inHeader(
+    'if-none-match',
+    'The `etag` of an earlier answer. If nothing has changed, the answer is 304 and does not count.',
+  ),
+}
+
+export const parameter = (name: keyof typeof parameters): { $ref: string } => ({
+  $ref: `#/components/parameters/${name}`,
+})
+
+export const IF_NONE_MATCH = parameter('if-none-match')
+export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page'), IF_NONE_MATCH]
+
+const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
+  jsonResponse(description, { schema: schemaRef('error'), example, headers })
+
+/** Error responses of the operations of the API. */
+export const errorResponses = {
+  'not-modified': {
+    description: 'Not modified. Does not count against the rate limit.',
+    ...withHeaders('etag', 'link'),
+  },
+  'bad-request': error(
+    'The body is not a JSON object, or the version of the API is unknown.',
+    'bad-request',
+  ),
+  unauthenticated: error('The token is missing or not valid.', 'unauthenticated'),
+  forbidden: error(
+    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
+    'forbidden',
+    'retry-after',
+  ),
+  'request-timeout': error('The rest of the request did not arrive.', 'request-timeout'),
+  'too-many-requests': error(
+    'This account has too many requests of a kind under way: downloads and event streams, answers with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+    'too-many-requests',
+    'retry-after',
+  ),
+  'archive-damaged': error(
+    'Stored data of the archive is damaged. Start a new migration.',
+    'archive-damaged',
+  ),
+  'not-found': error(
+    'It does not exist, or the caller may not see it. Both get the same answer.',
+    'not-found',
+  ),
+  'too-large': error('The body is larger than 1 MiB.', 'too-large'),
+  'not-acceptable': error(
+    'The `accept` header does not accept JSON, or lacks the required preview.',
+    'not-acceptable',
+  ),
+  invalid: jsonResponse('The request is valid JSON, but cannot be done. Nothing was changed.', {
+    schema: schemaRef('validation-error'),
+    example: 'invalid',
+  }),
+  'invalid-query': jsonResponse(
+    'A parameter has an invalid value, or two parameters exclude each other.',
+    {
+      schema: { anyOf: [schemaRef('validation-error'), schemaRef('error')] },
+      example: 'invalid-query',
+    },
+  ),
+  unavailable: error(
+    'The server has too much to do, or something that it needs does not answer. Try again later.',
+    'unavailable',
+    'retry-after',
+  ),
+  'server-error': error(
+    'Server error. The log of the server has the details, by request ID.',
+    'server-error',
+  ),
+} satisfies Record<string, DescribedResponse>
+
+/** Error responses of a signed link, which needs no token. */
+export const linkErrorResponses = {
+  'link-invalid': error('The link is not valid, or has expired.', 'link-invalid'),
+  'link-gone': error('The archive was deleted or has expired.', 'not-found'),
+  'archive-unreadable': error(
+    'The archive cannot be read at the moment. Try again later.',
+    'unavailable',
+    'retry-after',
+  ),
+  'range-outside': {
+    description: 'The range is outside the archive.',
+    ...withHeaders('etag', 'accept-ranges', 'content-disposition', 'content-range'),
+  },
+} satisfies Record<string, DescribedResponse>
+
+type RefusalName = keyof typeof errorResponses | keyof typeof linkErrorResponses
+
+export const errorResponse = (name: RefusalName): { $ref: string } => ({
+  $ref: `#/components/responses/${name}`,
+})
+
+export const notFound = errorResponse('not-found')
+export const notModified = errorResponse('not-modified')
+export const DONE = { description: 'Done.' }
+
+/** The response with one record, whose example has the same name. */
+export const recordResponse = (
+  description: string,
+  name: SchemaName & ExampleName,
+  ...headers: HeaderName[]
+): DescribedResponse =>
+  jsonResponse(description, { schema: schemaRef(name), example: name, headers })
+
+/** The responses of reading one record: the record, or 304. */
+export const recordResponses = (description: string, name: SchemaName & ExampleName) => ({
+  200: recordResponse(description, name, 'etag'),
+  304: notModified,
+})
+
+/** The responses of reading a list: one page of it, or 304. */
+export const pageResponses = (name: SchemaName, example: ExampleName, ...more: HeaderName[]) => ({
+  200: jsonResponse('One page of the list.', {
+    schema: schemaList(name),
+    example,
+    headers: ['etag', 'link', ...more],
+  }),
+  304: notModified,
+})
+
+/** Adds another content type to the 200 response, for clients that accept it. */
+export function withContentType<Answers extends { 200: DescribedResponse }>(
+  type: string,
+  answers: Answers,
+  schema: Schema = string,
+): Answers {
+  const { content } = answers[200]
+  return { ...answers, 200: { ...answers[200], content: { ...content, [type]: { schema } } } }
+}

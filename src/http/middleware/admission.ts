@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { http } from '../../lib/node-http.ts'
 import { CallerCounts } from './concurrency-limit.ts'
-import { busy, tooManyRequests, tooManyStreams } from './refusals.ts'
+import { overloaded, tooManyRequests, tooManyStreams } from './http-errors.ts'
 
 export interface AdmissionOptions {
   /** Connections at a time; further ones are refused. */
@@ -36,7 +36,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   const maxBodiesPerCaller = Math.ceil(maxRequests / 10)
   /** Open responses, with the state of their socket at the last check. */
   const open = new Map<ServerResponse, string>()
-  const overloaded = overloadedResponse(documentation)
+  const response503 = overloadedResponse(documentation)
   let requests = 0
   let shed = 0
 
@@ -62,7 +62,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
     if (requests - streams.total() >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
-      response.writeHead(503, overloaded.headers).end(overloaded.body)
+      response.writeHead(503, response503.headers).end(response503.body)
       return
     }
     requests++
@@ -97,7 +97,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       if (bodies.of(caller) >= maxBodiesPerCaller) throw tooManyRequests()
       if (bodies.total() >= maxRequests) {
         shed++
-        throw busy()
+        throw overloaded()
       }
       bodies.add(caller, 1)
       requests--
@@ -115,7 +115,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       if (streams.of(account) >= maxStreamsPerAccount) throw tooManyStreams()
       if (streams.total() >= maxStreams) {
         shed++
-        throw busy()
+        throw overloaded()
       }
       streams.add(account, 1)
       response.once('close', () => streams.add(account, -1))
@@ -127,7 +127,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
 }
 
 function overloadedResponse(documentation: string) {
-  const { status, message } = busy()
+  const { status, message } = overloaded()
   const text = { message, documentation_url: documentation, status: String(status) }
   const body = Buffer.from(JSON.stringify(text))
   const headers = {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { unknownVersion, userAgentMissing } from './refusals.ts'
+import { unknownVersion, userAgentMissing } from './http-errors.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { type Engine, onEachEngine, openDatabase } from '../../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/description-server.ts'
 import { repositoryFacts } from '../../../test/support/facts.ts'
 import { PREVIEW } from '../../../test/support/service.ts'
 import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken, revokeToken } from '../../accounts/token-store.ts'
-import { ORDINARY } from '../../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../../migrations/migration.ts'
 import { insertMigration } from '../../migrations/migration-store.ts'
 
 const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
@@ -25,7 +25,7 @@ async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 1
   const expiring = { name: 'test', expiresAt: started + DAY, now: started }
   const token = await addToken(db, owner, expiring)
   const repositories = [1, 2, 3].map((id) => repositoryFacts({ id, name: `r${id}`, owner }))
-  const wanted = { guid: crypto.randomUUID(), owner, options: ORDINARY, repositories }
+  const wanted = { guid: crypto.randomUUID(), owner, options: DEFAULT_OPTIONS, repositories }
   const { id } = await db
     .transaction()
     .execute((tx) => insertMigration(tx, { ...wanted, organizations: null, now: started }))
@@ -36,7 +36,7 @@ async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 1
   const rateLimit = { perHour, pool }
   const isCatalogueRead = () => true
   const parts = { db, now, log, authenticator, rateLimit, isCatalogueRead }
-  const app = describingServer(t, USUAL, parts)
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   const usual = { accept: PREVIEW, authorization: `bearer ${token}` }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { requiresAuthentication } from './refusals.ts'
+import { requiresAuthentication } from './http-errors.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,7 +12,7 @@ declare module 'fastify' {
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
 /** Returns the token of an `authorization` header, or undefined if the header has another form. */
-export const tokenIn = (authorization: string): string | undefined =>
+export const parseToken = (authorization: string): string | undefined =>
   CREDENTIALS.exec(authorization)?.[1]
 
 /** Returns the caller of a request. Throws 401 if it is anonymous. */

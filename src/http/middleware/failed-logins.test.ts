@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/description-server.ts'
 import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
@@ -21,7 +21,7 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const authenticator = createAuthenticator({ db, now })
   const isCatalogueRead = () => true
   const parts = { db, now, log, authenticator, isCatalogueRead, ...more }
-  const app = describingServer(t, USUAL, parts)
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
   const ask = async (authorization: string | undefined, headers: Record<string, string> = {}) => {
     const sent = { 'user-agent': 'test', ...(authorization && { authorization }), ...headers }
     const { statusCode } = await app.inject({ url: '/user', headers: sent })

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { addressKey } from './caller-key.ts'
+import { badCredentials, tooManyFailures } from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
-import { badCredentials, tooManyFailures } from './refusals.ts'
 
 const MAX_FAILURES = 60
 const WINDOW_MS = 600_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/description-server.ts'
 import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
@@ -17,7 +17,7 @@ async function starting(t: TestContext) {
   const account = await ensureAccount(db, 'alice', now())
   const token = await addToken(db, account, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
-  const app = describingServer(t, USUAL, { db, now, authenticator, limits: LIMITS })
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, { db, now, authenticator, limits: LIMITS })
   const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
   const start = (body: unknown) =>
     app.inject({ method: 'POST', url: '/user/migrations', headers, payload: JSON.stringify(body) })

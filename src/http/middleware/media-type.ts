@@ -1,5 +1,5 @@
 import { memoize } from '../../lib/memoize.ts'
-import { previewMissing, unacceptable } from './refusals.ts'
+import { previewMissing, unacceptable } from './http-errors.ts'
 
 export interface MediaTypeOptions {
   vendor: string

@@ -14,11 +14,11 @@ import { countSchedulesByState } from '../../schedules/schedule-store.ts'
 import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 import { string } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
-import type { OnAnswered } from './audit.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Dependency, withDeadline } from './dependencies.ts'
 import { UNTRUSTED_FORWARDING } from './forwarding.ts'
-import type { DownloadCounts } from './taking-client.ts'
+import type { OnAnswered } from './request-log.ts'
+import type { DownloadCounts } from './response-stream.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
   log: Logger

@@ -3,11 +3,11 @@ import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
 import type { Operation } from '../description/operation.ts'
-import { record } from '../description/usual-answers.ts'
+import { recordResponse } from '../description/operation.ts'
 import { viewerOf } from './authenticate.ts'
 import { addressKey } from './caller-key.ts'
-import { answer } from './json-answer.ts'
-import { addressRateLimited, anonymousRateLimited, rateLimited } from './refusals.ts'
+import { addressRateLimited, anonymousRateLimited, rateLimited } from './http-errors.ts'
+import { sendJson } from './json-response.ts'
 
 const HOUR_MS = 3_600_000
 /** Requests per hour from an address without a token. */
@@ -104,14 +104,14 @@ const getRateLimit = {
   tags: ['Caller'],
   summary: 'Get the rate limit',
   description: 'Does not count against the rate limit.',
-  responses: { 200: record('The rate limit.', 'rate-limit') },
+  responses: { 200: recordResponse('The rate limit.', 'rate-limit') },
 } satisfies Operation
 
 export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
   app.get(
     '/rate_limit',
     { config: { uncounted: true }, schema: getRateLimit },
-    async (request, reply) => answer(reply, await limit.show(viewerOf(request))),
+    async (request, reply) => sendJson(reply, await limit.show(viewerOf(request))),
   )
 }
 

@@ -7,7 +7,7 @@ import { cloneScene } from '../../../test/support/clone-scene.ts'
 import { onEachEngine } from '../../../test/support/databases.ts'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import { sendRaw } from '../../../test/support/raw-http.ts'
-import { inTime, until } from '../../../test/support/wait-until.ts'
+import { until, withTimeout } from '../../../test/support/wait-until.ts'
 import { bodyReader } from './request-bodies.ts'
 
 const MIB = 1024 * 1024
@@ -28,7 +28,7 @@ async function halfSent(t: TestContext, url: string, pieces: readonly (string | 
   socket.setEncoding('latin1').on('data', (text: string) => {
     answer += text
   })
-  await inTime('the server takes a connection', once(socket, 'connect'))
+  await withTimeout('the server takes a connection', once(socket, 'connect'))
   for (const piece of pieces.slice(0, -1)) socket.write(piece)
   socket.write(pieces.at(-1)!, () => {
     isSent = true

@@ -7,13 +7,13 @@ import type { Admission } from './admission.ts'
 import { callerKey } from './caller-key.ts'
 import { CallerCounts } from './concurrency-limit.ts'
 import {
-  busy,
   invalidCompression,
+  overloaded,
   requestTimeout,
   tooManyRequests,
   unknownCompression,
-} from './refusals.ts'
-import { ClientGone } from './taking-client.ts'
+} from './http-errors.ts'
+import { ClientGone } from './response-stream.ts'
 
 const MIB = 1024 * 1024
 /** The first bytes of every body are not counted. Most bodies are smaller, so they are read whatever others send. */
@@ -71,7 +71,7 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
       if (counted === 0) return
       if (heldBytes.of(caller) > (viewer ? MAX_BYTES_PER_ACCOUNT : MAX_BYTES_PER_ADDRESS))
         throw tooManyRequests()
-      if (heldBytes.total() > MAX_BYTES || anonymousBytes > MAX_ANONYMOUS_BYTES) throw busy()
+      if (heldBytes.total() > MAX_BYTES || anonymousBytes > MAX_ANONYMOUS_BYTES) throw overloaded()
     }
     const release = () => count(-counted)
     try {

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../../test/support/description-server.ts'
 import { readDashboard } from './dashboard-files.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
@@ -25,7 +25,7 @@ async function built(t: TestContext) {
   await writeFile(join(dist, 'assets', 'notes.unknown'), 'not a type of ours')
   await writeFile(join(dist, 'assets', 'deeper', 'app.js'), 'not served')
   await symlink(join(base, 'secret.json'), join(dist, 'linked.json'))
-  return describingServer(t, USUAL, { dashboard: await readDashboard(dist) })
+  return descriptionServer(t, DEFAULT_MEDIA_TYPE, { dashboard: await readDashboard(dist) })
 }
 
 const asBrowser = (url: string, more = {}) => ({ url, headers: { accept: BROWSER, ...more } })
@@ -127,7 +127,7 @@ test('other paths do not exist', async (t) => {
 test('without built pages, a page explains how to build them', async (t) => {
   const missing = await readDashboard(join(tmpdir(), 'godwit-no-such-directory'))
   assert.equal(missing, undefined)
-  const app = describingServer(t, USUAL, { dashboard: missing })
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, { dashboard: missing })
   const { statusCode, body } = await app.inject(asBrowser('/'))
   assert.equal(statusCode, 200)
   assert.match(body, /pages are not built/)

@@ -1,12 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { string } from '../../wire/schema.ts'
-import { ETAG_HEADER, NOT_MODIFIED, type Operation } from '../description/operation.ts'
-import { IF_NONE_MATCH } from '../description/parameters.ts'
-import { alsoAs, current } from '../description/usual-answers.ts'
-import { answerIfChanged, answerNotModified } from '../middleware/json-answer.ts'
+import {
+  ETAG_HEADER,
+  IF_NONE_MATCH,
+  NOT_MODIFIED,
+  type Operation,
+  recordResponses,
+  withContentType,
+} from '../description/operation.ts'
+import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
 import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
-import { rootJson } from '../service/root-json.ts'
+import { rootJson } from '../routes/service/root-json.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 
 interface DashboardParts {
@@ -24,7 +29,10 @@ const getRoot = {
     'Browsers (which prefer `text/html`) get the dashboard; other clients get the addresses.',
   security: [],
   parameters: [IF_NONE_MATCH],
-  responses: { ...alsoAs('text/html', current('Addresses.', 'root')), 304: NOT_MODIFIED },
+  responses: {
+    ...withContentType('text/html', recordResponses('Addresses.', 'root')),
+    304: NOT_MODIFIED,
+  },
 } satisfies Operation
 
 const getDocs = {
@@ -84,7 +92,7 @@ function sendRoot(
     vary: 'accept',
     'x-content-type-options': 'nosniff',
   })
-  return answerIfChanged(request, reply, body)
+  return sendJsonWithEtag(request, reply, body)
 }
 
 function sendFile(
@@ -96,7 +104,7 @@ function sendFile(
   const immutable = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
-  if (answerNotModified(request, reply, [digest, encoding ?? ''])) return reply
+  if (sendIfNotModified(request, reply, [digest, encoding ?? ''])) return reply
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
 }
 

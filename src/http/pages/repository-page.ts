@@ -1,9 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
-import { type Operation, withHeaders } from '../description/operation.ts'
-import { parameter } from '../description/parameters.ts'
-import { notFound } from '../description/usual-answers.ts'
+import { notFound, type Operation, parameter, withHeaders } from '../description/operation.ts'
 import { prefersOver } from '../middleware/media-type.ts'
 
 interface PageParts {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
+import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import {
   addManifest,
@@ -19,12 +20,11 @@ import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
-import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import type { FactKind } from '../../records/facts.ts'
 import { readFact } from '../../records/read-records.ts'
-import { type DumpEvents, type DumpParts, dumpForGitea } from './gitea-dump.ts'
+import { type DumpEvent, type DumpParts, dumpForGitea } from './gitea-dump.ts'
 
 let host: GitHost
 let facts: Facts
@@ -45,7 +45,7 @@ const ALL = ['alice/site', 'corp/empty', 'corp/quiet']
 async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'dumps')
-  const news: DumpEvents[] = []
+  const news: DumpEvent[] = []
   const archive = await archiveOfFacts(
     join(folder, 'archive'),
     host,
@@ -55,8 +55,8 @@ async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const stop = new AbortController()
   const dump = async (wishes: Wishes = {}) => {
     const parts: DumpParts = {
-      ...{ git: host.locked, into, people: new Map(), keepLinks: false, target: '' },
-      ...{ repositories: [], open: () => ({ folder: archive }), tell: (one) => news.push(one) },
+      ...{ git: host.godwitGit, into, people: new Map(), keepLinks: false, target: '' },
+      ...{ repositories: [], open: () => ({ folder: archive }), onEvent: (one) => news.push(one) },
       ...wishes,
     }
     return await Array.fromAsync(dumpForGitea(parts, stop.signal))
@@ -66,7 +66,7 @@ async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   return { into, archive, place, dump, news, git, stop }
 }
 
-const wholeFile = forTheWholeFile()
+const wholeFile = cleanupAfterFile()
 const made = new Map<boolean, ReturnType<typeof dumpOnce>>()
 
 async function dumpOnce(keepLinks: boolean) {
@@ -81,7 +81,7 @@ function dumpOfAll(keepLinks = false) {
   return dump
 }
 
-const warnings = (news: readonly DumpEvents[]) =>
+const warnings = (news: readonly DumpEvent[]) =>
   news.flatMap((one) => ('warning' in one ? [one.warning] : []))
 
 describe('a dump', () => {
@@ -278,7 +278,7 @@ describe('a dump', () => {
 
 /** Returns a git that fails for one command. */
 function failingAt(command: string, error: Error): Git {
-  const { start, run, text } = host.locked
+  const { start, run, text } = host.godwitGit
   return {
     run,
     text: (args, call) => (args[0] === command ? Promise.reject(error) : text(args, call)),
@@ -491,7 +491,7 @@ describe('complete or not at all', () => {
   test('an aborted dump leaves nothing incomplete', async (t) => {
     const { dump, into, stop } = await scene(t)
     const tell = () => stop.abort(new Error('stopped'))
-    await assert.rejects(dump({ tell }), /stopped/)
+    await assert.rejects(dump({ onEvent: tell }), /stopped/)
     assert.equal(existsSync(into), false)
   })
 

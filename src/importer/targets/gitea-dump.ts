@@ -43,10 +43,10 @@ export interface DumpParts {
   keepLinks: boolean
   /** The URL of the server with a trailing slash, or empty if it is not known. */
   target: string
-  tell(event: DumpEvents): void
+  onEvent(event: DumpEvent): void
 }
 
-export type DumpEvents =
+export type DumpEvent =
   | { warning: string }
   /** Files of issues and comments, which the server does not import. */
   | { attachments: number; directory: string }
@@ -98,7 +98,7 @@ async function* dumpUnpacked(
   const { root } = unpacked
   const manifest = await readManifest(root)
   if (manifest) await refuseEdited(root, manifest)
-  const report = new DumpReport((warning) => parts.tell({ warning }))
+  const report = new DumpReport((warning) => parts.onEvent({ warning }))
   const isSelection = parts.repositories.length > 0
   if (manifest && !isSelection)
     for (const each of skippedRepositories(manifest)) report.warn('skipped repositories', each)
@@ -125,7 +125,7 @@ async function* dumpUnpacked(
       const attachments = await writeDump(context, checked.snapshot, addresses, signal)
       await syncBelow(context.directory)
       await moveBelow(dirname(target), () => moveTo(context.directory, target))
-      if (attachments > 0) parts.tell({ attachments, directory: join(target, 'attachments') })
+      if (attachments > 0) parts.onEvent({ attachments, directory: join(target, 'attachments') })
     } catch (error) {
       signal.throwIfAborted()
       // An error of git concerns one repository. Any other would occur for the next one too.
@@ -138,7 +138,7 @@ async function* dumpUnpacked(
     dumped.push({ directory: fullName, owner, name, isPrivate })
     yield { fullName, faults: [], isPrivate }
   }
-  parts.tell({ leftBehind: report.end() })
+  parts.onEvent({ leftBehind: report.end() })
 }
 
 /** Writes the dump of a verified repository and returns how many attachments it has. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { factsOfForge } from '../../../test/support/forge/facts-of-forge.ts'
+import { startForge } from '../../../test/support/forge/fake-forge.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { seedForge } from '../../../test/support/forge/seeded-scene.ts'
-import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
 import { archiveOfFacts } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
@@ -31,9 +31,9 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     const into = join(folder, 'dumps')
     const open = () => ({ folder: archive })
     const parts: DumpParts = {
-      ...{ git: host.locked, into, open, people: new Map(), keepLinks: true, target: '' },
+      ...{ git: host.godwitGit, into, open, people: new Map(), keepLinks: true, target: '' },
       repositories: [],
-      tell: () => {},
+      onEvent: () => {},
     }
     await Array.fromAsync(dumpForGitea(parts, new AbortController().signal))
     const dump = readDump(join(into, fullName))

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { sourceContract } from '../../../test/contracts/source.contract.ts'
 import { asNobody } from '../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
-import { sourceContract } from '../source.contract.ts'
 import type { Source } from '../source.ts'
 import { Gone, Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
@@ -12,7 +12,7 @@ import { gitDirectory } from './git-directory.ts'
 sourceContract('a git directory', async () => {
   const host = await gitHost()
   return {
-    source: gitDirectory({ root: host.root, git: host.locked }),
+    source: gitDirectory({ root: host.root, git: host.godwitGit }),
     add: host.repository,
     push: host.push,
     destroy: (fullName) => rm(host.path(fullName), { recursive: true }),
@@ -31,7 +31,7 @@ describe('the tree of a git directory', () => {
 
   beforeEach(async () => {
     host = await gitHost()
-    source = gitDirectory({ root: host.root, git: host.locked })
+    source = gitDirectory({ root: host.root, git: host.godwitGit })
   })
   afterEach(() => host.remove())
 

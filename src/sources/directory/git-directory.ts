@@ -47,10 +47,10 @@ import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
-import { type Proven, proveRepository } from './verified-copy.ts'
+import { makeVerifiedCopy, type VerifiedCopy } from './verified-copy.ts'
 
 export type { LayoutOptions } from './layout/create-layout.ts'
-export type { Proven } from './verified-copy.ts'
+export type { VerifiedCopy } from './verified-copy.ts'
 
 export interface GitDirectoryOptions {
   /** A directory of bare repositories, with their wikis beside them at NAME.wiki.git. */
@@ -69,12 +69,16 @@ export interface GitDirectory extends Source {
   /** Returns the directory of a repository. Rejects with Unreadable. */
   directoryOf(repository: RepositoryName): Promise<string>
   /** Rejects with Unreadable where git refuses to open the repository, such as one of another user (safe.directory). */
-  tryGit(repository: RepositoryName): Promise<void>
+  checkGitAccess(repository: RepositoryName): Promise<void>
   /**
    * Checks a repository from an archive: every object is present and matches its name. `scratch` is a directory on the same file
    * system. Rejects with Unreadable.
    */
-  prove(repository: RepositoryName, scratch: string, signal: AbortSignal): Promise<Proven>
+  makeVerifiedCopy(
+    repository: RepositoryName,
+    scratch: string,
+    signal: AbortSignal,
+  ): Promise<VerifiedCopy>
 }
 
 /** The time that a user may wait for branches, languages or a licence. */
@@ -122,7 +126,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
         return gitolite ? addRights(facts, await readRights(gitolite, directory)) : facts
       })
     },
-    async tryGit(repository) {
+    async checkGitAccess(repository) {
       const { dir } = await directoryOf(tree, repository)
       await orUnreadable(dir, undefined, async () => {
         const { uid } = await stat(dir)
@@ -131,10 +135,10 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
         await git.run(['rev-parse', '--git-dir'], { dir })
       })
     },
-    async prove(repository, scratch, signal) {
+    async makeVerifiedCopy(repository, scratch, signal) {
       const examineSource = () => examineNow(repository, signal)
       const parts = { git, sharedLfs, signal, scratch, examineSource }
-      return proveRepository(await namedDirectoryOf(tree, repository), parts)
+      return makeVerifiedCopy(await namedDirectoryOf(tree, repository), parts)
     },
     examine: examineNow,
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { factsScene } from '../../../test/support/facts-scene.ts'
 import { Unreadable } from '../unreadable.ts'
-import { factsScene } from './facts/facts-test-scene.ts'
 import { gitDirectory } from './git-directory.ts'
 
 const SECRET = 'words that are nobody else’s to read'
@@ -102,7 +102,7 @@ describe('an export reads only files of the repository', { concurrency: 4 }, () 
     test(name, async () => {
       const { dir, another, fullName } = await scene()
       await play(dir, another)
-      const source = gitDirectory({ root: host.root, git: host.locked })
+      const source = gitDirectory({ root: host.root, git: host.godwitGit })
       const [owner = '', repository = ''] = fullName.split('/')
       const found = { owner, name: repository, stamp: '', hasWiki: false }
       const { signal } = new AbortController()
@@ -127,7 +127,7 @@ test('an export reads only files of the wiki', async () => {
   const wiki = dir.replace(/\.git$/, '.wiki.git')
   await rename(another, wiki)
   await aText('description')(wiki, wiki)
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
   const found = { owner, name, stamp: '', hasWiki: true }
   await assert.rejects(

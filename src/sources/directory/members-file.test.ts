@@ -36,7 +36,7 @@ test('members are read only for the owner with exactly this name, and never thro
   await writeFile(file('empty'), '')
   await symlink(outside, file('linked'))
   await writeFile(file('large'), 'x'.repeat(1024 * 1024 + 1))
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const rows = await Array.fromAsync(
     source.list((owner) => (/octo/i.test(owner) ? 'octo' : undefined)),
   )
@@ -51,7 +51,7 @@ test('members are read only for the owner with exactly this name, and never thro
       ['octo', [alice]],
     ],
   )
-  assert.ok(rows.some((row) => 'refused' in row && row.refused.twinOf === 'octo'))
+  assert.ok(rows.some((row) => 'refused' in row && row.refused.caseConflictWith === 'octo'))
   assert.deepEqual((await source.members('octo'))?.members, [alice])
   assert.equal(await source.members('nobody'), undefined)
 })

@@ -1,5 +1,5 @@
 import type { Git } from '../../git/git.ts'
-import type { AskedRefs, ListedRef, RefPage } from '../source.ts'
+import type { ListedRef, RefPage, RefQuery } from '../source.ts'
 import { gitRecords, type RepositoryCall } from './files/git-records.ts'
 import { readSettings, type Settings, settingValues } from './files/repository-settings.ts'
 
@@ -18,7 +18,7 @@ const LISTINGS = {
 export async function readRefPage(
   git: Git,
   call: RepositoryCall,
-  { kind, offset, limit, only, except }: AskedRefs,
+  { kind, offset, limit, only, except }: RefQuery,
 ): Promise<RefPage> {
   const { below, sort, format } = LISTINGS[kind]
   const isHidden = hiddenRefs(await readSettings(git, call.dir, call.signal))

@@ -194,8 +194,14 @@ export function refused(
   return { refused: { path, reason, ...(hides && { hides }) } }
 }
 
-export function caseConflict(path: string, twinOf: string): { refused: RefusedEntry } {
-  return { refused: { path, reason: `its name differs only in case from ${twinOf}`, twinOf } }
+export function caseConflict(path: string, caseConflictWith: string): { refused: RefusedEntry } {
+  return {
+    refused: {
+      path,
+      reason: `its name differs only in case from ${caseConflictWith}`,
+      caseConflictWith,
+    },
+  }
 }
 
 /** Returns why a link to a directory is refused; undefined for other entries, and for links that lead to a file or nowhere. */

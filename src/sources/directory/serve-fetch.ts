@@ -1,7 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { A_DAY, type Git, type RunningGit } from '../../git/git.ts'
-import type { ServedFetch } from '../source.ts'
+import { type Git, LONG_TIMEOUT_MS, type RunningGit } from '../../git/git.ts'
+import type { FetchRequest } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { type NamedDirectory, readText } from './files/regular-file.ts'
@@ -28,11 +28,11 @@ const FIRST_BYTE_TIMEOUT_MS = 30_000
 export async function serveFetch(
   git: Git,
   directory: RepositoryDirectory,
-  { answer, protocolVersion, ofWiki, signal }: ServedFetch,
+  { answer, protocolVersion, isWiki, signal }: FetchRequest,
 ): Promise<RunningGit> {
   const { owner, name, dir, wikiDir } = directory
-  const fullName = `${owner}/${name}${ofWiki ? '.wiki' : ''}`
-  const served = ofWiki ? wikiDir : dir
+  const fullName = `${owner}/${name}${isWiki ? '.wiki' : ''}`
+  const served = isWiki ? wikiDir : dir
   if (!served || !(await repositoryExists(directory, served)))
     throw new Unreadable(`${fullName}: the repository no longer exists`)
   await refuseExternalFiles({ dir: served, name: fullName }, { git, signal })
@@ -41,7 +41,7 @@ export async function serveFetch(
     protocolVersion,
     signal,
     // Clients can be slow; `http/clones` disconnects those that read nothing.
-    timeoutMs: A_DAY,
+    timeoutMs: LONG_TIMEOUT_MS,
     firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
     isLowPriority: true,
     // Git would print advice about our empty graft file to every client.

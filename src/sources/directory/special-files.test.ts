@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gitHost } from '../../../test/support/git-host.ts'
-import { bare, commit, git as plainGit } from '../../../test/support/odd-repositories.ts'
+import { bare, commit, git as plainGit } from '../../../test/support/sample-repositories.ts'
 import { createGit } from '../../git/git.ts'
 import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
@@ -136,7 +136,7 @@ const USES: Record<string, (made: Made) => Promise<unknown>> = {
   async clone({ name, oid }) {
     const want = `0032want ${oid}\n00000009done\n`
     for (const answer of ['advertisement', 'request'] as const) {
-      const asked = { answer, protocolVersion: 0, ofWiki: false, signal } as const
+      const asked = { answer, protocolVersion: 0, isWiki: false, signal } as const
       const running = await source.serveFetch({ owner, name }, asked)
       running.stdin.on('error', () => {})
       running.stdin.end(answer === 'request' ? want : '')
@@ -293,7 +293,7 @@ test('attributes of another repository are not exported through a link', async (
   rmSync(join(made.dir, 'info'), { recursive: true, force: true })
   symlinkSync(join(another.dir, 'info'), join(made.dir, 'info'))
   const seen = await source.examine({ owner, name: made.name }, signal)
-  assert.equal(seen.repository.kept.attributes, undefined)
+  assert.equal(seen.repository.preserved.attributes, undefined)
   assert.match((await source.warning(seen, signal)) ?? '', /info is not a directory of its own/)
   assert.match((await refusalsOf(made)).clone ?? '', /info is not a directory of its own/)
 })

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { A_DAY, type Git } from '../../git/git.ts'
-import type { Examination, Found, Snapshot } from '../snapshot.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import type { Examination, ExaminedRepository, Snapshot } from '../snapshot.ts'
 import { orDamaged, Unsupported } from './files/repository-errors.ts'
 import { hasIncludes, readSettings } from './files/repository-settings.ts'
 import type { RepositoryDirectory } from './repository-directory.ts'
@@ -10,7 +10,7 @@ import type { ScratchRepository } from './snapshot/scratch-repository.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
 
 /** A verified copy of a repository, with only its refs, objects and attributes, and a config of ours that still denies the same pushes. */
-export interface Proven {
+export interface VerifiedCopy {
   /** The examination of the copy. */
   examination: Examination
   snapshot: Snapshot
@@ -23,10 +23,10 @@ export interface ProvingParts extends ExamineParts {
 }
 
 /** Takes a snapshot of a repository that depends on no other files, and hashes every object. Rejects with Unreadable. */
-export async function proveRepository(
+export async function makeVerifiedCopy(
   { owner, name: shortName, dir: own, wikiDir }: RepositoryDirectory,
   { examineSource, scratch, ...parts }: ProvingParts,
-): Promise<Proven> {
+): Promise<VerifiedCopy> {
   const { git, signal } = parts
   const name = `${owner}/${shortName}`
   for (const dir of wikiDir === null ? [own] : [own, wikiDir])
@@ -61,7 +61,7 @@ async function refuseIncludes(
 
 /** It is not known whose objects those would be. */
 function refuseBorrowing({ repository, wiki }: Examination): void {
-  for (const part of [repository, wiki] satisfies (Found | null)[])
+  for (const part of [repository, wiki] satisfies (ExaminedRepository | null)[])
     if (part?.borrows)
       throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
 }
@@ -73,7 +73,7 @@ async function hashPackedObjects(
   signal: AbortSignal,
 ): Promise<void> {
   const { dir, files } = repository
-  const call = { dir, signal, timeoutMs: A_DAY }
+  const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS }
   for (const { path } of files.filter(({ kind }) => kind === 'idx'))
     await orDamaged(repository, signal, () => git.run(['verify-pack', join(dir, path)], call))
 }
@@ -84,7 +84,7 @@ async function hashPackedObjects(
  */
 async function readAll(snapshot: Snapshot): Promise<void> {
   const { repository, wiki, examination } = snapshot
-  const root = `repositories/${examination.place.fullName}`
+  const root = `repositories/${examination.location.fullName}`
   for await (const { path, kind, packed, open } of snapshot.entries()) {
     const inWiki = wiki && `${path}/`.startsWith(`${root}.wiki.git/`)
     const [dir, start] = inWiki ? [wiki.dir, `${root}.wiki.git`] : [repository.dir, `${root}.git`]

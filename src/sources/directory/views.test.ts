@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
-import type { AskedRefs, Source } from '../source.ts'
+import type { RefQuery, Source } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
@@ -31,14 +31,14 @@ describe('the views of a repository', () => {
 
   beforeEach(async () => {
     host = await gitHost()
-    source = gitDirectory({ root: host.root, git: host.locked })
+    source = gitDirectory({ root: host.root, git: host.godwitGit })
   })
   afterEach(() => host.remove())
 
   const signal = new AbortController().signal
-  const refs = (asked: Partial<AskedRefs> = {}) =>
+  const refs = (asked: Partial<RefQuery> = {}) =>
     source.refs(SITE, { kind: 'branches', offset: 0, limit: 100, ...asked }, signal)
-  const names = async (asked: Partial<AskedRefs> = {}) => {
+  const names = async (asked: Partial<RefQuery> = {}) => {
     const page = await refs(asked)
     return { total: page.total, names: page.refs.map(({ name }) => name) }
   }

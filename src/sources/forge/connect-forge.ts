@@ -17,7 +17,7 @@ export interface Forge {
   url: string
   discussions: Discussions
   catalogue: ForgeCatalogue
-  learn(signal: AbortSignal): Promise<KnownForge>
+  getKnownForge(signal: AbortSignal): Promise<KnownForge>
   tokenOwner(signal: AbortSignal): Promise<TokenOwner>
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
 }
@@ -33,7 +33,7 @@ export function connectForge(options: ForgeOptions): Forge {
     url,
     discussions: forgeDiscussions(options),
     catalogue: forgeCatalogue({ getForge: learn, anonymous, now }),
-    learn,
+    getKnownForge: learn,
     tokenOwner: async (signal) => ownerIn((await client.get('/user', {}, signal)).body, url),
     readRights: (person, signal) => readRights(client, person, signal),
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Given } from '../../../test/support/forge/answers.ts'
-import { makeBusy } from '../../../test/support/forge/busy-world.ts'
-import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
-import { ForgeRefused } from '../forge-errors.ts'
+import { startForge } from '../../../test/support/forge/fake-forge.ts'
+import { fillForge } from '../../../test/support/forge/filled-forge.ts'
+import type { ForgeResponse } from '../../../test/support/forge/responses.ts'
+import { ForgeRequestFailed } from '../forge-errors.ts'
 import { connectForge } from './connect-forge.ts'
 
 const { signal } = new AbortController()
@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 test('incomplete lists of repositories and permissions are refused', async (t) => {
   const stand = await startForge()
   t.after(() => stand.stop())
-  makeBusy(stand)
+  fillForge(stand)
   const forge = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
   const lists = {
     '/repos/search': () => Array.fromAsync(forge.catalogue.all(signal)),
@@ -24,20 +24,20 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
   const entriesIn = (body: unknown) =>
     Array.isArray(body) ? body : (body as { data: unknown[] }).data
   const damages = {
-    'an entry is null': ({ body, ...given }: Given) => {
+    'an entry is null': ({ body, ...given }: ForgeResponse) => {
       const entries = [null, ...entriesIn(body).slice(1)]
       return { ...given, body: Array.isArray(body) ? entries : { data: entries } }
     },
-    'more are counted': (given: Given) => ({ ...given, headers: { 'x-total-count': '9' } }),
+    'more are counted': (given: ForgeResponse) => ({ ...given, headers: { 'x-total-count': '9' } }),
   }
   for (const [path, list] of Object.entries(lists))
     for (const [name, damage] of Object.entries(damages)) {
-      stand.misbehave = () => undefined
+      stand.faultFor = () => undefined
       await list()
-      stand.misbehave = (request) =>
+      stand.faultFor = (request) =>
         request.path === `/api/v1${path}` ? { change: damage } : undefined
       await assert.rejects(list(), (error) => {
-        assert.ok(error instanceof ForgeRefused, `${path}: ${name}: ${error}`)
+        assert.ok(error instanceof ForgeRequestFailed, `${path}: ${name}: ${error}`)
         return /\d of its entries cannot be read$/.test(error.message)
       })
     }
@@ -46,10 +46,10 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
 test('members of an organization that the forge does not send are counted in the notes', async (t) => {
   const stand = await startForge()
   t.after(() => stand.stop())
-  makeBusy(stand)
+  fillForge(stand)
   const { discussions } = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
   assert.deepEqual((await discussions.owner('octo', signal)).notes, [])
-  stand.misbehave = ({ path }) =>
+  stand.faultFor = ({ path }) =>
     path.endsWith('/orgs/octo/members')
       ? { change: (given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] }) }
       : undefined

@@ -3,13 +3,13 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { startForge } from '../../../test/support/forge/fake-forge.ts'
 import type { Target } from '../../../test/support/forge/forge-seeder.ts'
-import { KeptInMemory } from '../../../test/support/forge/kept-in-memory.ts'
+import { MemoryDiscussionStore } from '../../../test/support/forge/memory-discussion-store.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { type SeededScene, seedForge } from '../../../test/support/forge/seeded-scene.ts'
-import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
-import { readingOf } from '../discussions.ts'
-import { ForgeNotFound, ForgeRefused } from '../forge-errors.ts'
+import { readStateOf } from '../discussions.ts'
+import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
 import type { RepositoryName } from '../source.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import { knownForgeCache } from './client/known-forge.ts'
@@ -36,13 +36,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
   describe(`a forge: ${name}`, { skip }, () => {
     let target: Awaited<ReturnType<ContractTarget['start']>>
     let scene: SeededScene
-    let kept: KeptInMemory
+    let kept: MemoryDiscussionStore
     let discussions: ReturnType<typeof forgeDiscussions>
     before(async () => {
       target = await start()
       scene = await seedForge(target)
       discussions = forgeDiscussions(target)
-      kept = new KeptInMemory()
+      kept = new MemoryDiscussionStore()
       await kept.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
     })
     after(async () => {
@@ -52,13 +52,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     const again = async () => {
       const stamp = await discussions.stamp(scene.repository, kept, signal)
-      const isChanged = stamp !== readingOf(kept.cursor)?.stamp
+      const isChanged = stamp !== readStateOf(kept.cursor)?.stamp
       if (isChanged)
         await kept.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
       return isChanged
     }
     const hasTimeline = () =>
-      !readingOf(kept.cursor)?.notes.some((note) => /no timeline/.test(note))
+      !readStateOf(kept.cursor)?.notes.some((note) => /no timeline/.test(note))
     const eventsOf = (number: number) =>
       kept.facts('issue_events').filter(({ on }) => on.number === number)
 
@@ -268,14 +268,14 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     })
 
     it('returns the same facts when everything is read again', async () => {
-      const other = new KeptInMemory()
+      const other = new MemoryDiscussionStore()
       await other.readAll(
         forgeDiscussions(target),
         scene.repository,
         Number.POSITIVE_INFINITY,
         signal,
       )
-      const plain = (all: KeptInMemory) =>
+      const plain = (all: MemoryDiscussionStore) =>
         [...all.groups.values()]
           .filter(({ key }) => key.startsWith('issue/'))
           .map(({ key, facts }) => ({ key, facts }))
@@ -379,11 +379,14 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     it('rejects for an invalid token and for an unknown repository', async () => {
       const anonymous = forgeDiscussions({ ...target, token: 'f'.repeat(40) })
       await assert.rejects(
-        anonymous.stamp(scene.repository, new KeptInMemory(), signal),
-        ForgeRefused,
+        anonymous.stamp(scene.repository, new MemoryDiscussionStore(), signal),
+        ForgeRequestFailed,
       )
       const nowhere = { owner: scene.organization, name: 'no-such' }
-      await assert.rejects(discussions.stamp(nowhere, new KeptInMemory(), signal), ForgeNotFound)
+      await assert.rejects(
+        discussions.stamp(nowhere, new MemoryDiscussionStore(), signal),
+        ForgeNotFound,
+      )
     })
   })
 }

@@ -1,6 +1,6 @@
-import { oneLine } from '../../lib/one-line.ts'
 import { webPage } from '../../lib/public-url.ts'
-import { ForgeRefused } from '../forge-errors.ts'
+import { oneLine } from '../../lib/terminal-text.ts'
+import { ForgeRequestFailed } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { segment } from './client/forge-address.ts'
@@ -79,7 +79,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
   async function adminClient(signal: AbortSignal): Promise<ForgeClient> {
     const { client, mayHide } = await getForge(signal)
     if (mayHide)
-      throw new ForgeRefused(403, `the token for ${client.url} is not an administrator's`)
+      throw new ForgeRequestFailed(403, `the token for ${client.url} is not an administrator's`)
     return client
   }
 
@@ -143,11 +143,12 @@ async function findAt<T>(
     const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     if (!response) return undefined
     const [found] = read(objectOf(response.body))
-    if (!found) throw new ForgeRefused(200, `the answer of ${client.url}${path} names nothing`)
+    if (!found)
+      throw new ForgeRequestFailed(200, `the answer of ${client.url}${path} names nothing`)
     return found
   } catch (error) {
     // A forge redirects from the old name. A repository on disk under the old name is another one.
-    if (error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status))
+    if (error instanceof ForgeRequestFailed && [301, 302, 307, 308].includes(error.status))
       return undefined
     throw error
   }
@@ -158,7 +159,7 @@ async function isReadable(client: ForgeClient, signal: AbortSignal): Promise<boo
     await client.get('/version', {}, signal)
     return true
   } catch (error) {
-    if (error instanceof ForgeRefused && (error.status === 401 || error.status === 403))
+    if (error instanceof ForgeRequestFailed && (error.status === 401 || error.status === 403))
       return false
     throw error
   }

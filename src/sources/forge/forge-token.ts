@@ -1,23 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
-import { ForgeRefused } from '../forge-errors.ts'
+import { ForgeRequestFailed } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import { integerIn, objectOf, stringIn, timeIn } from './client/forge-values.ts'
 
 /** The message never contains anything from the file. */
-export class UnusableToken extends Error {
+export class InvalidForgeToken extends Error {
   override name = 'InvalidForgeToken'
 }
 
 /** Reads the forge's token from its file. An editor may have added spaces or an empty line. */
 export async function readForgeToken(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UnusableToken(`cannot read the forge's token from ${file}: ${codeOf(error)}`)
+    throw new InvalidForgeToken(`cannot read the forge's token from ${file}: ${codeOf(error)}`)
   })
   const token = text.trim()
-  if (token === '') throw new UnusableToken(`the file of the forge's token is empty: ${file}`)
+  if (token === '') throw new InvalidForgeToken(`the file of the forge's token is empty: ${file}`)
   if (!/^[\x21-\x7e]{1,1024}$/.test(token))
-    throw new UnusableToken(`the file of the forge's token holds more than a token: ${file}`)
+    throw new InvalidForgeToken(`the file of the forge's token holds more than a token: ${file}`)
   return token
 }
 
@@ -49,7 +49,7 @@ export async function askTokenOwner(
     const { body } = await client.get('/user', {}, AbortSignal.timeout(deadlineMs))
     return ownerIn(body, url)
   } catch (error) {
-    if (error instanceof ForgeRefused && (error.status === 401 || error.status === 403))
+    if (error instanceof ForgeRequestFailed && (error.status === 401 || error.status === 403))
       return undefined
     throw error
   }
@@ -60,6 +60,6 @@ export function ownerIn(body: unknown, url: string): TokenOwner {
   const user = objectOf(body)
   const [id, login] = [integerIn(user, 'id'), stringIn(user, 'login') || stringIn(user, 'username')]
   if (id <= 0 || login === '')
-    throw new ForgeRefused(200, `${url} does not name the owner of the token`)
+    throw new ForgeRequestFailed(200, `${url} does not name the owner of the token`)
   return { id, login, createdAt: Date.parse(timeIn(user, 'created')) }
 }

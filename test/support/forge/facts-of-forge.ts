@@ -6,7 +6,7 @@ import type { FactKind } from '../../../src/records/facts.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 import type { RepositoryName } from '../../../src/sources/source.ts'
 import type { Facts } from '../gitea-archive.ts'
-import { KeptInMemory } from './kept-in-memory.ts'
+import { MemoryDiscussionStore } from './memory-discussion-store.ts'
 
 /**
  * Reads everything about a repository from a forge; attached files are written into `folder` by their paths in
@@ -18,7 +18,7 @@ export async function factsOfForge(
   folder: string,
 ): Promise<Facts> {
   const discussions = forgeDiscussions(target)
-  const kept = new KeptInMemory()
+  const kept = new MemoryDiscussionStore()
   await kept.readAll(discussions, repository)
   const facts: Record<string, unknown[]> = {}
   for (const group of kept.groups.values()) {

@@ -1,12 +1,12 @@
+import { startForge } from './fake-forge.ts'
 import { addManyIssues } from './many-issues.ts'
-import { startForge } from './stand-in-forge.ts'
 
 /**
  * Starts a fake forge with this many issues in its own process, prints its address, and exits when standard
  * input ends.
  */
 const forge = await startForge()
-forge.keepsRequests = false
+forge.recordsRequests = false
 addManyIssues(forge, Number(process.argv[2]))
 process.stdout.write(`${forge.url}\n`)
 process.stdin.resume()

@@ -1,5 +1,5 @@
-import type { StandInForge } from './stand-in-forge.ts'
-import type { Repository, User } from './world.ts'
+import type { FakeForge } from './fake-forge.ts'
+import type { Repository, User } from './forge-data.ts'
 
 /** Long enough ago that no two changes fall into the same second by chance. */
 export const LONG_AGO = 1_700_000_000
@@ -11,7 +11,7 @@ export interface ManyIssues {
 }
 
 /** Adds this many issues, one second apart; every fifth has two comments, every tenth is a pull request. */
-export function addManyIssues({ world }: StandInForge, count: number): ManyIssues {
+export function addManyIssues({ world }: FakeForge, count: number): ManyIssues {
   let now = LONG_AGO
   world.clock = () => now
   const ann = world.addUser('ann')

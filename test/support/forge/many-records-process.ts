@@ -78,7 +78,7 @@ try {
   const scratch = join(folder, 'scratch')
   await mkdir(scratch)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const base = 'http://git.test'
   const parts = {
     ...{ db, blobs, source, scratch, now: Date.now, generator: 'godwit test' },

@@ -1,15 +1,15 @@
+import type { ForgeData, Issue, Pull, Repository, User } from './forge-data.ts'
 import {
-  counted,
+  countedPage,
   cutPage,
-  type Given,
+  type ForgeResponse,
   linkHeader,
   NOT_FOUND,
   pagingOf,
   type RouteContext,
-} from './answers.ts'
-import type { Issue, Pull, Repository, User, World } from './world.ts'
+} from './responses.ts'
 
-type Route = (asked: RouteContext, ...names: string[]) => Given | undefined
+type Route = (asked: RouteContext, ...names: string[]) => ForgeResponse | undefined
 
 /** The GET routes of Gitea's API; undefined is 404. */
 export const READING: readonly [RegExp, Route][] = [
@@ -25,7 +25,7 @@ export const READING: readonly [RegExp, Route][] = [
   [
     /^\/orgs$/,
     ({ world, render, url }) =>
-      counted(
+      countedPage(
         [...world.users.values()].filter(({ isOrganization }) => isOrganization),
         url.searchParams,
         render.organization,
@@ -36,7 +36,7 @@ export const READING: readonly [RegExp, Route][] = [
     ({ world, render, url }, login) => {
       const owner = organization(world, login)
       const all = [...world.repositories.values()].filter((each) => each.owner === owner)
-      return owner && counted(all, url.searchParams, (each) => render.repository(each))
+      return owner && countedPage(all, url.searchParams, (each) => render.repository(each))
     },
   ],
   [
@@ -68,33 +68,33 @@ export const READING: readonly [RegExp, Route][] = [
     ({ world, render, url }, login) => {
       const teams = world.teams.get(String(login).toLowerCase())
       const members = [...new Set(teams?.flatMap((team) => [...team.members]))]
-      return teams && counted(members, url.searchParams, (each) => render.user(each))
+      return teams && countedPage(members, url.searchParams, (each) => render.user(each))
     },
   ],
   [
     /^\/orgs\/([^/]+)\/teams$/,
     ({ world, render, url }, login) => {
       const teams = world.teams.get(String(login).toLowerCase())
-      return teams && counted(teams, url.searchParams, render.team)
+      return teams && countedPage(teams, url.searchParams, render.team)
     },
   ],
   [
     /^\/orgs\/([^/]+)\/labels$/,
     ({ world, render, url }, login) => {
       const labels = world.organizationLabels.get(String(login).toLowerCase()) ?? []
-      return organization(world, login) && counted(labels, url.searchParams, render.label)
+      return organization(world, login) && countedPage(labels, url.searchParams, render.label)
     },
   ],
   [
     /^\/teams\/(\d+)\/members$/,
     ({ world, render, url }, id) => {
       const team = [...world.teams.values()].flat().find((each) => each.id === Number(id))
-      return team && counted([...team.members], url.searchParams, (each) => render.user(each))
+      return team && countedPage([...team.members], url.searchParams, (each) => render.user(each))
     },
   ],
 ]
 
-const organization = (world: World, login = '') => {
+const organization = (world: ForgeData, login = '') => {
   const user = world.users.get(login.toLowerCase())
   return user?.isOrganization ? user : undefined
 }
@@ -103,30 +103,33 @@ type RepositoryRoute = (
   asked: RouteContext,
   repository: Repository,
   ...names: string[]
-) => Given | undefined
+) => ForgeResponse | undefined
 
 export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
   [/^$/, ({ render }, repository) => ({ body: render.repository(repository) })],
   [/^\/topics$/, (_, { topics }) => ({ body: { topics } })],
-  [/^\/labels$/, ({ render, url }, { labels }) => counted(labels, url.searchParams, render.label)],
+  [
+    /^\/labels$/,
+    ({ render, url }, { labels }) => countedPage(labels, url.searchParams, render.label),
+  ],
   [
     /^\/milestones$/,
     ({ render, url }, { milestones }) => {
       const isAll = url.searchParams.get('state') === 'all'
       const shown = milestones.filter(({ closed }) => isAll || closed === null)
-      return counted(shown, url.searchParams, render.milestone)
+      return countedPage(shown, url.searchParams, render.milestone)
     },
   ],
   [
     /^\/releases$/,
     ({ render, url }, { releases }) =>
-      counted([...releases].reverse(), url.searchParams, render.release),
+      countedPage([...releases].reverse(), url.searchParams, render.release),
   ],
   [/^\/branch_protections$/, (_, { protections }) => ({ body: protections })],
   [
     /^\/collaborators$/,
     ({ render, url }, { collaborators }) =>
-      counted([...collaborators.keys()], url.searchParams, (each) => render.user(each)),
+      countedPage([...collaborators.keys()], url.searchParams, (each) => render.user(each)),
   ],
   [
     /^\/collaborators\/([^/]+)\/permission$/,
@@ -192,7 +195,7 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
     ({ render, url }, repository, number) => {
       const issue = repository.issues.get(Number(number))
       if (!issue) return undefined
-      const given = counted(issue.reactions, url.searchParams, render.reaction)
+      const given = countedPage(issue.reactions, url.searchParams, render.reaction)
       return { ...given, body: orNull(given.body as unknown[]) }
     },
   ],
@@ -202,7 +205,7 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
       const pulls = [...repository.issues.values()].filter(isPull)
       const isRecent = url.searchParams.get('sort') === 'recentupdate'
       pulls.sort((a, b) => (isRecent ? b.updated - a.updated : b.number - a.number))
-      const given = counted(pulls, url.searchParams, (each) => render.pull(repository, each))
+      const given = countedPage(pulls, url.searchParams, (each) => render.pull(repository, each))
       const links = linkHeader(url, pagingOf(url.searchParams), pulls.length)
       return { ...given, headers: { ...given.headers, ...links } }
     },
@@ -251,7 +254,7 @@ const pullOf = ({ issues }: Repository, number = '') => {
 const sinceOf = (url: URL) => Date.parse(url.searchParams.get('since') ?? '1970-01-01') / 1000
 
 /** Newest first, with `Link` and the total count. */
-function listIssues({ render, url }: RouteContext, repository: Repository): Given {
+function listIssues({ render, url }: RouteContext, repository: Repository): ForgeResponse {
   const { searchParams: query } = url
   const state = query.get('state') ?? 'open'
   const type = query.get('type')
@@ -261,13 +264,16 @@ function listIssues({ render, url }: RouteContext, repository: Repository): Give
     .filter(({ pull }) => !type || (pull !== null) === (type === 'pulls'))
     .filter(({ updated }) => updated >= since)
     .sort((a, b) => b.created - a.created || b.id - a.id)
-  const given = counted(found, query, (each) => render.issue(repository, each))
+  const given = countedPage(found, query, (each) => render.issue(repository, each))
   const links = linkHeader(url, pagingOf(query), found.length)
   return { ...given, headers: { ...given.headers, ...links } }
 }
 
 /** Oldest first; all of them if the request has no page. */
-function listComments({ render, url, dialect }: RouteContext, repository: Repository): Given {
+function listComments(
+  { render, url, dialect }: RouteContext,
+  repository: Repository,
+): ForgeResponse {
   const since = sinceOf(url)
   const found = [...repository.issues.values()]
     .flatMap((issue) => issue.comments.map((comment) => ({ issue, comment })))
@@ -284,7 +290,11 @@ export const notFound = NOT_FOUND
 const MODES = ['none', 'read', 'write', 'admin', 'owner']
 
 /** Returns the access mode of a user, from all ways in which Gitea grants access to a repository. */
-function modeOf(world: World, { owner, collaborators, isPrivate }: Repository, user: User): number {
+function modeOf(
+  world: ForgeData,
+  { owner, collaborators, isPrivate }: Repository,
+  user: User,
+): number {
   const teams = world.teams.get(owner.login.toLowerCase()) ?? []
   const said = [
     ...teams.filter(({ members }) => members.has(user)).map(({ permission }) => permission),
@@ -295,15 +305,15 @@ function modeOf(world: World, { owner, collaborators, isPrivate }: Repository, u
   return Math.max(...said.map((mode) => MODES.indexOf(mode)))
 }
 
-const isInvolved = (world: World, { owner, collaborators }: Repository, user: User): boolean =>
+const isInvolved = (world: ForgeData, { owner, collaborators }: Repository, user: User): boolean =>
   owner === user ||
   collaborators.has(user) ||
   (world.teams.get(owner.login.toLowerCase()) ?? []).some(({ members }) => members.has(user))
 
 /** `/user/repos`: the user's own repositories, and those with granted access. */
-export function ownRepositories({ world, render, url, viewer }: RouteContext): Given {
+export function ownRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {
   const all = [...world.repositories.values()].filter((each) => isInvolved(world, each, viewer))
-  return counted(all, url.searchParams, (each) => {
+  return countedPage(all, url.searchParams, (each) => {
     const mode = modeOf(world, each, viewer)
     const permissions = { admin: mode >= 3, push: mode >= 2, pull: mode >= 1 }
     return { ...render.repository(each), permissions }
@@ -311,21 +321,21 @@ export function ownRepositories({ world, render, url, viewer }: RouteContext): G
 }
 
 /** `/user/teams`: each team with its organization. */
-export function ownTeams({ world, render, url, viewer }: RouteContext): Given {
+export function ownTeams({ world, render, url, viewer }: RouteContext): ForgeResponse {
   const all = [...world.teams].flatMap(([login, teams]) =>
     teams.filter(({ members }) => members.has(viewer)).map((team) => ({ login, team })),
   )
-  return counted(all, url.searchParams, ({ login, team }) => ({
+  return countedPage(all, url.searchParams, ({ login, team }) => ({
     ...render.team(team),
     organization: render.organization(world.users.get(login)!),
   }))
 }
 
 /** `/repos/search`: all visible repositories, by id. */
-export function searchRepositories({ world, render, url, viewer }: RouteContext): Given {
+export function searchRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {
   const all = [...world.repositories.values()]
     .filter((each) => modeOf(world, each, viewer) > 0)
     .sort((a, b) => a.id - b.id)
-  const given = counted(all, url.searchParams, (each) => render.repository(each))
+  const given = countedPage(all, url.searchParams, (each) => render.repository(each))
   return { ...given, body: { ok: true, data: given.body } }
 }

@@ -1,7 +1,7 @@
 import { connect } from '../../../src/db/connect.ts'
 import { upgradeSchema } from '../../../src/db/upgrade.ts'
-import { keepBatch, keptDiscussions } from '../../../src/repositories/discussion-store.ts'
-import { readingOf } from '../../../src/sources/discussions.ts'
+import { storeBatch, storedDiscussions } from '../../../src/repositories/discussion-store.ts'
+import { readStateOf } from '../../../src/sources/discussions.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
 /** Reads `ann/many` of a forge into the database of a data directory; prints each batch and a summary at the end. */
@@ -10,13 +10,13 @@ const name = { owner: 'ann', name: 'many' }
 const database = await connect({ dataDirectory, databaseUrl: undefined })
 await upgradeSchema(database)
 const { db } = database
-const kept = await keptDiscussions(db, 'forge', name)
+const kept = await storedDiscussions(db, 'forge', name)
 const discussions = forgeDiscussions({ url, token: 'admin-token' })
 const signal = new AbortController().signal
-let reading = readingOf(kept.cursor)
+let reading = readStateOf(kept.cursor)
 for await (const batch of discussions.read(name, kept, signal)) {
-  await keepBatch(db, 'forge', name, batch, Date.now())
-  reading = readingOf(batch.cursor)
+  await storeBatch(db, 'forge', name, batch, Date.now())
+  reading = readStateOf(batch.cursor)
   process.stdout.write(`${batch.progress.read}/${batch.progress.total}\n`)
 }
 const megabytes = Math.round(process.resourceUsage().maxRSS / 1024)

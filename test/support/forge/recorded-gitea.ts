@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Given, NOT_FOUND } from './answers.ts'
-import type { Request } from './stand-in-forge.ts'
+import type { Request } from './fake-forge.ts'
+import { type ForgeResponse, NOT_FOUND } from './responses.ts'
 
 const DIRECTORY = new URL('../../../../shared/data/recorded-gitea', import.meta.url).pathname
 
@@ -39,7 +39,10 @@ function parse(text: string): Recording {
  * Returns a recorded response. The recordings have separate lists of issues and pull requests; a request for
  * both gets the combined list. Paths that were not recorded give an empty list, and there is no timeline.
  */
-export function recordedAnswer(recordings: Map<string, Recording>, request: Request): Given {
+export function recordedAnswer(
+  recordings: Map<string, Recording>,
+  request: Request,
+): ForgeResponse {
   const { path, query } = request
   if (path.endsWith('/issues')) return allIssues(recordings, path, query)
   const number = /\/issues\/(\d+)$/.exec(path)?.[1]
@@ -76,7 +79,7 @@ function allIssues(
   recordings: Map<string, Recording>,
   path: string,
   query: URLSearchParams,
-): Given {
+): ForgeResponse {
   const since = Date.parse(query.get('since') ?? '1970-01-01')
   const all = issuesIn(recordings, path).filter(
     (each) => Date.parse(String(each.updated_at)) >= since,

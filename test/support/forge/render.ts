@@ -1,4 +1,4 @@
-import type * as World from './world.ts'
+import type * as World from './forge-data.ts'
 
 /** The differences of the JSON between versions. */
 export interface Dialect {

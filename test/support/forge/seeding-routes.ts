@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Given, RouteContext } from './answers.ts'
-import { type Asset, type Issue, type Pull, type Repository, sha } from './world.ts'
+import { type Asset, type Issue, type Pull, type Repository, sha } from './forge-data.ts'
+import type { ForgeResponse, RouteContext } from './responses.ts'
 
 export interface Sent extends RouteContext {
   body: Record<string, unknown>
@@ -8,14 +8,16 @@ export interface Sent extends RouteContext {
   headers: IncomingHttpHeaders
 }
 
-type Route = (sent: Sent, ...names: string[]) => Given | undefined
+type Route = (sent: Sent, ...names: string[]) => ForgeResponse | undefined
 
-const created = (body: unknown): Given => ({ status: 201, body })
-const done: Given = { status: 204 }
+const created = (body: unknown): ForgeResponse => ({ status: 201, body })
+const done: ForgeResponse = { status: 204 }
 const text = (value: unknown) => (typeof value === 'string' ? value : '')
 
 const inRepository =
-  (route: (sent: Sent, repository: Repository, ...names: string[]) => Given | undefined): Route =>
+  (
+    route: (sent: Sent, repository: Repository, ...names: string[]) => ForgeResponse | undefined,
+  ): Route =>
   (sent, owner = '', name = '', ...names) => {
     const found = sent.world.findRepository(owner, name)
     return found && route(sent, found, ...names)
@@ -27,7 +29,7 @@ const onIssue = (
     repository: Repository,
     issue: Issue,
     ...names: string[]
-  ) => Given | undefined,
+  ) => ForgeResponse | undefined,
 ): Route =>
   inRepository((sent, repository, number, ...names) => {
     const issue = repository.issues.get(Number(number))
@@ -40,7 +42,7 @@ const onPull = (
     repository: Repository,
     issue: Issue & { pull: Pull },
     ...names: string[]
-  ) => Given | undefined,
+  ) => ForgeResponse | undefined,
 ) =>
   onIssue((sent, repository, issue, ...names) =>
     issue.pull ? route(sent, repository, issue as Issue & { pull: Pull }, ...names) : undefined,
@@ -400,7 +402,7 @@ const labelOf = (id: number, body: Record<string, unknown>) => ({
 function uploaded(
   { world, render, bytes, headers, url }: Sent,
   assets: Asset[],
-): Given | undefined {
+): ForgeResponse | undefined {
   const boundary = /boundary=(.+)$/.exec(headers['content-type'] ?? '')?.[1]
   const start = bytes.indexOf('\r\n\r\n')
   const head = bytes.subarray(0, start).toString()

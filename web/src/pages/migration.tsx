@@ -14,7 +14,7 @@ import { Moment } from '../parts/moment.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { RepositoryList } from '../parts/repository-list.tsx'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
@@ -123,7 +123,7 @@ function About({ migration }: { migration: Summary }) {
   return (
     <>
       Started <Moment at={migration.created_at} /> ·{' '}
-      {counted(migration.repositories.total, 'repository', 'repositories')}
+      {formatCount(migration.repositories.total, 'repository', 'repositories')}
       {options.map((option) => ` · ${option}`)}
     </>
   )

@@ -10,7 +10,7 @@ import { Moment } from '../parts/moment.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { type HeldLock, isUnfinished, type Summary } from '../wire.ts'
@@ -55,7 +55,7 @@ export function MigrationsPage({ number }: { number: number }) {
       )}
       {isEmpty && <NoneYet />}
       {answer && answer.data.length > 0 && (
-        <Box title={counted(answer.total, 'migration')}>
+        <Box title={formatCount(answer.total, 'migration')}>
           <ul>
             {answer.data.map((each) => (
               <MigrationRow key={each.id} migration={each} />

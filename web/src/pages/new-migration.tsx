@@ -6,7 +6,7 @@ import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
 import { Submit } from '../parts/submit.tsx'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { StartOptions as Options, StartRequest } from '../wire.ts'
@@ -46,7 +46,7 @@ export default function NewMigrationPage() {
           <Submit
             name={
               isReady && !needsNone
-                ? `Start with ${counted(chosen.size, 'repository', 'repositories')}`
+                ? `Start with ${formatCount(chosen.size, 'repository', 'repositories')}`
                 : 'Start migration'
             }
             isReady={isReady}

@@ -9,7 +9,7 @@ import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { ScheduleRow } from '../parts/schedule-row.tsx'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Schedule } from '../wire.ts'
@@ -50,7 +50,7 @@ export default function SchedulesPage({ number }: { number: number }) {
       {!answer && !failure && <LoadingRows what="Loading schedules" />}
       {answer?.data.length === 0 && number === 1 && <NoneYet />}
       {answer && answer.data.length > 0 && (
-        <Box title={counted(answer.total, 'schedule')}>
+        <Box title={formatCount(answer.total, 'schedule')}>
           <ul>
             {answer.data.map((each) => (
               <ScheduleRow key={each.id} schedule={each} onDone={again} />

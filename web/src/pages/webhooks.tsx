@@ -9,7 +9,7 @@ import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Webhook } from '../wire.ts'
@@ -43,7 +43,7 @@ export default function WebhooksPage() {
       {!answer && !failure && <LoadingRows what="Loading webhooks" />}
       {answer?.data.length === 0 && <NoneYet />}
       {answer && answer.data.length > 0 && (
-        <Box title={counted(answer.data.length, 'webhook')}>
+        <Box title={formatCount(answer.data.length, 'webhook')}>
           <ul>
             {answer.data.map((each) => (
               <WebhookRow key={each.id} webhook={each} />

@@ -1,7 +1,7 @@
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
-import { bytes, counted, duration } from '../quantities.ts'
+import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Forecast as Answer, StartRequest } from '../wire.ts'
 import { Box } from './box.tsx'
@@ -32,8 +32,8 @@ export function Forecast({ request, isReady }: ForecastProps) {
         {isReady && isMany && wanted !== request && (
           <>
             <p className={styles.quiet}>
-              {counted(request.repositories.length, 'repository is', 'repositories are')} selected:
-              the estimate takes some time.
+              {formatCount(request.repositories.length, 'repository is', 'repositories are')}{' '}
+              selected: the estimate takes some time.
             </p>
             <Button onClick={() => setWanted(request)}>Show estimate</Button>
           </>
@@ -55,12 +55,12 @@ function ForecastDetails({ forecast, request }: { forecast: Answer; request: Sta
   return (
     <>
       <dl className={styles.figures}>
-        <Line name="Total size" value={bytes(whole)} />
-        <Line name="To write" value={bytes(bytes_to_write)} />
+        <Line name="Total size" value={formatBytes(whole)} />
+        <Line name="To write" value={formatBytes(bytes_to_write)} />
         <Line name="Reused (unchanged)" value={`${reused} of ${repositories.length}`} />
         <Line
           name="Free space"
-          value={free_bytes === null ? 'unknown' : bytes(free_bytes)}
+          value={free_bytes === null ? 'unknown' : formatBytes(free_bytes)}
           isBad={isTight}
         />
         <Line name="Time" value={timeOf(estimated_seconds)} />
@@ -69,7 +69,7 @@ function ForecastDetails({ forecast, request }: { forecast: Answer; request: Sta
       {skipped.length > 0 && (
         <div className={styles.skipped}>
           <p className={styles.bad}>
-            {counted(skipped.length, 'repository', 'repositories')} cannot be exported
+            {formatCount(skipped.length, 'repository', 'repositories')} cannot be exported
             {request.allow_partial ? ' and will be skipped:' : ', so the migration would fail:'}
           </p>
           <ul>
@@ -88,7 +88,7 @@ function ForecastDetails({ forecast, request }: { forecast: Answer; request: Sta
 
 function timeOf(seconds: number | null): string {
   if (seconds === null) return 'unknown'
-  return seconds < 1 ? duration(seconds) : `about ${duration(seconds)}`
+  return seconds < 1 ? formatDuration(seconds) : `about ${formatDuration(seconds)}`
 }
 
 function Line(props: { name: string; value: string; isBad?: boolean }) {

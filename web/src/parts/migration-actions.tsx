@@ -9,7 +9,7 @@ import {
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type RetryForecast, type Summary } from '../wire.ts'
@@ -142,7 +142,7 @@ function buttonsOf({ state, archive, repositories }: Summary): ActionButton[] {
       { action: 'download', name: 'Download', icon: DownloadIcon, variant: 'primary' },
     ]
   const { total, failed } = repositories
-  const without = `Retry without ${counted(failed, 'repository', 'repositories')}`
+  const without = `Retry without ${formatCount(failed, 'repository', 'repositories')}`
   const partial = { action: 'retryPartial', name: without, icon: SkipIcon } as const
   const isPartialPossible = state === 'failed' && failed > 0 && failed < total
   return [

@@ -1,5 +1,5 @@
 import { Banner } from '@primer/react'
-import { bytes, counted, formatCounts } from '../quantities.ts'
+import { formatBytes, formatCount, formatCounts } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
@@ -35,7 +35,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
       {others.length > 0 && (
         <Banner
           variant="warning"
-          title={`${counted(others.length, 'repository is', 'repositories are')} not in the archive`}
+          title={`${formatCount(others.length, 'repository is', 'repositories are')} not in the archive`}
           description={<Reasons others={others} />}
         />
       )}
@@ -56,8 +56,8 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
           }
           description={
             <>
-              {bytes(migration.archive.bytes)}, verified. It can be downloaded until it expires{' '}
-              <Moment at={migration.archive.expires_at} />.
+              {formatBytes(migration.archive.bytes)}, verified. It can be downloaded until it
+              expires <Moment at={migration.archive.expires_at} />.
             </>
           }
         />

@@ -1,6 +1,6 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
 import { isPartial } from '../../../src/lib/is-partial.ts'
-import { bytes, counted, formatCounts, number, percent } from '../quantities.ts'
+import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'
 import { Bar } from './bar.tsx'
@@ -45,7 +45,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
         {archive && (
           <>
             <li>
-              <PackageIcon /> {bytes(archive.bytes)}
+              <PackageIcon /> {formatBytes(archive.bytes)}
               {archive.damaged && ', damaged'}
             </li>
             <li>
@@ -60,7 +60,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
         )}
         {locks > 0 && (
           <li>
-            <LockIcon /> {counted(locks, 'lock')} held
+            <LockIcon /> {formatCount(locks, 'lock')} held
           </li>
         )}
       </ul>
@@ -72,12 +72,12 @@ export function MigrationRow({ migration }: { migration: Summary }) {
 function named({ names, repositories, org_metadata_only }: Summary): string {
   if (org_metadata_only) return 'Metadata of your organizations'
   const more = repositories.total - names.length
-  return more > 0 ? `${names.join(', ')} and ${number(more)} more` : names.join(', ')
+  return more > 0 ? `${names.join(', ')} and ${formatNumber(more)} more` : names.join(', ')
 }
 
 function describe(migration: Summary): string {
   const { state, reason, repositories } = migration
-  const what = counted(repositories.total, 'repository', 'repositories')
+  const what = formatCount(repositories.total, 'repository', 'repositories')
   if (state === 'cancelled') return `${what} · cancelled`
   if (state === 'failed') return `${what} · ${firstLine(reason ?? 'failed')}`
   if (isPartial({ state, repositories })) return formatCounts(repositories)
@@ -88,5 +88,5 @@ function describe(migration: Summary): string {
 /** A reason has one line per repository. */
 function firstLine(reason: string): string {
   const [first = '', ...others] = reason.split('\n')
-  return others.length === 0 ? first : `${first}, and ${number(others.length)} more`
+  return others.length === 0 ? first : `${first}, and ${formatNumber(others.length)} more`
 }

@@ -1,5 +1,5 @@
 import { isPartial } from '../../../src/lib/is-partial.ts'
-import { bytes, duration, number, percent } from '../quantities.ts'
+import { formatBytes, formatDuration, formatNumber, percent } from '../quantities.ts'
 import { isUnfinished, type Progress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
@@ -22,28 +22,28 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
         <dl className={styles.figures}>
           <Figure
             name="Repositories"
-            value={`${number(totals.exported)} of ${number(totals.repositories)}`}
+            value={`${formatNumber(totals.exported)} of ${formatNumber(totals.repositories)}`}
           />
           <Figure
             name="Size"
             value={
               isUnfinished(state)
-                ? `${bytes(totals.bytes_done)} of ${bytes(totals.bytes_expected)}`
-                : bytes(totals.bytes_done)
+                ? `${formatBytes(totals.bytes_done)} of ${formatBytes(totals.bytes_expected)}`
+                : formatBytes(totals.bytes_done)
             }
           />
           {totals.records_expected > 0 && (
             <Figure name="Issues and pull requests" value={recordsIn(progress)} />
           )}
-          <Figure name="Reused (unchanged)" value={number(totals.reused)} />
+          <Figure name="Reused (unchanged)" value={formatNumber(totals.reused)} />
           <Figure
             name="Skipped"
-            value={number(totals.skipped)}
+            value={formatNumber(totals.skipped)}
             {...(totals.skipped > 0 && { tone: 'attention' })}
           />
           <Figure
             name="Failed"
-            value={number(totals.failed)}
+            value={formatNumber(totals.failed)}
             {...(totals.failed > 0 && { tone: 'danger' })}
           />
         </dl>
@@ -62,8 +62,8 @@ const TONES: Record<ShownState, BarTone> = {
 }
 
 function recordsIn({ state, totals }: Progress): string {
-  const done = number(totals.records_done)
-  return isUnfinished(state) ? `${done} of ${number(totals.records_expected)}` : done
+  const done = formatNumber(totals.records_done)
+  return isUnfinished(state) ? `${done} of ${formatNumber(totals.records_expected)}` : done
 }
 
 /** The progress by bytes, or by repositories if the bytes are unknown. */
@@ -82,7 +82,7 @@ function Speed({ progress }: { progress: Progress }) {
   if (!isUnfinished(state)) {
     if (started_at === null || ended_at === null) return null
     const seconds = (Date.parse(ended_at) - Date.parse(started_at)) / 1000
-    return <span className={styles.quiet}>Took {duration(seconds)}</span>
+    return <span className={styles.quiet}>Took {formatDuration(seconds)}</span>
   }
   if (totals.waiting_until !== null)
     return (
@@ -92,8 +92,8 @@ function Speed({ progress }: { progress: Progress }) {
     )
   return (
     <span className={styles.quiet}>
-      {totals.bytes_per_second !== null && `${bytes(totals.bytes_per_second)}/s`}
-      {totals.seconds_left !== null && ` · ${duration(totals.seconds_left)} left`}
+      {totals.bytes_per_second !== null && `${formatBytes(totals.bytes_per_second)}/s`}
+      {totals.seconds_left !== null && ` · ${formatDuration(totals.seconds_left)} left`}
     </span>
   )
 }

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { fromNow } from '../quantities.ts'
+import { formatRelativeTime } from '../quantities.ts'
 
 const TICK_MS = 10_000
 let now = Date.now()
@@ -33,7 +33,7 @@ export function Moment({ at }: { at: string }) {
   const date = new Date(at)
   return (
     <time dateTime={at} title={exact.format(date)}>
-      {fromNow(date, Math.max(current, Date.now() - TICK_MS))}
+      {formatRelativeTime(date, Math.max(current, Date.now() - TICK_MS))}
     </time>
   )
 }

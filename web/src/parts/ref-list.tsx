@@ -1,4 +1,4 @@
-import { counted, number } from '../quantities.ts'
+import { formatCount, formatNumber } from '../quantities.ts'
 import type { Known } from '../use-answer.ts'
 import type { Branch, Tag } from '../wire.ts'
 import { Box } from './box.tsx'
@@ -22,7 +22,9 @@ export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
       title={title}
       aside={
         answer && (
-          <span className={styles.quiet}>{counted(answer.total, one, title.toLowerCase())}</span>
+          <span className={styles.quiet}>
+            {formatCount(answer.total, one, title.toLowerCase())}
+          </span>
         )
       }
     >
@@ -46,7 +48,7 @@ export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
               <code title={commit.sha}>{commit.sha.slice(0, 10)}</code>
             </li>
           ))}
-          {more > 0 && <li className={styles.row}>and {number(more)} more</li>}
+          {more > 0 && <li className={styles.row}>and {formatNumber(more)} more</li>}
         </ul>
       )}
     </Box>

@@ -3,7 +3,7 @@ import { Button, Label } from '@primer/react'
 import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
-import { bytes } from '../quantities.ts'
+import { formatBytes } from '../quantities.ts'
 import { useAnswer } from '../use-answer.ts'
 import type { Branch, FullRepository, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -31,7 +31,7 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
     <>
       <Box title="About">
         <dl className={styles.figures}>
-          <Figure name="Size">{bytes(repository.size * 1024)}</Figure>
+          <Figure name="Size">{formatBytes(repository.size * 1024)}</Figure>
           <Figure name="Licence">
             {repository.license ? (
               <a href={repository.license.html_url}>{repository.license.name}</a>

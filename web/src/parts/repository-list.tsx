@@ -1,7 +1,7 @@
 import { SearchIcon } from '@primer/octicons-react'
 import { Pagination, SegmentedControl, TextInput } from '@primer/react'
 import { useState } from 'react'
-import { counted, number } from '../quantities.ts'
+import { formatCount, formatNumber } from '../quantities.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './repository-list.module.css'
@@ -46,7 +46,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
   if (repositories.length === 0) return null
   return (
     <Box
-      title={counted(repositories.length, 'repository', 'repositories')}
+      title={formatCount(repositories.length, 'repository', 'repositories')}
       aside={
         !isShort && (
           <div className={styles.tools}>
@@ -62,7 +62,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
                 <SegmentedControl.Button
                   key={each.kind}
                   selected={each.kind === kind}
-                  count={number(repositories.filter(each.has).length)}
+                  count={formatNumber(repositories.filter(each.has).length)}
                 >
                   {each.name}
                 </SegmentedControl.Button>

@@ -9,7 +9,7 @@ import {
   useState,
 } from 'react'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
-import { bytes, counted, number } from '../quantities.ts'
+import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Repository } from '../wire.ts'
@@ -44,7 +44,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
   useEffect(() => {
     if (!answer) return
     setFound(answer)
-    if (q !== '') announce(`${counted(answer.total, 'repository', 'repositories')} found`)
+    if (q !== '') announce(`${formatCount(answer.total, 'repository', 'repositories')} found`)
   }, [answer, q])
   const shown = useDeferredValue(answer ?? found)
   const allId = useId()
@@ -66,7 +66,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
       title="Repositories"
       aside={
         <span className={styles.count} aria-live="polite">
-          {isDisabled ? 'none are exported' : `${number(chosen.size)} selected`}
+          {isDisabled ? 'none are exported' : `${formatNumber(chosen.size)} selected`}
         </span>
       }
     >
@@ -100,7 +100,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
             </label>
             {pages > 1 && (
               <Button size="small" variant="invisible" loading={all.isLoading} onClick={all.choose}>
-                {`Select all ${number(shown.total)}${q === '' ? '' : ' found'}`}
+                {`Select all ${formatNumber(shown.total)}${q === '' ? '' : ' found'}`}
               </Button>
             )}
             {chosen.size > 0 && (
@@ -182,7 +182,7 @@ function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoicePr
         {description && <span className={styles.description}>{description}</span>}
         <span>
           {language && `${language} · `}
-          {bytes(size * 1024)}
+          {formatBytes(size * 1024)}
           {pushed_at && (
             <>
               {' · pushed '}
@@ -211,7 +211,7 @@ function useAllMatching(q: string, onChange: ChangeChosen) {
     try {
       const names = await api.repositoryNames(q, stop.signal)
       onChange((chosen) => new Set([...chosen, ...names]))
-      announce(`${counted(names.length, 'repository', 'repositories')} selected`)
+      announce(`${formatCount(names.length, 'repository', 'repositories')} selected`)
     } catch (error) {
       if (!isAbort(error)) setFailure(failureOf(error))
     } finally {

@@ -11,7 +11,7 @@ import {
 import { Button, Label } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
-import { bytes, percent } from '../quantities.ts'
+import { formatBytes, percent } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
@@ -107,7 +107,7 @@ function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress):
 }
 
 function sizeOf({ state, bytes_done, bytes_expected }: RepositoryProgress): string {
-  if (state === 'exported') return bytes(bytes_done)
-  if (state === 'exporting') return `${bytes(bytes_done)} of ${bytes(bytes_expected)}`
-  return state === 'waiting' ? `waiting, ${bytes(bytes_expected)}` : ''
+  if (state === 'exported') return formatBytes(bytes_done)
+  if (state === 'exporting') return `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
+  return state === 'waiting' ? `waiting, ${formatBytes(bytes_expected)}` : ''
 }

@@ -1,4 +1,4 @@
-import { number } from '../quantities.ts'
+import { formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
 import { formatInBothZones, formatTiming } from './format-schedule.ts'
@@ -39,7 +39,7 @@ export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
       </div>
       <div>
         <dt>Keeps</dt>
-        <dd>{keep === 1 ? 'the last archive' : `the last ${number(keep)} archives`}</dd>
+        <dd>{keep === 1 ? 'the last archive' : `the last ${formatNumber(keep)} archives`}</dd>
       </div>
     </dl>
   )
@@ -68,5 +68,5 @@ function named({ repositories, org_metadata_only }: Schedule): string {
 export function formatNames(repositories: readonly string[]): string {
   const names = repositories.slice(0, MAX_NAMES).join(', ')
   const more = repositories.length - MAX_NAMES
-  return more > 0 ? `${names} and ${number(more)} more` : names
+  return more > 0 ? `${names} and ${formatNumber(more)} more` : names
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { bytes, counted, number } from '../quantities.ts'
+import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
 import type { ServiceState } from '../wire.ts'
 import { Moment } from './moment.tsx'
 import styles from './service-figures.module.css'
@@ -13,12 +13,12 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
     <dl className={styles.figures}>
       <Figure
         name="Running exports"
-        value={number(migrations.exporting)}
-        more={`${number(migrations.pending)} pending`}
+        value={formatNumber(migrations.exporting)}
+        more={`${formatNumber(migrations.pending)} pending`}
       />
       <Figure
         name="Queue"
-        value={counted(queue.jobs, 'job')}
+        value={formatCount(queue.jobs, 'job')}
         more={
           queue.oldest_at === null ? (
             'nothing is waiting'
@@ -31,30 +31,30 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
       />
       <Figure
         name="Workers"
-        value={number(alive.length)}
-        more={`${number(jobs)} of ${number(slots)} jobs running`}
+        value={formatNumber(alive.length)}
+        more={`${formatNumber(jobs)} of ${formatNumber(slots)} jobs running`}
         isBad={alive.length === 0}
       />
       <Figure
         name="Storage used"
-        value={bytes(storage.used_bytes)}
+        value={formatBytes(storage.used_bytes)}
         more={
           <>
-            {counted(storage.archives, 'archive')} {bytes(storage.archive_bytes)}, reuse{' '}
-            {bytes(storage.reuse_bytes)}, scratch {bytes(storage.scratch_bytes)}
-            {storage.free_bytes !== null && `; ${bytes(storage.free_bytes)} free`}
+            {formatCount(storage.archives, 'archive')} {formatBytes(storage.archive_bytes)}, reuse{' '}
+            {formatBytes(storage.reuse_bytes)}, scratch {formatBytes(storage.scratch_bytes)}
+            {storage.free_bytes !== null && `; ${formatBytes(storage.free_bytes)} free`}
           </>
         }
       />
       <Figure
         name="Locks"
-        value={number(locks.held)}
+        value={formatNumber(locks.held)}
         more={locks.held === 0 ? 'no repository is locked' : 'locked repositories refuse pushes'}
       />
       <Figure
         name="Exported so far"
-        value={number(migrations.exported)}
-        more={`${number(migrations.failed)} failed, ${number(migrations.cancelled)} cancelled`}
+        value={formatNumber(migrations.exported)}
+        more={`${formatNumber(migrations.failed)} failed, ${formatNumber(migrations.cancelled)} cancelled`}
       />
     </dl>
   )

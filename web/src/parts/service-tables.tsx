@@ -1,4 +1,4 @@
-import { bytes, counted, formatCounts, number, percent } from '../quantities.ts'
+import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { ServiceState, Token } from '../wire.ts'
@@ -26,7 +26,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
         return {
           key: each.id,
           cells: [
-            number(each.id),
+            formatNumber(each.id),
             each.login,
             <Moment key="started" at={each.started_at ?? each.created_at} />,
             <div key="progress" className={styles.progress}>
@@ -37,7 +37,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
               />
               {formatCounts(each.repositories)}
             </div>,
-            bytes(each.bytes_done),
+            formatBytes(each.bytes_done),
             <OperatorAction
               key="cancel"
               name="Cancel"
@@ -64,7 +64,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
       rows={failures.map((each) => ({
         key: each.id,
         cells: [
-          number(each.id),
+          formatNumber(each.id),
           each.login,
           each.ended_at && <Moment key="ended" at={each.ended_at} />,
           <Result key="result" failure={each} />,
@@ -113,7 +113,9 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
             {each.host} <span className={styles.quiet}>{each.pid}</span>
           </span>,
           `${ROLES[each.role]}, ${each.version}`,
-          each.role === 'api' ? '—' : `${number(each.running_jobs)} of ${number(each.concurrency)}`,
+          each.role === 'api'
+            ? '—'
+            : `${formatNumber(each.running_jobs)} of ${formatNumber(each.concurrency)}`,
           <Moment key="started" at={each.started_at} />,
           each.alive ? (
             <Moment key="seen" at={each.seen_at} />
@@ -136,12 +138,12 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
       title="Locks"
       columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires', 'Action']}
       none="No repository is locked."
-      {...(more > 0 && { note: `and ${counted(more, 'older one')}` })}
+      {...(more > 0 && { note: `and ${formatCount(more, 'older one')}` })}
       rows={locks.newest.map((each) => ({
         key: `${each.migration_id} ${each.full_name}`,
         cells: [
           each.full_name,
-          number(each.migration_id),
+          formatNumber(each.migration_id),
           each.login,
           <Moment key="locked" at={each.locked_at} />,
           <Moment key="expires" at={each.expires_at} />,
@@ -169,7 +171,7 @@ export function Queue({ queue }: Pick<ServiceState, 'queue'>) {
       none="Nothing is waiting."
       rows={queue.kinds.map(({ kind, jobs, oldest_at }) => ({
         key: kind,
-        cells: [kind, number(jobs), <Moment key="oldest" at={oldest_at} />],
+        cells: [kind, formatNumber(jobs), <Moment key="oldest" at={oldest_at} />],
       }))}
     />
   )
@@ -185,9 +187,9 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
       rows={archives.map((each) => ({
         key: each.id,
         cells: [
-          number(each.id),
+          formatNumber(each.id),
           each.login,
-          bytes(each.bytes),
+          formatBytes(each.bytes),
           each.expires_at && <Moment key="expires" at={each.expires_at} />,
           <OperatorAction
             key="delete"
@@ -209,7 +211,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
   const { passed, failed, newest_at, problems } = checks
   const note = newest_at !== null && (
     <>
-      {number(passed)} passed, {number(failed)} failed; last <Moment at={newest_at} />
+      {formatNumber(passed)} passed, {formatNumber(failed)} failed; last <Moment at={newest_at} />
     </>
   )
   return (
@@ -219,7 +221,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
       none={
         newest_at === null
           ? 'No repository has been checked: run godwit check.'
-          : `${counted(passed, 'repository', 'repositories')} passed.`
+          : `${formatCount(passed, 'repository', 'repositories')} passed.`
       }
       {...(note && { note })}
       rows={problems.map(({ full_name, checked_at, reason }) => ({

@@ -2,7 +2,7 @@ import { Banner, Button } from '@primer/react'
 import { useRef, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
 import { moveFocus } from '../move-focus.ts'
-import { counted } from '../quantities.ts'
+import { formatCount } from '../quantities.ts'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './submit.module.css'
 
@@ -81,7 +81,7 @@ function Failed({ title, failure, onDeselect }: FailedProps) {
         {...(missing.length > 0 && {
           primaryAction: (
             <Banner.PrimaryAction onClick={() => onDeselect(missing)}>
-              {`Deselect ${counted(missing.length, 'repository', 'repositories')}`}
+              {`Deselect ${formatCount(missing.length, 'repository', 'repositories')}`}
             </Banner.PrimaryAction>
           ),
         })}

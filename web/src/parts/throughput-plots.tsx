@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { bytes, counted, number } from '../quantities.ts'
+import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
 import type { Bucket, ServiceState } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './throughput-plots.module.css'
@@ -15,16 +15,16 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
     <div className={styles.plots}>
       <Box
         title="Throughput"
-        aside={<span className={styles.total}>{`${bytes(written)} written ${past}`}</span>}
+        aside={<span className={styles.total}>{`${formatBytes(written)} written ${past}`}</span>}
       >
         <Plot
-          name={`Throughput ${past}: ${bytes(written)} written`}
+          name={`Throughput ${past}: ${formatBytes(written)} written`}
           unit="Bytes written per second"
           buckets={buckets.map(({ start, bytes: count }) => ({
             start,
             value: count / bucket_seconds,
           }))}
-          describe={(value) => `${bytes(value)}/s`}
+          describe={(value) => `${formatBytes(value)}/s`}
           tone="accent"
           bucketSeconds={bucket_seconds}
         />
@@ -35,7 +35,7 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
           <span className={styles.total}>
             {exported === 0
               ? `no exports ${past}`
-              : `${number(reused)} of ${counted(exported, 'repository', 'repositories')}`}
+              : `${formatNumber(reused)} of ${formatCount(exported, 'repository', 'repositories')}`}
           </span>
         }
       >

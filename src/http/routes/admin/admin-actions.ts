@@ -3,21 +3,28 @@ import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
 import { deleteArchive } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { NotFound } from '../../../migrations/errors.ts'
-import { migrationToExport } from '../../../migrations/export-store.ts'
+import { migrationById } from '../../../migrations/export-store.ts'
 import { releaseAnyLock } from '../../../migrations/locks.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, integer, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import { json, type Operation, several } from '../../description/operation.ts'
-import { inPath, parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { done, notFound, record } from '../../description/usual-answers.ts'
-import { audit, auditAction } from '../../middleware/audit.ts'
+import {
+  DONE,
+  errorResponse,
+  inPath,
+  jsonResponse,
+  notFound,
+  type Operation,
+  parameter,
+  recordResponse,
+  schemaList,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answer } from '../../middleware/json-answer.ts'
-import { idIn } from '../../middleware/named-in-path.ts'
+import { sendJson } from '../../middleware/json-response.ts'
+import { requireId } from '../../middleware/path-parameters.ts'
+import { audit, auditAction } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
@@ -44,9 +51,9 @@ const cancelOperation = {
   description: SITE_ADMIN_ONLY,
   parameters: [parameter('migration-id')],
   responses: {
-    200: record('The migration is cancelled.', 'summary'),
+    200: recordResponse('The migration is cancelled.', 'summary'),
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -58,9 +65,9 @@ const retryOperation = {
   parameters: [parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: record('The new migration.', 'summary'),
+    201: recordResponse('The new migration.', 'summary'),
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -70,13 +77,13 @@ const deleteArchiveOperation = {
   summary: 'Delete the archive of any migration',
   description: SITE_ADMIN_ONLY,
   parameters: [parameter('migration-id')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
   const migrationInPath = (request: FastifyRequest<ById>) =>
-    migrationToExport(db, migrationIdOf(request))
+    migrationById(db, migrationIdOf(request))
 
   app.post<ById>(
     '/admin/migrations/:migration_id/cancel',
@@ -86,7 +93,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
       await cancelMigration(parts, migration, () =>
         audit(log, request, 'admin.migration.cancel', migration),
       )
-      return answer(reply, summaryJson((await summaryById(db, migration.id))!))
+      return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
     },
   )
 
@@ -104,7 +111,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
         { allowPartial: request.body.allow_partial ?? false },
         (started) => audit(log, request, 'admin.migration.retry', started),
       )
-      return answer(reply.code(201), summaryJson((await summaryById(db, id))!))
+      return sendJson(reply.code(201), summaryJson((await summaryById(db, id))!))
     },
   )
 
@@ -127,7 +134,7 @@ const releaseLockOperation = {
   summary: 'Release the locks of any repository',
   description: `Whichever migrations hold them. ${SITE_ADMIN_ONLY}`,
   parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 function addLocks(app: FastifyInstance, parts: ApiParts): void {
@@ -150,7 +157,7 @@ const listTokensOperation = {
   summary: 'List all tokens',
   description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
   responses: {
-    200: json('The tokens.', { schema: several('token'), example: 'tokens' }),
+    200: jsonResponse('The tokens.', { schema: schemaList('token'), example: 'tokens' }),
     404: notFound,
   },
 } satisfies Operation
@@ -161,19 +168,19 @@ const revokeTokenOperation = {
   summary: 'Revoke any token',
   description: `Sessions that were opened with it end, too. ${SITE_ADMIN_ONLY}`,
   parameters: [inPath('token_id', integer, 7)],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
   app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>
-    answer(reply, (await listTokens(db)).map(tokenJson)),
+    sendJson(reply, (await listTokens(db)).map(tokenJson)),
   )
 
   app.delete<{ Params: { token_id: string } }>(
     '/admin/tokens/:token_id',
     { schema: revokeTokenOperation },
     async (request, reply) => {
-      const id = idIn(request.params.token_id)
+      const id = requireId(request.params.token_id)
       if (!(await revokeToken(db, id, now()))) throw new NotFound()
       auditAction(log, request, 'admin.token.revoke', { revoked: id })
       return reply.code(204).send()

@@ -7,14 +7,18 @@ import {
   type ThroughputPeriod,
   throughputPeriods,
 } from '../../../migrations/service-state.ts'
-import { allScratchBytes, leastFreeBytes } from '../../../queue/worker-store.ts'
+import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
 import { EXTENSION, enumOf } from '../../../wire/schema.ts'
 import type { Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { current, notFound } from '../../description/usual-answers.ts'
+import {
+  errorResponse,
+  IF_NONE_MATCH,
+  inQuery,
+  notFound,
+  recordResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answer, answerNotModified } from '../../middleware/json-answer.ts'
+import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
 
@@ -28,9 +32,9 @@ const getServiceState = {
     IF_NONE_MATCH,
   ],
   responses: {
-    ...current('The state of the service.', 'service-state'),
+    ...recordResponses('The state of the service.', 'service-state'),
     404: notFound,
-    422: refusal('invalid-query'),
+    422: errorResponse('invalid-query'),
   },
 } satisfies Operation
 
@@ -42,8 +46,8 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
   async function readStorage(): Promise<Storage> {
     const [use, scratchBytes, freeBytes] = await Promise.all([
       readUse(),
-      allScratchBytes(db, now()),
-      isComposing(blobs) ? null : leastFreeBytes(db, now()),
+      totalScratchBytes(db, now()),
+      isComposing(blobs) ? null : smallestFreeBytes(db, now()),
     ])
     return { ...use, scratchBytes, freeBytes }
   }
@@ -62,8 +66,8 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
         observed_at: '',
         storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
       }
-      if (answerNotModified(request, reply, [JSON.stringify(stable)])) return reply
-      return answer(reply, body)
+      if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
+      return sendJson(reply, body)
     },
   )
 }

@@ -7,7 +7,7 @@ import type {
 } from '../../../migrations/service-state.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { heldLockJson, repositoryCountsJson } from '../migrations/migration-json.ts'
 
 export interface Storage extends StorageUse {
@@ -62,7 +62,7 @@ function runningJson(migration: Each<'running'>) {
     login: migration.owner.login,
     state: migration.state,
     created_at: utcTimestamp(migration.createdAt),
-    started_at: timeOrNull(migration.startedAt),
+    started_at: utcTimestampOrNull(migration.startedAt),
     repositories: repositoryCountsJson(migration),
     bytes_done: migration.bytesDone,
   }
@@ -71,7 +71,7 @@ function runningJson(migration: Each<'running'>) {
 function queueJson(backlog: ServiceState['backlog']) {
   return {
     jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
-    oldest_at: timeOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
+    oldest_at: utcTimestampOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
     kinds: backlog.map(({ kind, jobs, oldest }) => ({
       kind,
       jobs,
@@ -104,7 +104,7 @@ function failureJson({ migration, notExported }: Each<'failures'>) {
     guid: migration.guid,
     login: migration.owner.login,
     state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
-    ended_at: timeOrNull(migration.endedAt),
+    ended_at: utcTimestampOrNull(migration.endedAt),
     reason: migration.reason,
     counts: repositoryCountsJson(migration),
     repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
@@ -117,7 +117,7 @@ function archiveJson(migration: Summary) {
     guid: migration.guid,
     login: migration.owner.login,
     bytes: migration.archive?.bytes ?? 0,
-    expires_at: timeOrNull(migration.archive?.expiresAt ?? null),
+    expires_at: utcTimestampOrNull(migration.archive?.expiresAt ?? null),
   }
 }
 
@@ -125,7 +125,7 @@ function checksJson({ passed, failed, newestAt, problems }: ServiceState['checks
   return {
     passed,
     failed,
-    newest_at: timeOrNull(newestAt),
+    newest_at: utcTimestampOrNull(newestAt),
     problems: problems.map(({ fullName, checkedAt, reason }) => ({
       full_name: fullName,
       checked_at: utcTimestamp(checkedAt),
@@ -140,9 +140,9 @@ export function tokenJson(token: TokenRecord): wire.Token {
     login: token.login,
     name: token.name,
     created_at: utcTimestamp(token.createdAt),
-    expires_at: timeOrNull(token.expiresAt),
-    last_used_at: timeOrNull(token.lastUsedAt),
-    revoked_at: timeOrNull(token.revokedAt),
+    expires_at: utcTimestampOrNull(token.expiresAt),
+    last_used_at: utcTimestampOrNull(token.lastUsedAt),
+    revoked_at: utcTimestampOrNull(token.revokedAt),
   }
 }
 

@@ -11,33 +11,33 @@ import {
   findVisibleRepository,
   type VisibleRepository,
 } from '../../../repositories/visible-repository.ts'
-import type { RepositoryName, ServedFetch, Source } from '../../../sources/source.ts'
+import type { FetchRequest, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import type { Admission } from '../../middleware/admission.ts'
-import { tokenIn } from '../../middleware/authenticate.ts'
+import { parseToken } from '../../middleware/authenticate.ts'
 import { callerKey } from '../../middleware/caller-key.ts'
 import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import { gitErrorHandler } from '../../middleware/error-handler.ts'
 import type { FailedLogins } from '../../middleware/failed-logins.ts'
 import type { Forwarding } from '../../middleware/forwarding.ts'
-import { gitErrorHandler } from '../../middleware/github-errors.ts'
-import type { RateLimit } from '../../middleware/rate-limit.ts'
 import {
   cloneRequestTooLarge,
   HttpError,
   notUploadPackRequest,
-  pushRefused,
+  pushNotAllowed,
   repositoryNotFound,
   requiresAuthentication,
-  serviceUnknown,
   unavailable,
-} from '../../middleware/refusals.ts'
+  unknownGitService,
+} from '../../middleware/http-errors.ts'
+import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ReadBody, ReceivedBody } from '../../middleware/request-bodies.ts'
 import {
   ClientGone,
   type ClientReader,
   type DownloadCounts,
   watchClient,
-} from '../../middleware/taking-client.ts'
+} from '../../middleware/response-stream.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 
 export interface CloneParts {
@@ -99,8 +99,8 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     { exposeHeadRoute: false },
     async (request, reply) => {
       const { service } = request.query
-      if (service === 'git-receive-pack') throw pushRefused()
-      if (service !== 'git-upload-pack') throw serviceUnknown()
+      if (service === 'git-receive-pack') throw pushNotAllowed()
+      if (service !== 'git-upload-pack') throw unknownGitService()
       return serve(request, reply, 'advertisement', undefined)
     },
   )
@@ -112,7 +112,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
   })
 
   git.post('/:owner/:name/git-receive-pack', async () => {
-    throw pushRefused()
+    throw pushNotAllowed()
   })
 
   async function serve(
@@ -121,7 +121,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     answer: ServedClone['answer'],
     read: (() => Promise<ReceivedBody>) | undefined,
   ): Promise<FastifyReply> {
-    const { viewer, visible, ofWiki } = await findRequested(parts, request)
+    const { viewer, visible, isWiki } = await findRequested(parts, request)
     request.viewer = viewer
     if (viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
     else if (visible) await parts.limit.countAddress(request.ip, reply)
@@ -129,7 +129,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
     const { owner, name } = visible.entry
     const repository = { owner: owner.login, name }
-    await serveClone(parts, request, reply, { repository, ofWiki, answer, viewer, read })
+    await serveClone(parts, request, reply, { repository, isWiki, answer, viewer, read })
     return reply
   }
 }
@@ -138,7 +138,7 @@ interface Requested {
   viewer: Viewer | null
   /** Undefined if there is no such repository that the caller may read. */
   visible: VisibleRepository | undefined
-  ofWiki: boolean
+  isWiki: boolean
 }
 
 async function findRequested(
@@ -147,15 +147,15 @@ async function findRequested(
 ): Promise<Requested> {
   const { db, rights, logins } = parts
   const { viewer, onlyId } = await identify(parts, request)
-  let { visible, ofWiki } = await findCloned(db, null, request.params)
+  let { visible, isWiki } = await findCloned(db, null, request.params)
   // A public repository is cloned without asking the forge for permissions.
   if (!visible && viewer) {
     await rights?.refresh(viewer.account, RECENT)
-    ;({ visible, ofWiki } = await findCloned(db, viewer, request.params))
+    ;({ visible, isWiki } = await findCloned(db, viewer, request.params))
   }
   // A clone token for another repository is an invalid credential.
   if (onlyId !== undefined && visible?.entry.id !== onlyId) return logins.refuse(request.ip)
-  return { viewer, visible, ofWiki }
+  return { viewer, visible, isWiki }
 }
 
 async function findCloned(
@@ -167,8 +167,8 @@ async function findCloned(
     isName(owner) && isName(name) ? findVisibleRepository(db, viewer, { owner, name }) : undefined
   const name = nameInPath.replace(/\.git$/, '')
   const visible = await find(name)
-  if (visible || !name.endsWith('.wiki')) return { visible, ofWiki: false }
-  return { visible: await find(name.slice(0, -'.wiki'.length)), ofWiki: true }
+  if (visible || !name.endsWith('.wiki')) return { visible, isWiki: false }
+  return { visible: await find(name.slice(0, -'.wiki'.length)), isWiki: true }
 }
 
 async function identify(
@@ -195,7 +195,7 @@ const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
  */
 function cloneCredential(authorization: string): string | undefined {
   const encoded = BASIC.exec(authorization)?.[1]
-  if (encoded === undefined) return tokenIn(authorization)
+  if (encoded === undefined) return parseToken(authorization)
   const [, name = '', password = ''] =
     /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   return (NO_PASSWORD.has(password) ? name : password) || undefined
@@ -203,8 +203,8 @@ function cloneCredential(authorization: string): string | undefined {
 
 interface ServedClone {
   repository: RepositoryName
-  ofWiki: boolean
-  answer: ServedFetch['answer']
+  isWiki: boolean
+  answer: FetchRequest['answer']
   viewer: Viewer | null
   /** Reads the body of the request; undefined for an advertisement, which has none. */
   read: (() => Promise<ReceivedBody>) | undefined
@@ -259,12 +259,17 @@ async function sendGitOutput(
   source: Source,
   client: ClientReader,
   reply: FastifyReply,
-  { repository, ofWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
+  { repository, isWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
 ): Promise<void> {
   const protocolVersion = protocolVersionOf(reply.request)
   const ended = new AbortController()
   const signal = AbortSignal.any([client.signal, ended.signal])
-  const git = await source.serveFetch(repository, { answer, ofWiki, protocolVersion, signal })
+  const git = await source.serveFetch(repository, {
+    answer,
+    isWiki,
+    protocolVersion,
+    signal,
+  })
   // Git may exit before it has read all of its input. Its exit status is the error then.
   git.stdin.on('error', () => {})
   git.stdin.end(body?.bytes, () => body?.release())
@@ -306,6 +311,6 @@ function endOrRefuse(reply: FastifyReply, error: unknown): void {
     throw unavailable()
   }
   const hasReported = error instanceof GitFailed && error.exitCode !== null && !error.cause
-  if (hasReported && !error.tookTooLong) reply.raw.end()
+  if (hasReported && !error.exceededLimit) reply.raw.end()
   else reply.raw.destroy()
 }

@@ -6,12 +6,12 @@ import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { boobyTraps } from '../../../../test/support/booby-traps.ts'
 import { cloneScene } from '../../../../test/support/clone-scene.ts'
 import type { GitHost } from '../../../../test/support/git-host.ts'
-import { temporaryDirectory } from '../../../../test/support/odd-repositories.ts'
+import { plantPrograms } from '../../../../test/support/planted-programs.ts'
 import { childrenOf } from '../../../../test/support/processes.ts'
 import { sendRaw } from '../../../../test/support/raw-http.ts'
+import { temporaryDirectory } from '../../../../test/support/sample-repositories.ts'
 import { until } from '../../../../test/support/wait-until.ts'
 
 const TYPE = { 'content-type': 'application/x-git-upload-pack-request' }
@@ -220,7 +220,7 @@ test('a repository that refers to an endless file is cloned without it or refuse
 
 test('a clone runs no program that a repository configures and reads no other repository', async (t) => {
   const base = temporaryDirectory(t)
-  const traps = boobyTraps(base)
+  const traps = plantPrograms(base)
   const scene = await cloneScene(t, async (host) => {
     await fill(host)
     traps.plantIn(await host.repository('alice/trap', { files: { a: '1' }, public: true }))
@@ -237,7 +237,7 @@ test('a clone runs no program that a repository configures and reads no other re
     )
     assert.equal(code, 0, said)
   }
-  assert.deepEqual(traps.sprung(), [])
+  assert.deepEqual(traps.programsRun(), [])
 
   const [open, secret] = [host.path('alice/open'), host.path('bob/secret')]
   const shown = async () => {

@@ -1,12 +1,21 @@
 import type { FastifyInstance } from 'fastify'
 import spdx from 'spdx-license-list'
 import { boolean } from '../../../wire/schema.ts'
-import { answerPageOf } from '../../answer-page.ts'
-import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../../description/parameters.ts'
-import { current, notFound, page } from '../../description/usual-answers.ts'
-import { answerIfChanged } from '../../middleware/json-answer.ts'
-import { found } from '../../middleware/named-in-path.ts'
+import {
+  IF_NONE_MATCH,
+  INVALID_IGNORED,
+  inQuery,
+  notFound,
+  OPTIONAL_TOKEN,
+  type Operation,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponses,
+} from '../../description/operation.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { sendPageOf } from '../../middleware/pagination.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
 
@@ -15,8 +24,11 @@ const listLicenses = {
   tags: ['Repositories'],
   summary: 'List the commonly used licences',
   security: OPTIONAL_TOKEN,
-  parameters: [inQuery('featured', boolean, `Only those that are used most. ${LENIENT}`), ...PAGED],
-  responses: page('license', 'licenses'),
+  parameters: [
+    inQuery('featured', boolean, `Only those that are used most. ${INVALID_IGNORED}`),
+    ...PAGE_PARAMETERS,
+  ],
+  responses: pageResponses('license', 'licenses'),
 } satisfies Operation
 
 const getLicense = {
@@ -26,7 +38,7 @@ const getLicense = {
   description: 'Any licence of the SPDX list.',
   security: OPTIONAL_TOKEN,
   parameters: [parameter('license'), IF_NONE_MATCH],
-  responses: { ...current('The licence.', 'license-text'), 404: notFound },
+  responses: { ...recordResponses('The licence.', 'license-text'), 404: notFound },
 } satisfies Operation
 
 const config = { anonymous: true }
@@ -47,7 +59,7 @@ export function licenses(
       const all = Object.entries(COMMON_LICENSES).filter(
         ([, { featured }]) => featured || !isFeatured,
       )
-      return answerPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
+      return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
     },
   )
 
@@ -55,8 +67,8 @@ export function licenses(
     '/licenses/:license',
     { config, schema: getLicense },
     async (request, reply) => {
-      const id = found(idOf.get(request.params.license.toLowerCase()))
-      return answerIfChanged(request, reply, licenseTextJson(id, await textOf(id), addresses))
+      const id = requireFound(idOf.get(request.params.license.toLowerCase()))
+      return sendJsonWithEtag(request, reply, licenseTextJson(id, await textOf(id), addresses))
     },
   )
 }

@@ -9,22 +9,26 @@ import type { Db } from '../../../db/database.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
 import {
   archiveSegments,
-  damagedIn,
+  damagedRepositoriesIn,
   type FoundArchive,
   findArchive,
 } from '../../../migrations/archive-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
-import { noteDamaged, noteVerifiedReads } from '../../../migrations/segment-check-store.ts'
+import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
-import { type Operation, withHeaders } from '../../description/operation.ts'
-import { inHeader, inPath } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
+import {
+  errorResponse,
+  inHeader,
+  inPath,
+  type Operation,
+  withHeaders,
+} from '../../description/operation.ts'
 import type { Admission } from '../../middleware/admission.ts'
-import { found } from '../../middleware/named-in-path.ts'
-import { archiveDamaged, invalidLink, unavailable } from '../../middleware/refusals.ts'
-import type { DownloadCounts } from '../../middleware/taking-client.ts'
-import { ClientGone, watchClient } from '../../middleware/taking-client.ts'
+import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
+import type { DownloadCounts } from '../../middleware/response-stream.ts'
+import { ClientGone, watchClient } from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
@@ -111,12 +115,12 @@ const downloadOperation = {
       headers: { ...archiveHeaders.headers, ...withHeaders('content-range').headers },
       content: archiveContent,
     },
-    403: refusal('link-invalid'),
-    404: refusal('link-gone'),
-    410: refusal('archive-damaged'),
-    416: refusal('range-outside'),
-    429: refusal('too-many-requests'),
-    503: refusal('archive-unreadable'),
+    403: errorResponse('link-invalid'),
+    404: errorResponse('link-gone'),
+    410: errorResponse('archive-damaged'),
+    416: errorResponse('range-outside'),
+    429: errorResponse('too-many-requests'),
+    503: errorResponse('archive-unreadable'),
   },
 } satisfies Operation
 
@@ -130,7 +134,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     async (request, reply) => {
       const { guid } = request.params
       if (!links.isValid(guid, request.query, now())) throw invalidLink()
-      const archive = found(await findArchive(db, guid, now()))
+      const archive = requireFound(await findArchive(db, guid, now()))
       const segments = await archiveSegments(db, archive)
       if (segments.length === 0) throw new NotFound()
       if (segments.some(({ damagedAt }) => damagedAt !== null))
@@ -160,7 +164,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
 }
 
 const damagedError = async (db: Db, archive: FoundArchive) =>
-  archiveDamaged(await damagedIn(db, archive))
+  archiveDamaged(await damagedRepositoriesIn(db, archive))
 
 interface ArchiveToSend {
   archive: FoundArchive
@@ -214,7 +218,7 @@ async function sendArchive(
   }
   const since = now() - RECHECK_AFTER_MS
   const old = segments.filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
-  await noteVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
+  await recordVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
     log.warn({ err }, 'could not record that stored data is intact'),
   )
 }
@@ -224,7 +228,7 @@ const keysOf = (segments: readonly CheckedSegment[]) => segments.map(({ key }) =
 /** Returns false if the damage could not be recorded or the archive has been deleted meanwhile. */
 async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
   try {
-    const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], now()))
+    const noted = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
     return noted.length > 0
   } catch (err) {
     log.error({ err, segment: key }, 'could not record that stored data is damaged')

@@ -1,20 +1,29 @@
 import { isComposing } from '../../../blobs/blob-store.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
-import { damagedIn, deleteArchive, noLongerReadable } from '../../../migrations/archive-store.ts'
+import {
+  damagedRepositoriesIn,
+  deleteArchive,
+  noLongerReadable,
+} from '../../../migrations/archive-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { findSummary } from '../../../migrations/summaries.ts'
 import { STORED } from '../../../repositories/refresh-rights.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
-import { type Operation, withHeaders } from '../../description/operation.ts'
-import { parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { done, notFound, record } from '../../description/usual-answers.ts'
-import { audit } from '../../middleware/audit.ts'
-import { answer } from '../../middleware/json-answer.ts'
-import { found } from '../../middleware/named-in-path.ts'
-import { accessLost, archiveDamaged } from '../../middleware/refusals.ts'
+import {
+  DONE,
+  errorResponse,
+  notFound,
+  type Operation,
+  parameter,
+  recordResponse,
+  withHeaders,
+} from '../../description/operation.ts'
+import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
+import { sendJson } from '../../middleware/json-response.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
+import { audit } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
@@ -50,7 +59,7 @@ export async function archiveAddress(
   const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
   if (archiveKey === null || !isComposing(blobs)) {
-    const damaged = await damagedIn(db, migration)
+    const damaged = await damagedRepositoriesIn(db, migration)
     if (damaged.length > 0) throw archiveDamaged(damaged)
     return { url: links.sign(guid, at, seconds), expiresAt }
   }
@@ -75,7 +84,7 @@ const getArchiveOperation = {
       content: { 'text/plain': { schema: uri } },
     },
     404: notFound,
-    410: refusal('archive-damaged'),
+    410: errorResponse('archive-damaged'),
   },
 } satisfies Operation
 
@@ -85,7 +94,7 @@ const deleteArchiveOperation = {
   summary: 'Delete the archive of a migration',
   description: 'The migration itself is kept.',
   parameters: [parameter('migration-id')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 /** The operations on an archive that GitHub has too. */
@@ -121,9 +130,9 @@ const getArchiveLinkOperation = {
   description: `The target of the redirect as JSON, because browsers hide it from scripts. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: record('A link that expires, after five minutes by default.', 'archive-link'),
+    200: recordResponse('A link that expires, after five minutes by default.', 'archive-link'),
     404: notFound,
-    410: refusal('archive-damaged'),
+    410: errorResponse('archive-damaged'),
   },
 } satisfies Operation
 
@@ -132,9 +141,11 @@ export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, describe 
     `${path}/:migration_id/archive/link`,
     { schema: describe(getArchiveLinkOperation) },
     async (request, reply) => {
-      const summary = found(await findSummary(parts.db, scopeOf(request), migrationIdOf(request)))
+      const summary = requireFound(
+        await findSummary(parts.db, scopeOf(request), migrationIdOf(request)),
+      )
       const link = await archiveAddress(parts, summary)
-      return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
+      return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
     },
   )
 }

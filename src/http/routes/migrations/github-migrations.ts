@@ -11,13 +11,24 @@ import {
   type SnapshotPart,
 } from '../../../migrations/snapshot-store.ts'
 import type { Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
-import { current, done, notFound, page } from '../../description/usual-answers.ts'
-import { audit } from '../../middleware/audit.ts'
+import {
+  DONE,
+  IF_NONE_MATCH,
+  notFound,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerWithEtag, type Body, type Listed, type Piece } from '../../middleware/json-answer.ts'
-import { setLinkHeader } from '../../middleware/link-header.ts'
-import { pagingOf } from '../../middleware/paging.ts'
+import {
+  type Body,
+  type Listed,
+  type Piece,
+  sendRenderedWithEtag,
+} from '../../middleware/json-response.ts'
+import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
+import { audit } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
@@ -48,8 +59,8 @@ const listOperation = {
   tags: ['Migrations'],
   summary: "List the caller's migrations",
   description: 'Newest first.',
-  parameters: PAGED,
-  responses: page('migration', 'migrations'),
+  parameters: PAGE_PARAMETERS,
+  responses: pageResponses('migration', 'migrations'),
 } satisfies Operation
 
 const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBriefList }) => {
@@ -59,7 +70,7 @@ const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBr
     { config, schema: describe(listOperation) },
     async (request, reply) => {
       const scope = scopeOf(request)
-      const paging = pagingOf(request.query)
+      const paging = parsePaging(request.query)
       const migrations = await listMigrations(db, scope, paging)
       const total = await countMigrations(db, scope)
       const isBrief = hasBriefList && excludesRepositories(request.query)
@@ -73,9 +84,9 @@ const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBr
         )
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-      return answerWithEtag(request, reply, {
+      return sendRenderedWithEtag(request, reply, {
         etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-        large: parts.largeAnswers,
+        large: parts.largeResponses,
         repositoryCount: isBrief ? 0 : repositoryCount,
         body: () => [
           '[',
@@ -92,7 +103,7 @@ const statusOperation = {
   tags: ['Migrations'],
   summary: 'Get a migration and its state',
   parameters: [parameter('migration-id'), parameter('exclude'), IF_NONE_MATCH],
-  responses: { ...current('The migration.', 'migration'), 404: notFound },
+  responses: { ...recordResponses('The migration.', 'migration'), 404: notFound },
 } satisfies Operation
 
 const addStatus: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
@@ -105,10 +116,10 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, config, describe }) =
       const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
       const migration = known?.migration ?? (await migrationInPath(db, request))
       const { guid, version, repositoryCount } = migration
-      return answerWithEtag(request, reply, {
+      return sendRenderedWithEtag(request, reply, {
         // By guid, because ids are unique only within one database.
         etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-        large: parts.largeAnswers,
+        large: parts.largeResponses,
         repositoryCount: isBrief ? 0 : repositoryCount,
         body: () => {
           const tokenOf = cloneTokensOf(parts, request)
@@ -126,8 +137,8 @@ const repositoriesOperation = {
   summary: 'List the repositories of a migration',
   description:
     'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [parameter('migration-id'), ...PAGED],
-  responses: { ...page('repository', 'repositories'), 404: notFound },
+  parameters: [parameter('migration-id'), ...PAGE_PARAMETERS],
+  responses: { ...pageResponses('repository', 'repositories'), 404: notFound },
 } satisfies Operation
 
 const repositoriesByFormerPathOperation = {
@@ -150,16 +161,16 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   }
   for (const [url, schema] of Object.entries(operations)) {
     app.get<ById>(url, { config, schema }, async (request, reply) => {
-      const paging = pagingOf(request.query)
+      const paging = parsePaging(request.query)
       const known = await migrationInPathToRead(db, request, paging)
       const { migration } = known
       setLinkHeader(request, reply, { addresses, paging, total: migration.repositoryCount })
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
-      return answerWithEtag(request, reply, {
+      return sendRenderedWithEtag(request, reply, {
         // No version: the snapshot never changes, so neither does any page of it.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
-        large: parts.largeAnswers,
+        large: parts.largeResponses,
         repositoryCount: paging.perPage,
         body: () => ['[', listedRepositories(parts, migration, list), ']'],
       })
@@ -174,7 +185,7 @@ const unlockOperation = {
   description:
     'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
   parameters: [parameter('migration-id'), parameter('repo-name')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) => {

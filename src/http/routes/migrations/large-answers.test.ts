@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../../../test/support/describing-server.ts'
+import {
+  DEFAULT_MEDIA_TYPE,
+  descriptionServer,
+} from '../../../../test/support/description-server.ts'
 import { repositoryFacts } from '../../../../test/support/facts.ts'
 import { PREVIEW } from '../../../../test/support/service.ts'
 import { ensureAccount } from '../../../accounts/account-store.ts'
@@ -10,7 +13,7 @@ import { createAuthenticator } from '../../../accounts/authenticator.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { statementBatches } from '../../../db/statement-batches.ts'
-import { ORDINARY } from '../../../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
 
 const REPOSITORIES = 2500
@@ -22,7 +25,7 @@ async function largeScene(t: TestContext) {
   const owner = await ensureAccount(db, 'alice', 0)
   const token = await addToken(db, owner, { name: '', expiresAt: null, now: now() })
   const id = await db.transaction().execute((tx) => insertEnded(tx, owner))
-  const app = describingServer(t, USUAL, {
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, authenticator: createAuthenticator({ db, now }) },
     blobs: { probe: async () => {} } as never,
   })
@@ -47,7 +50,7 @@ async function insertEnded(tx: Db, owner: Awaited<ReturnType<typeof ensureAccoun
   const repositories = Array.from({ length: REPOSITORIES }, (_, index) =>
     repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
   )
-  const asked = { guid: 'large', owner, options: ORDINARY, organizations: null, now: 0 }
+  const asked = { guid: 'large', owner, options: DEFAULT_OPTIONS, organizations: null, now: 0 }
   const { id } = await insertMigration(tx, { ...asked, repositories })
   const rows = repositories.map((_, position) => ({
     ...{ migration_id: id, position, outcome: 'exported', segment_key: null, fingerprint: null },

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { damagedIn } from '../../../migrations/archive-store.ts'
+import { damagedRepositoriesIn } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { forecast } from '../../../migrations/preflight.ts'
 import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'
@@ -8,15 +8,29 @@ import { startRequestSchema } from '../../../wire/migration.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import { json, type Operation, one } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inHeader, parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { alsoAs, current, notFound, record } from '../../description/usual-answers.ts'
-import { audit } from '../../middleware/audit.ts'
+import {
+  errorResponse,
+  IF_NONE_MATCH,
+  inHeader,
+  jsonResponse,
+  notFound,
+  type Operation,
+  parameter,
+  recordResponse,
+  recordResponses,
+  schemaRef,
+  withContentType,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { EVENT_STREAM, openEventStream } from '../../middleware/event-stream.ts'
-import { answer, answerLong, answerLongIfChanged, isLarge } from '../../middleware/json-answer.ts'
+import {
+  isLargeResponse,
+  sendJson,
+  sendLongJson,
+  sendLongJsonWithEtag,
+} from '../../middleware/json-response.ts'
 import { acceptedTypes } from '../../middleware/media-type.ts'
+import { audit } from '../../middleware/request-log.ts'
+import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
@@ -37,7 +51,11 @@ const eventsSchema = {
   description: 'Server-sent events. The data of each is JSON.',
   contentMediaType: 'text/event-stream',
   contentSchema: {
-    anyOf: [one('repository-progress'), one('progress-update'), one('progress-end')],
+    anyOf: [
+      schemaRef('repository-progress'),
+      schemaRef('progress-update'),
+      schemaRef('progress-end'),
+    ],
   },
 }
 
@@ -55,7 +73,11 @@ const progressOperation = {
     ),
   ],
   responses: {
-    ...alsoAs('text/event-stream', current('The progress.', 'progress'), eventsSchema),
+    ...withContentType(
+      'text/event-stream',
+      recordResponses('The progress.', 'progress'),
+      eventsSchema,
+    ),
     204: { description: 'All events have been sent already.' },
     404: notFound,
   },
@@ -63,7 +85,7 @@ const progressOperation = {
 
 const addProgress: AddMigrationRoutes = (
   app,
-  { db, now, streams, admission, largeAnswers },
+  { db, now, streams, admission, largeResponses },
   { path, describe },
 ) => {
   app.get<ById>(
@@ -80,9 +102,9 @@ const addProgress: AddMigrationRoutes = (
         admission.stream(reply.raw, viewer.account.id)
         return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
       }
-      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
+      if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
       const body = progressJson(await progressOf(db, migration), now())
-      return answerLongIfChanged(request, reply, body)
+      return sendLongJsonWithEtag(request, reply, body)
     },
   )
 }
@@ -95,21 +117,25 @@ const reportOperation = {
   summary: 'Get the report of a migration',
   description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
   parameters: [parameter('migration-id'), IF_NONE_MATCH],
-  responses: { ...alsoAs('text/plain', current('The report.', 'report')), 404: notFound },
+  responses: {
+    ...withContentType('text/plain', recordResponses('The report.', 'report')),
+    404: notFound,
+  },
 } satisfies Operation
 
-const addReport: AddMigrationRoutes = (app, { db, now, largeAnswers }, { path, describe }) => {
+const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, describe }) => {
   app.get<ById>(
     `${path}/:migration_id/report`,
     { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
-      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
-      const damaged = migration.archiveExpiresAt === null ? [] : await damagedIn(db, migration)
+      if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
+      const damaged =
+        migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
       const report = reportOf(migration, await progressOf(db, migration), damaged, now())
       return accepts(request, TEXT)
         ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
-        : answerLongIfChanged(request, reply, reportJson(report, now()))
+        : sendLongJsonWithEtag(request, reply, reportJson(report, now()))
     },
   )
 }
@@ -124,9 +150,12 @@ const cancelOperation = {
   description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),
+    200: jsonResponse('The migration is cancelled.', {
+      schema: schemaRef('migration'),
+      example: 'cancelled',
+    }),
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -140,7 +169,7 @@ const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
       const cancelled = await cancelMigration(parts, migration, () =>
         audit(log, request, 'migration.cancel', migration),
       )
-      return answer(reply, migrationJson(cancelled, [], rendering))
+      return sendJson(reply, migrationJson(cancelled, [], rendering))
     },
   )
 }
@@ -151,7 +180,10 @@ const retryForecastOperation = {
   summary: 'Get what a retry of a migration has to expect',
   description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
-  responses: { 200: record('What a retry has to expect.', 'retry-forecast'), 404: notFound },
+  responses: {
+    200: recordResponse('What a retry has to expect.', 'retry-forecast'),
+    404: notFound,
+  },
 } satisfies Operation
 
 const retryOperation = {
@@ -162,13 +194,13 @@ const retryOperation = {
   parameters: [parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: json('Created.', {
-      schema: one('migration'),
+    201: jsonResponse('Created.', {
+      schema: schemaRef('migration'),
       example: 'started',
       headers: ['location'],
     }),
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -181,7 +213,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
       const migration = await migrationInPath(db, request)
       const signal = await starts.begin(request, reply)
       const expected = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
-      return answer(reply, retryForecastJson(expected))
+      return sendJson(reply, retryForecastJson(expected))
     },
   )
 
@@ -210,9 +242,9 @@ const preflightOperation = {
   description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
   body: startRequestSchema,
   responses: {
-    200: record('The estimate.', 'forecast'),
-    413: refusal('too-large'),
-    422: refusal('invalid'),
+    200: recordResponse('The estimate.', 'forecast'),
+    413: errorResponse('too-large'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -224,7 +256,7 @@ const addPreflight: AddMigrationRoutes = (app, parts, { path, describe }) => {
       const signal = await parts.starts.begin(request, reply)
       const start = startRequestOf(request.body)
       const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
-      return answerLong(reply, forecastJson(estimate))
+      return sendLongJson(reply, forecastJson(estimate))
     },
   )
 }

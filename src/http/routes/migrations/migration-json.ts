@@ -4,9 +4,9 @@ import { archiveName } from '../../../lib/archive-name.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { HeldLock } from '../../../migrations/lock-store.ts'
 import {
+  DEFAULT_OPTIONS,
   type Migration,
   type MigrationOptions,
-  ORDINARY,
   shownState,
 } from '../../../migrations/migration.ts'
 import type { StartRequest } from '../../../migrations/start-migration.ts'
@@ -15,10 +15,9 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Body, Listed } from '../../middleware/json-answer.ts'
-import { nodeId } from '../../middleware/node-id.ts'
-import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import type { Body, Listed } from '../../middleware/json-response.ts'
 import type { Rendering } from '../../rendering.ts'
+import { nodeId, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
 
@@ -91,8 +90,8 @@ export function summaryJson(summary: Summary): wire.Summary {
     org_metadata_only: options.orgMetadataOnly,
     allow_partial: options.allowPartial,
     created_at: utcTimestamp(summary.createdAt),
-    started_at: timeOrNull(summary.startedAt),
-    ended_at: timeOrNull(summary.endedAt),
+    started_at: utcTimestampOrNull(summary.startedAt),
+    ended_at: utcTimestampOrNull(summary.endedAt),
     repositories: repositoryCountsJson(summary),
     bytes_done: summary.bytesDone,
     archive: archive && {
@@ -153,7 +152,7 @@ const OPTION_OF_FLAG = {
 
 /** Converts the body of a start request, which was validated by its schema. */
 export function startRequestOf(body: wire.StartRequest): StartRequest {
-  return { repositories: body.repositories, options: { ...ORDINARY, ...optionsOf(body) } }
+  return { repositories: body.repositories, options: { ...DEFAULT_OPTIONS, ...optionsOf(body) } }
 }
 
 /** Returns the options that the body sets. */

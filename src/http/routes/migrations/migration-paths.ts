@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ownScope, type Scope } from '../../../accounts/scope.ts'
+import { ownScope, type Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
@@ -10,9 +10,9 @@ import {
 } from '../../../migrations/migration-store.ts'
 import { FRESH, STORED } from '../../../repositories/refresh-rights.ts'
 import type { Operation } from '../../description/operation.ts'
-import { PAGED, parameter } from '../../description/parameters.ts'
+import { PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { found, idIn } from '../../middleware/named-in-path.ts'
+import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { describedForOrganization, organizationInPath } from '../organizations/organization-path.ts'
 
@@ -67,7 +67,9 @@ const ORGANIZATION_OVERRIDES: Record<string, Partial<Operation>> = {
   'migrations/start-for-authenticated-user': {
     description: 'Starts an export of repositories of the organization.',
   },
-  'migrations/list-for-authenticated-user': { parameters: [parameter('exclude'), ...PAGED] },
+  'migrations/list-for-authenticated-user': {
+    parameters: [parameter('exclude'), ...PAGE_PARAMETERS],
+  },
   'migrations/get-archive-for-authenticated-user': {
     operationId: 'migrations/download-archive',
   },
@@ -91,7 +93,7 @@ function forNumberedOrganization(operation: Operation): Operation {
 }
 
 /** Sets the scope of every later route of `app` to the organization in its path; 404 unless the caller may migrate it. */
-export function enterOrganization(
+export function requireOrganization(
   app: FastifyInstance,
   { db, rights }: Pick<ServerParts, 'db' | 'rights'>,
 ): void {
@@ -114,11 +116,12 @@ export interface ById {
   Querystring: Record<string, unknown>
 }
 
-export const migrationIdOf = ({ params }: FastifyRequest<ById>): number => idIn(params.migration_id)
+export const migrationIdOf = ({ params }: FastifyRequest<ById>): number =>
+  requireId(params.migration_id)
 
 /** Returns the migration that the path names; throws 404 if the scope has no such migration. */
 export async function migrationInPath(db: Db, request: FastifyRequest<ById>): Promise<Migration> {
-  return found(await findMigration(db, scopeOf(request), migrationIdOf(request)))
+  return requireFound(await findMigration(db, scopeOf(request), migrationIdOf(request)))
 }
 
 /** Like `migrationInPath`, with the part of the snapshot that holds the repository at `offset`. */
@@ -127,5 +130,5 @@ export async function migrationInPathToRead(
   request: FastifyRequest<ById>,
   from: { offset: number },
 ): Promise<MigrationToRead> {
-  return found(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
+  return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Scope } from '../../../accounts/scope.ts'
+import type { Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { isFullName } from '../../../lib/names.ts'
 import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
@@ -13,14 +13,23 @@ import {
 } from '../../../migrations/summaries.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
-import { answerPage } from '../../answer-page.ts'
-import { json, type Operation, several } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../../description/parameters.ts'
-import { current, notFound, notModified, page } from '../../description/usual-answers.ts'
+import {
+  IF_NONE_MATCH,
+  inQuery,
+  jsonResponse,
+  notFound,
+  notModified,
+  type Operation,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponses,
+  schemaList,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerIfChanged, isLarge } from '../../middleware/json-answer.ts'
-import { found } from '../../middleware/named-in-path.ts'
-import { pagingOf } from '../../middleware/paging.ts'
+import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, sendPage } from '../../middleware/pagination.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
 import { addArchiveLink } from './archive.ts'
 import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationIdOf, scopeOf } from './migration-paths.ts'
@@ -36,9 +45,9 @@ const listSummariesOperation = {
       string,
       `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
     ),
-    ...PAGED,
+    ...PAGE_PARAMETERS,
   ],
-  responses: page('summary', 'summaries', 'x-total-count'),
+  responses: pageResponses('summary', 'summaries', 'x-total-count'),
 } satisfies Operation
 
 const getSummaryOperation = {
@@ -47,7 +56,7 @@ const getSummaryOperation = {
   summary: 'Get the summary of a migration',
   description: EXTENSION,
   parameters: [parameter('migration-id'), IF_NONE_MATCH],
-  responses: { ...current('The summary.', 'summary'), 404: notFound },
+  responses: { ...recordResponses('The summary.', 'summary'), 404: notFound },
 } satisfies Operation
 
 const listLocksOperation = {
@@ -57,8 +66,8 @@ const listLocksOperation = {
   description: EXTENSION,
   parameters: [parameter('migration-id'), IF_NONE_MATCH],
   responses: {
-    200: json('The locked repositories.', {
-      schema: several('lock'),
+    200: jsonResponse('The locked repositories.', {
+      schema: schemaList('lock'),
       example: 'locks',
       headers: ['etag'],
     }),
@@ -69,7 +78,7 @@ const listLocksOperation = {
 
 /** The operations that a page about migrations needs. GitHub has none of them, so no preview is required. */
 export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  const { db, rendering, largeAnswers } = parts
+  const { db, rendering, largeResponses } = parts
   const { path, describe } = migrationsPath
 
   app.get<{ Querystring: Record<string, unknown> }>(
@@ -77,7 +86,7 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
     { schema: describe(listSummariesOperation) },
     async (request, reply) => {
       const scope = scopeOf(request)
-      const paging = pagingOf(request.query)
+      const paging = parsePaging(request.query)
       const { repository } = request.query
       const covering =
         typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
@@ -86,7 +95,7 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
         : await listSummaries(db, scope, paging)
       const total = covering?.length ?? (await countMigrations(db, scope))
       const body = summaries.map(summaryJson)
-      return answerPage(request, reply, rendering.addresses, { total, body })
+      return sendPage(request, reply, rendering.addresses, { total, body })
     },
   )
 
@@ -94,7 +103,7 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
     `${path}/:migration_id/summary`,
     { schema: describe(getSummaryOperation) },
     async (request, reply) =>
-      answerIfChanged(request, reply, summaryJson(await summaryInPath(db, request))),
+      sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
   )
 
   app.get<ById>(
@@ -102,8 +111,8 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
     { schema: describe(listLocksOperation) },
     async (request, reply) => {
       const { id, heldLocks: count } = await summaryInPath(db, request)
-      if (isLarge(count)) await largeAnswers.begin(request, reply)
-      return answerIfChanged(request, reply, (await heldLocks(db, id)).map(lockJson))
+      if (isLargeResponse(count)) await largeResponses.begin(request, reply)
+      return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
     },
   )
 
@@ -119,7 +128,7 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
 }
 
 async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
-  return found(await findSummary(db, scopeOf(request), migrationIdOf(request)))
+  return requireFound(await findSummary(db, scopeOf(request), migrationIdOf(request)))
 }
 
 const listOwnLocksOperation = {
@@ -129,8 +138,8 @@ const listOwnLocksOperation = {
   description: `Locks on repositories that the caller owns or administers, with the migration that holds each of them and whose it is. Newest first. ${EXTENSION}`,
   parameters: [IF_NONE_MATCH],
   responses: {
-    200: json('The locked repositories.', {
-      schema: several('held-lock'),
+    200: jsonResponse('The locked repositories.', {
+      schema: schemaList('held-lock'),
       example: 'own-locks',
       headers: ['etag'],
     }),
@@ -142,6 +151,6 @@ const listOwnLocksOperation = {
 export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
     const body = (await locksOnOwn(db, viewerOf(request))).map(heldLockJson)
-    return answerIfChanged(request, reply, body)
+    return sendJsonWithEtag(request, reply, body)
   })
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../migrations/progress.ts'
 import type { RetryForecast } from '../../../migrations/retry-migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import { timeOrNull } from '../../middleware/timestamps.ts'
+import { utcTimestampOrNull } from '../../rendering.ts'
 
 export function repositoryProgressJson(repository: RepositoryProgress): wire.RepositoryProgress {
   return {
@@ -18,8 +18,8 @@ export function repositoryProgressJson(repository: RepositoryProgress): wire.Rep
     reused: repository.reused,
     reason: repository.reason,
     warning: repository.warning,
-    started_at: timeOrNull(repository.startedAt),
-    finished_at: timeOrNull(repository.finishedAt),
+    started_at: utcTimestampOrNull(repository.startedAt),
+    finished_at: utcTimestampOrNull(repository.finishedAt),
     records: recordsJson(repository.records),
   }
 }
@@ -29,8 +29,8 @@ function recordsJson(records: RepositoryProgress['records']): wire.RepositoryPro
   return {
     done: records.done,
     expected: records.expected,
-    as_of: timeOrNull(records.asOf),
-    waiting_until: timeOrNull(records.waitingUntil),
+    as_of: utcTimestampOrNull(records.asOf),
+    waiting_until: utcTimestampOrNull(records.waitingUntil),
     waiting_for: records.waitingFor,
     notes: [...records.notes],
   }
@@ -51,7 +51,7 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
     seconds_left: totals.secondsLeft,
     records_done: totals.recordsDone,
     records_expected: totals.recordsExpected,
-    waiting_until: timeOrNull(totals.waitingUntil),
+    waiting_until: utcTimestampOrNull(totals.waitingUntil),
   }
 }
 
@@ -59,8 +59,8 @@ export function progressJson(progress: Progress, now: number): wire.Progress {
   return {
     state: progress.state,
     reason: progress.reason,
-    started_at: timeOrNull(progress.startedAt),
-    ended_at: timeOrNull(progress.endedAt),
+    started_at: utcTimestampOrNull(progress.startedAt),
+    ended_at: utcTimestampOrNull(progress.endedAt),
     totals: totalsJson(progress, now),
     repositories: progress.repositories.map(repositoryProgressJson),
   }

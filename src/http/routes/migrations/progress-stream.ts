@@ -8,7 +8,7 @@ import { type Migration, unfinishedStates } from '../../../migrations/migration.
 import { type Progress, progressOf, type RepositoryProgress } from '../../../migrations/progress.ts'
 import { type Following, permittedFollowings } from '../../../migrations/stream-permission.ts'
 import type * as wire from '../../../wire/types.ts'
-import { timeOrNull } from '../../middleware/timestamps.ts'
+import { utcTimestampOrNull } from '../../rendering.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
 interface Intervals {
@@ -211,7 +211,7 @@ function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
   return {
     ...totalsJson(progress, now),
     state,
-    started_at: timeOrNull(startedAt),
+    started_at: utcTimestampOrNull(startedAt),
     under_way: repositories
       .filter((repository) => repository.state === 'exporting')
       .map(repositoryProgressJson),

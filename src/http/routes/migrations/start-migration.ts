@@ -4,11 +4,15 @@ import { nextTurn } from '../../../lib/turns.ts'
 import type { StartedMigration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
-import { json, type Operation, one } from '../../description/operation.ts'
-import { refusal } from '../../description/refusals.ts'
-import { audit } from '../../middleware/audit.ts'
+import {
+  errorResponse,
+  jsonResponse,
+  type Operation,
+  schemaRef,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerText } from '../../middleware/json-answer.ts'
+import { sendRendered } from '../../middleware/json-response.ts'
+import { audit } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
@@ -22,13 +26,13 @@ const startOperation = {
     'Starts an export of the repositories. The caller must own or administer all of them.',
   body: startRequestSchema,
   responses: {
-    201: json('Created.', {
-      schema: one('migration'),
+    201: jsonResponse('Created.', {
+      schema: schemaRef('migration'),
       example: 'started',
       headers: ['location'],
     }),
-    413: refusal('too-large'),
-    422: refusal('invalid'),
+    413: errorResponse('too-large'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -52,7 +56,7 @@ export const addStart: AddMigrationRoutes = (app, parts, { path, describe }) => 
 
 /** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
 export function answerStarted(
-  { rendering, rendered, text, largeAnswers, cloneTokens }: ApiParts,
+  { rendering, rendered, text, largeResponses, cloneTokens }: ApiParts,
   request: FastifyRequest,
   reply: FastifyReply,
   started: StartedMigration,
@@ -72,8 +76,8 @@ export function answerStarted(
     }
   }
   const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
-  return answerText(reply, {
-    large: largeAnswers,
+  return sendRendered(reply, {
+    large: largeResponses,
     repositoryCount: isBrief ? 0 : all.length,
     body: () => text(started, isBrief ? undefined : listed),
   })

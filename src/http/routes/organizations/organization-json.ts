@@ -1,10 +1,8 @@
 import type { components } from '@octokit/openapi-types'
-import type { Account } from '../../../accounts/account.ts'
-import type { Member } from '../../../accounts/membership.ts'
+import type { Account, Member } from '../../../accounts/account.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type * as wire from '../../../wire/types.ts'
-import { nodeId } from '../../middleware/node-id.ts'
-import { utcTimestamp } from '../../middleware/timestamps.ts'
+import { nodeId, utcTimestamp } from '../../rendering.ts'
 import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']

@@ -6,10 +6,9 @@ import {
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
-import { parameter } from '../../description/parameters.ts'
-import { notFound } from '../../description/usual-answers.ts'
+import { notFound, parameter } from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { found, idIn } from '../../middleware/named-in-path.ts'
+import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 
 interface OrganizationParams {
   org?: string
@@ -21,13 +20,13 @@ export async function organizationInPath(
   db: Db,
   request: FastifyRequest,
 ): Promise<VisibleOrganization> {
-  const key = found(organizationKey(request.params as OrganizationParams))
-  return found(await findVisibleOrganization(db, viewerOf(request), key))
+  const key = requireFound(organizationKey(request.params as OrganizationParams))
+  return requireFound(await findVisibleOrganization(db, viewerOf(request), key))
 }
 
 function organizationKey({ org, organization_id }: OrganizationParams) {
   if (org !== undefined) return isName(org) ? { login: org } : undefined
-  return { id: idIn(organization_id) }
+  return { id: requireId(organization_id) }
 }
 
 const WHO =

@@ -1,16 +1,23 @@
 import type { FastifyInstance } from 'fastify'
-import type { MembershipRole } from '../../../accounts/membership.ts'
+import type { MembershipRole } from '../../../accounts/account.ts'
 import { membersOf, organizationsOf } from '../../../accounts/membership-store.ts'
 import { InvalidRequest } from '../../../migrations/errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
-import { answerPageOf } from '../../answer-page.ts'
 import type { Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../../description/parameters.ts'
-import { current, notFound, page } from '../../description/usual-answers.ts'
+import {
+  IF_NONE_MATCH,
+  inQuery,
+  notFound,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerIfChanged } from '../../middleware/json-answer.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { sendPageOf } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { answerRepositoryList } from '../repositories/answer-repositories.ts'
 import { repositoryQueryOf } from '../repositories/repository-query.ts'
@@ -39,7 +46,7 @@ const getOperation = {
   summary: 'Get an organization',
   description: WHO,
   parameters: [parameter('org'), IF_NONE_MATCH],
-  responses: { ...current('The organization.', 'full-organization'), 404: notFound },
+  responses: { ...recordResponses('The organization.', 'full-organization'), 404: notFound },
 } satisfies Operation
 
 const getByIdOperation = {
@@ -58,7 +65,7 @@ function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
       const { account } = await organizationInPath(db, request)
       const publicCount = await countPublic(db, account)
       const body = fullOrganizationJson(account, publicCount, rendering.addresses)
-      return answerIfChanged(request, reply, body)
+      return sendJsonWithEtag(request, reply, body)
     })
   }
 }
@@ -135,9 +142,9 @@ const membersOperation = {
       enumOf(['all', 'admin', 'member'], 'all'),
       'Only members with this role; `admin` for owners. Other values are ignored.',
     ),
-    ...PAGED,
+    ...PAGE_PARAMETERS,
   ],
-  responses: { ...page('user', 'users'), 404: notFound },
+  responses: { ...pageResponses('user', 'users'), 404: notFound },
 } satisfies Operation
 
 const ROLES = new Map<unknown, MembershipRole>([
@@ -152,7 +159,7 @@ function addMembers(app: FastifyInstance, { db, rendering }: Parts): void {
     const all = (await membersOf(db, [account])).get(account.id) ?? []
     const role = ROLES.get(request.query.role)
     const members = role ? all.filter((each) => each.role === role) : all
-    return answerPageOf(request, reply, addresses, members, (each) =>
+    return sendPageOf(request, reply, addresses, members, (each) =>
       userJson(each.account, addresses),
     )
   })
@@ -162,8 +169,8 @@ const ownOrganizationsOperation = {
   operationId: 'orgs/list-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the organizations of the caller',
-  parameters: PAGED,
-  responses: page('organization', 'organizations'),
+  parameters: PAGE_PARAMETERS,
+  responses: pageResponses('organization', 'organizations'),
 } satisfies Operation
 
 const ownMembershipsOperation = {
@@ -176,9 +183,9 @@ const ownMembershipsOperation = {
       enumOf(['active', 'pending']),
       'Every membership is `active`. Other values are ignored.',
     ),
-    ...PAGED,
+    ...PAGE_PARAMETERS,
   ],
-  responses: page('organization-membership', 'organization-memberships'),
+  responses: pageResponses('organization-membership', 'organization-memberships'),
 } satisfies Operation
 
 function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts): void {
@@ -188,7 +195,7 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
     { schema: ownOrganizationsOperation },
     async (request, reply) => {
       const all = await organizationsOf(db, viewerOf(request).account)
-      return answerPageOf(request, reply, addresses, all, (each) =>
+      return sendPageOf(request, reply, addresses, all, (each) =>
         organizationJson(each.account, addresses),
       )
     },
@@ -200,7 +207,7 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
     async (request, reply) => {
       const { account } = viewerOf(request)
       const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
-      return answerPageOf(request, reply, addresses, all, (each) =>
+      return sendPageOf(request, reply, addresses, all, (each) =>
         membershipJson(each, account, addresses),
       )
     },

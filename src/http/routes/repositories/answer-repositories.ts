@@ -9,9 +9,8 @@ import {
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerIfChanged, type EtagParts } from '../../middleware/json-answer.ts'
-import { setLinkHeader } from '../../middleware/link-header.ts'
-import { pagingOf } from '../../middleware/paging.ts'
+import { type EtagParts, sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { findTokenPlaceholders, pushWithTokens } from './clone-token-placeholders.ts'
@@ -39,7 +38,7 @@ export function answerRepositories(
     pushWithTokens(pieces, json, placeholders, tokenOf)
     return Buffer.concat(pieces)
   }
-  return answerIfChanged(request, reply, body, { complete, alsoMadeFrom })
+  return sendJsonWithEtag(request, reply, body, { complete, alsoMadeFrom })
 }
 
 interface RepositoryList {
@@ -59,7 +58,7 @@ export async function answerRepositoryList(
   { of, seenBy, filter, order }: RepositoryList,
 ): Promise<FastifyReply> {
   const { addresses } = rendering
-  const paging = pagingOf(request.query)
+  const paging = parsePaging(request.query)
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
   setLinkHeader(request, reply, { addresses, paging, total })

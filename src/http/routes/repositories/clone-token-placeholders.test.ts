@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addresses } from '../../../../test/support/describing-server.ts'
+import { addresses } from '../../../../test/support/description-server.ts'
 import { repositoryFacts } from '../../../../test/support/facts.ts'
 import { findTokenPlaceholders, pushWithTokens } from './clone-token-placeholders.ts'
 import { repositoryJson } from './repository-json.ts'

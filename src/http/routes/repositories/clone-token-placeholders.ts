@@ -1,5 +1,5 @@
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
-import type { Piece } from '../../middleware/json-answer.ts'
+import type { Piece } from '../../middleware/json-response.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import type { RepositoryForm } from './repository-json.ts'
 

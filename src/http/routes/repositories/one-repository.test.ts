@@ -4,12 +4,15 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { type Engine, onEachEngine, openDatabase } from '../../../../test/support/databases.ts'
-import { describingServer, USUAL } from '../../../../test/support/describing-server.ts'
+import {
+  DEFAULT_MEDIA_TYPE,
+  descriptionServer,
+} from '../../../../test/support/description-server.ts'
 import { gitHost } from '../../../../test/support/git-host.ts'
 import { ensureAccount, setAccount } from '../../../accounts/account-store.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
 import { addToken } from '../../../accounts/token-store.ts'
-import { ORDINARY } from '../../../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
@@ -50,7 +53,7 @@ async function scene(t: TestContext, engine: Engine) {
     config: { 'godwit.collaborator': 'bob:maintain' },
   })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\ndora member\n')
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const now = Date.now
   await syncCatalogue({ db, source, now })
   await setAccount(db, 'keeper', { siteAdmin: true }, now())
@@ -69,7 +72,7 @@ async function scene(t: TestContext, engine: Engine) {
   function serve({ isAtHand = true, perHour = 0 } = {}) {
     const lines: Record<string, unknown>[] = []
     const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const app = describingServer(t, USUAL, {
+    const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
       db,
       now,
       log,
@@ -108,7 +111,12 @@ async function scene(t: TestContext, engine: Engine) {
       names.map((name) => ({ owner: 'alice', name })),
     )
     const repositories = await factsForViewer(db, { account }, entries)
-    const wanted = { guid: crypto.randomUUID(), owner: account, options: ORDINARY, repositories }
+    const wanted = {
+      guid: crypto.randomUUID(),
+      owner: account,
+      options: DEFAULT_OPTIONS,
+      repositories,
+    }
     const { id } = await db
       .transaction()
       .execute((tx) => insertMigration(tx, { ...wanted, organizations: null, now: now() }))

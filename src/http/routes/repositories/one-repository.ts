@@ -14,18 +14,27 @@ import {
   findVisibleRepository,
   type VisibleRepository,
 } from '../../../repositories/visible-repository.ts'
-import type { AskedRefs, Permission, Source } from '../../../sources/source.ts'
+import type { Permission, RefQuery, Source } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import { answerPage, answerPageOf } from '../../answer-page.ts'
-import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../../description/parameters.ts'
-import { current, notFound, notModified, page, record } from '../../description/usual-answers.ts'
-import { answerIfChanged } from '../../middleware/json-answer.ts'
-import { setLinkHeader } from '../../middleware/link-header.ts'
-import { found } from '../../middleware/named-in-path.ts'
-import { pagingOf } from '../../middleware/paging.ts'
-import { pushAccessMissing } from '../../middleware/refusals.ts'
+import {
+  IF_NONE_MATCH,
+  INVALID_IGNORED,
+  inQuery,
+  notFound,
+  notModified,
+  OPTIONAL_TOKEN,
+  type Operation,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponse,
+  recordResponses,
+} from '../../description/operation.ts'
+import { pushAccessMissing } from '../../middleware/http-errors.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
 import type { Rendering } from '../../rendering.ts'
 import type { CloneTokens } from '../clones/clone-tokens.ts'
 import { answerRepositories } from './answer-repositories.ts'
@@ -80,7 +89,7 @@ async function repositoryInPath(
 ): Promise<VisibleRepository> {
   const { owner, repo } = params
   if (!isName(owner) || !isName(repo)) throw new NotFound()
-  return found(await findVisibleRepository(db, viewer, { owner, name: repo }))
+  return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
 }
 
 const getOperation = {
@@ -91,7 +100,7 @@ const getOperation = {
   security: OPTIONAL_TOKEN,
   parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
   responses: {
-    ...current('The repository in its current state.', 'full-repository'),
+    ...recordResponses('The repository in its current state.', 'full-repository'),
     404: notFound,
   },
 } satisfies Operation
@@ -148,10 +157,10 @@ const branchesOperation = {
   security: OPTIONAL_TOKEN,
   parameters: [
     ...PATH_PARAMETERS,
-    inQuery('protected', boolean, `Only protected branches, or only others. ${LENIENT}`),
-    ...PAGED,
+    inQuery('protected', boolean, `Only protected branches, or only others. ${INVALID_IGNORED}`),
+    ...PAGE_PARAMETERS,
   ],
-  responses: { ...page('branch', 'branches', 'x-total-count'), 404: notFound },
+  responses: { ...pageResponses('branch', 'branches', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
 function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
@@ -166,7 +175,7 @@ function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: Sou
       // Only the default branch can be protected.
       const isDefaultProtected = isProtected(entry, defaultBranch)
       if (wanted === 'true' && !isDefaultProtected)
-        return answerPage(request, reply, addresses, { total: 0, body: [] })
+        return sendPage(request, reply, addresses, { total: 0, body: [] })
       const { total, refs } = await reader.refs(entry, {
         kind: 'branches',
         ...windowOf(request),
@@ -174,13 +183,13 @@ function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: Sou
         ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
       })
       const body = refs.map((ref) => branchJson(entry, ref, addresses))
-      return answerPage(request, reply, addresses, { total, body })
+      return sendPage(request, reply, addresses, { total, body })
     },
   )
 }
 
-function windowOf({ query }: FastifyRequest<InPath>): Pick<AskedRefs, 'offset' | 'limit'> {
-  const { offset, limit } = pagingOf(query)
+function windowOf({ query }: FastifyRequest<InPath>): Pick<RefQuery, 'offset' | 'limit'> {
+  const { offset, limit } = parsePaging(query)
   return { offset, limit }
 }
 
@@ -190,8 +199,8 @@ const tagsOperation = {
   summary: 'List the tags of a repository',
   description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, ...PAGED],
-  responses: { ...page('tag', 'tags', 'x-total-count'), 404: notFound },
+  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
+  responses: { ...pageResponses('tag', 'tags', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
 function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
@@ -200,7 +209,7 @@ function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceR
     const { entry } = await repositoryInPath(db, request)
     const { total, refs } = await reader.refs(entry, { kind: 'tags', ...windowOf(request) })
     const body = refs.map((ref) => tagJson(entry, ref, addresses))
-    return answerPage(request, reply, addresses, { total, body })
+    return sendPage(request, reply, addresses, { total, body })
   })
 }
 
@@ -210,9 +219,9 @@ const topicsOperation = {
   summary: 'List the topics of a repository',
   description: READ_ACCESS,
   security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, ...PAGED],
+  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
   responses: {
-    200: record('One page of the topics.', 'topics', 'etag', 'link'),
+    200: recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
     304: notModified,
     404: notFound,
   },
@@ -223,10 +232,10 @@ function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get<InPath>(`${path}/topics`, { config, schema: topicsOperation }, async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
     const { topics } = entry.facts
-    const paging = pagingOf(request.query)
+    const paging = parsePaging(request.query)
     setLinkHeader(request, reply, { addresses, paging, total: topics.length })
     const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
-    return answerIfChanged(request, reply, body, { alsoMadeFrom: [topics.length] })
+    return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [topics.length] })
   })
 }
 
@@ -237,7 +246,7 @@ const languagesOperation = {
   description: `Counted by the names of files of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   security: OPTIONAL_TOKEN,
   parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...current('Bytes by language.', 'languages'), 404: notFound },
+  responses: { ...recordResponses('Bytes by language.', 'languages'), 404: notFound },
 } satisfies Operation
 
 const licenseOperation = {
@@ -247,7 +256,7 @@ const licenseOperation = {
   description: `404 if the default branch has none. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   security: OPTIONAL_TOKEN,
   parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...current('The file.', 'license-content'), 404: notFound },
+  responses: { ...recordResponses('The file.', 'license-content'), 404: notFound },
 } satisfies Operation
 
 function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
@@ -256,7 +265,7 @@ function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: Source
     { config, schema: languagesOperation },
     async (request, reply) => {
       const { entry } = await repositoryInPath(db, request)
-      return answerIfChanged(request, reply, await reader.languages(entry))
+      return sendJsonWithEtag(request, reply, await reader.languages(entry))
     },
   )
 
@@ -265,8 +274,8 @@ function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: Source
     { config, schema: licenseOperation },
     async (request, reply) => {
       const { entry } = await repositoryInPath(db, request)
-      const file = found(await reader.licenseFile(entry))
-      return answerIfChanged(request, reply, licenseContentJson(entry, file, rendering.addresses))
+      const file = requireFound(await reader.licenseFile(entry))
+      return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
     },
   )
 }
@@ -282,16 +291,16 @@ const collaboratorsOperation = {
     inQuery(
       'affiliation',
       enumOf(['outside', 'direct', 'all'], 'all'),
-      `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${LENIENT}`,
+      `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${INVALID_IGNORED}`,
     ),
     inQuery(
       'permission',
       enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only those who have this permission. ${LENIENT}`,
+      `Only those who have this permission. ${INVALID_IGNORED}`,
     ),
-    ...PAGED,
+    ...PAGE_PARAMETERS,
   ],
-  responses: { ...page('collaborator', 'collaborators'), 404: notFound },
+  responses: { ...pageResponses('collaborator', 'collaborators'), 404: notFound },
 } satisfies Operation
 
 function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
@@ -303,9 +312,7 @@ function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void 
       const { entry, role } = await repositoryInPath(db, request)
       if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
       const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
-      return answerPageOf(request, reply, addresses, all, (each) =>
-        collaboratorJson(each, addresses),
-      )
+      return sendPageOf(request, reply, addresses, all, (each) => collaboratorJson(each, addresses))
     },
   )
 }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../../../../test/support/databases.ts'
-import { addresses } from '../../../../test/support/describing-server.ts'
+import { addresses } from '../../../../test/support/description-server.ts'
 import { repositoryFacts } from '../../../../test/support/facts.ts'
-import { keepFacts } from '../../../repositories/facts-store.ts'
-import { createTextCache, renderedRepositories } from './rendered-repositories.ts'
+import { saveFacts } from '../../../repositories/facts-store.ts'
+import { createRepositoryRenderer, createTextCache } from './rendered-repositories.ts'
 
 test('a text is cached from its second request on, and uncached reads use the cache but add nothing', async (t) => {
   const { db } = await openDatabase(t, 'sqlite')
-  const [id] = await db.transaction().execute((tx) => keepFacts(tx, [repositoryFacts()], 0))
-  const rendered = renderedRepositories(db, addresses)
+  const [id] = await db.transaction().execute((tx) => saveFacts(tx, [repositoryFacts()], 0))
+  const rendered = createRepositoryRenderer(db, addresses)
   async function descriptionWhen(description: string, read: typeof rendered.read) {
     // Real facts never change. Changing them here shows which text comes from the cache.
     const facts = JSON.stringify(repositoryFacts({ description }))

@@ -1,8 +1,8 @@
 import type { Db } from '../../../db/database.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
-import { someFactsById } from '../../../repositories/facts-store.ts'
-import type { Piece } from '../../middleware/json-answer.ts'
+import { factsOfPage } from '../../../repositories/facts-store.ts'
+import type { Piece } from '../../middleware/json-response.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import {
   findTokenPlaceholders,
@@ -23,7 +23,7 @@ export const RENDER_BATCH_SIZE = 50
  * The cache is for clients that poll the status of a migration. With 10 repositories, a status takes 0.27 ms of CPU time from
  * the cache. Without it, reading the facts and rendering them (0.28 ms of that) takes about three times as long.
  */
-export interface RenderedRepositories {
+export interface RepositoryRenderer {
   /** Renders in the order of the references. A text is cached from its second request on. */
   read: ReadRendered
   /** Like `read`, but adds nothing to the cache. */
@@ -49,7 +49,7 @@ interface RenderedText {
   placeholders: readonly TokenPlaceholder[]
 }
 
-export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepositories {
+export function createRepositoryRenderer(db: Db, addresses: Addresses): RepositoryRenderer {
   const cache = createTextCache<RenderedText>(MAX_CACHE_BYTES)
   const keyOf = (form: RepositoryForm, reference: number) =>
     2 * reference + (form === 'plain' ? 1 : 0)
@@ -69,7 +69,7 @@ export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepo
       const cached = keys.map((key) => cache.get(key))
       const missing = references.filter((_, at) => cached[at] === undefined)
       if (missing.length === 0) return piecesOf(cached as RenderedText[], tokenOf)
-      const factsOf = await someFactsById(db, missing)
+      const factsOf = await factsOfPage(db, missing)
       const texts = references.map((reference, at) => {
         if (cached[at]) return cached[at]
         const facts = factsOf.get(reference)!

@@ -5,8 +5,7 @@ import { fullNameOf, type RepositoryFacts } from '../../../repositories/facts.ts
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
 import type { LicenseFile, ListedRef } from '../../../sources/source.ts'
 import type * as wire from '../../../wire/types.ts'
-import { nodeId } from '../../middleware/node-id.ts'
-import { utcTimestamp } from '../../middleware/timestamps.ts'
+import { nodeId, utcTimestamp } from '../../rendering.ts'
 import { licenseJson } from '../licenses/license-json.ts'
 import { userJson } from '../users/user-json.ts'
 

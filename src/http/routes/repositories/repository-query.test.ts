@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidRequest } from '../../../migrations/errors.ts'
 import { affiliations } from '../../../repositories/administered-repositories.ts'
-import { HttpError } from '../../middleware/refusals.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import { repositoryQueryOf } from './repository-query.ts'
 
 const ALL = { affiliations }

@@ -5,7 +5,7 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from '../../../repositories/administered-repositories.ts'
-import { typeWithOthers } from '../../middleware/refusals.ts'
+import { typeWithOthers } from '../../middleware/http-errors.ts'
 
 export const visibilities = ['all', 'public', 'private'] as const
 export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const

@@ -6,7 +6,7 @@ import { alice } from '../../../../test/support/facts.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import { HttpError } from '../../middleware/refusals.ts'
+import { HttpError } from '../../middleware/http-errors.ts'
 import { createSourceReader } from './source-reader.ts'
 
 type Languages = Awaited<ReturnType<Source['languages']>>

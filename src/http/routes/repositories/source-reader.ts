@@ -1,15 +1,15 @@
 import type { Logger } from 'pino'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
-import type { AskedRefs, LicenseFile, RefPage, Source } from '../../../sources/source.ts'
+import type { LicenseFile, RefPage, RefQuery, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import { busy } from '../../middleware/refusals.ts'
+import { overloaded } from '../../middleware/http-errors.ts'
 
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
 
 /** Reads what is not in the database: branches, tags and files of a repository. */
 export interface SourceReader {
-  refs(entry: Entry, query: AskedRefs): Promise<RefPage>
+  refs(entry: Entry, query: RefQuery): Promise<RefPage>
   languages(entry: Entry): Promise<Record<string, number>>
   /** Returns undefined if the repository has none. */
   licenseFile(entry: Entry): Promise<LicenseFile | undefined>
@@ -87,7 +87,7 @@ function concurrencyLimit({ max, maxWaiting }: { max: number; maxWaiting: number
   const waiting: (() => void)[] = []
   let running = 0
   return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (waiting.length >= maxWaiting) throw busy()
+    if (waiting.length >= maxWaiting) throw overloaded()
     if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
     try {

@@ -2,9 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { affiliations } from '../../../repositories/administered-repositories.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type { Operation } from '../../description/operation.ts'
-import { inQuery, PAGED } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { page } from '../../description/usual-answers.ts'
+import {
+  errorResponse,
+  inQuery,
+  PAGE_PARAMETERS,
+  pageResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { answerRepositoryList } from './answer-repositories.ts'
@@ -42,11 +45,11 @@ export const listUserRepositories = {
     ),
     inQuery('since', dateTime, 'Only repositories updated after this time.'),
     inQuery('before', dateTime, 'Only repositories updated before this time.'),
-    ...PAGED,
+    ...PAGE_PARAMETERS,
   ],
   responses: {
-    ...page('extended-repository', 'own-repositories', 'x-total-count'),
-    422: refusal('invalid-query'),
+    ...pageResponses('extended-repository', 'own-repositories', 'x-total-count'),
+    422: errorResponse('invalid-query'),
   },
 } satisfies Operation
 

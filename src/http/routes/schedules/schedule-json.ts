@@ -1,7 +1,7 @@
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type { ProtectedArchive, Schedule, ScheduleRun } from '../../../schedules/schedule.ts'
 import type * as wire from '../../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
+import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'
 
 export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>
@@ -46,7 +46,7 @@ export function scheduleJson(
 export function scheduleRunJson(run: ScheduleRun): wire.ScheduleRun {
   return {
     id: run.id,
-    due_at: timeOrNull(run.dueAt),
+    due_at: utcTimestampOrNull(run.dueAt),
     created_at: utcTimestamp(run.notedAt),
     migration_id: run.migrationId,
     state: run.state,

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFound } from '../../../migrations/errors.ts'
-import { ORDINARY } from '../../../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import {
-  type AskedSchedule,
   changeSchedule,
-  makeSchedule,
+  createSchedule,
+  type ScheduleInput,
 } from '../../../schedules/change-schedule.ts'
 import { protectedArchivesOf, releaseArchive } from '../../../schedules/keep-archives.ts'
 import { runNow } from '../../../schedules/run-schedule.ts'
@@ -19,16 +19,23 @@ import {
 import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
 import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import { answerPage } from '../../answer-page.ts'
 import type { Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { current, done, notFound, page, record } from '../../description/usual-answers.ts'
-import { audit, auditAction } from '../../middleware/audit.ts'
+import {
+  DONE,
+  errorResponse,
+  IF_NONE_MATCH,
+  notFound,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponse,
+  recordResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
-import { found, idIn } from '../../middleware/named-in-path.ts'
-import { pagingOf } from '../../middleware/paging.ts'
+import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, sendPage } from '../../middleware/pagination.ts'
+import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import { audit, auditAction } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
@@ -53,8 +60,8 @@ const listOperation = {
   tags: ['Schedules'],
   summary: "List the caller's schedules",
   description: `Oldest first. ${EXTENSION}`,
-  parameters: PAGED,
-  responses: page('schedule', 'schedules', 'x-total-count'),
+  parameters: PAGE_PARAMETERS,
+  responses: pageResponses('schedule', 'schedules', 'x-total-count'),
 } satisfies Operation
 
 const getOperation = {
@@ -63,7 +70,7 @@ const getOperation = {
   summary: 'Get a schedule, its next run and its last',
   description: EXTENSION,
   parameters: [parameter('schedule-id'), IF_NONE_MATCH],
-  responses: { ...current('The schedule.', 'schedule'), 404: notFound },
+  responses: { ...recordResponses('The schedule.', 'schedule'), 404: notFound },
 } satisfies Operation
 
 const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
@@ -75,10 +82,10 @@ const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(listOperation) },
     async (request, reply) => {
       const scope = scopeOf(request)
-      const all = await listSchedules(db, scope, pagingOf(request.query))
+      const all = await listSchedules(db, scope, parsePaging(request.query))
       const total = await countSchedules(db, scope)
       const body = await schedulesJson(parts, all)
-      return answerPage(request, reply, addresses, { total, body })
+      return sendPage(request, reply, addresses, { total, body })
     },
   )
 
@@ -87,7 +94,7 @@ const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(getOperation) },
     async (request, reply) => {
       const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
-      return answerIfChanged(request, reply, body)
+      return sendJsonWithEtag(request, reply, body)
     },
   )
 }
@@ -99,9 +106,9 @@ const createOperation = {
   description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
   body: scheduleRequestSchema,
   responses: {
-    201: record('Created.', 'schedule', 'location'),
-    413: refusal('too-large'),
-    422: refusal('invalid'),
+    201: recordResponse('Created.', 'schedule', 'location'),
+    413: errorResponse('too-large'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -113,10 +120,10 @@ const updateOperation = {
   parameters: [parameter('schedule-id')],
   body: scheduleChangeSchema,
   responses: {
-    200: record('The schedule as it is now.', 'schedule'),
+    200: recordResponse('The schedule as it is now.', 'schedule'),
     404: notFound,
-    413: refusal('too-large'),
-    422: refusal('invalid'),
+    413: errorResponse('too-large'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -126,7 +133,7 @@ const deleteOperation = {
   summary: 'Delete a schedule',
   description: `Its migrations stay, and their archives expire like any others, also protected ones. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
@@ -139,10 +146,10 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
       const { account } = viewerOf(request)
       const settings = newScheduleOf(request.body)
       const signal = await parts.starts.begin(request, reply)
-      const made = await makeSchedule({ ...parts, signal }, scopeOf(request), account, settings)
+      const made = await createSchedule({ ...parts, signal }, scopeOf(request), account, settings)
       auditAction(log, request, 'schedule.create', auditFields(made))
       reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
-      return answer(reply, scheduleJson(made, {}, rendering.addresses))
+      return sendJson(reply, scheduleJson(made, {}, rendering.addresses))
     },
   )
 
@@ -161,7 +168,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
       )
       const fields = Object.keys(request.body)
       auditAction(log, request, 'schedule.update', { ...auditFields(changed), fields })
-      return answer(reply, await fullScheduleJson(parts, changed))
+      return sendJson(reply, await fullScheduleJson(parts, changed))
     },
   )
 
@@ -183,8 +190,8 @@ const listRunsOperation = {
   tags: ['Schedules'],
   summary: 'List the runs of a schedule',
   description: `Newest first, with those that were skipped or could not start a migration. Old runs without an archive are forgotten. ${EXTENSION}`,
-  parameters: [parameter('schedule-id'), ...PAGED],
-  responses: { ...page('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
+  parameters: [parameter('schedule-id'), ...PAGE_PARAMETERS],
+  responses: { ...pageResponses('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
 const releaseArchiveOperation = {
@@ -193,7 +200,7 @@ const releaseArchiveOperation = {
   summary: 'Release a protected archive',
   description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer one holds some of its repositories. Answers 404 for any other archive. ${EXTENSION}`,
   parameters: [parameter('schedule-id'), parameter('migration-id')],
-  responses: { 204: done, 404: notFound },
+  responses: { 204: DONE, 404: notFound },
 } satisfies Operation
 
 const runOperation = {
@@ -202,7 +209,11 @@ const runOperation = {
   summary: 'Run a schedule now',
   description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
-  responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
+  responses: {
+    201: recordResponse('Started.', 'schedule-run'),
+    404: notFound,
+    422: errorResponse('invalid'),
+  },
 } satisfies Operation
 
 const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
@@ -214,9 +225,9 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(listRunsOperation) },
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
-      const runs = await listRuns(db, schedule, pagingOf(request.query))
+      const runs = await listRuns(db, schedule, parsePaging(request.query))
       const total = await countRuns(db, schedule)
-      return answerPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
+      return sendPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
     },
   )
 
@@ -225,7 +236,7 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(releaseArchiveOperation) },
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
-      const migration = idIn(request.params.migration_id)
+      const migration = requireId(request.params.migration_id)
       await releaseArchive(parts, schedule, migration, () => {
         auditAction(log, request, 'schedule.release', { ...auditFields(schedule), migration })
       })
@@ -246,7 +257,7 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
           audit(log, request, 'migration.start', migration)
         },
       })
-      return answer(reply.code(201), scheduleRunJson(run))
+      return sendJson(reply.code(201), scheduleRunJson(run))
     },
   )
 }
@@ -272,13 +283,13 @@ const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<w
   (await schedulesJson(parts, [schedule]))[0]!
 
 async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>): Promise<Schedule> {
-  return found(await findSchedule(db, scopeOf(request), idOf(request)))
+  return requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
 }
 
-const idOf = ({ params }: FastifyRequest<ById>): number => idIn(params.schedule_id)
+const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 
 /** Converts the body of a change, which was validated by its schema. */
-function scheduleChangeOf(body: wire.ScheduleChange): AskedSchedule {
+function scheduleChangeOf(body: wire.ScheduleChange): ScheduleInput {
   const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
   return {
     ...(repositories && { repositories }),
@@ -294,5 +305,5 @@ function scheduleChangeOf(body: wire.ScheduleChange): AskedSchedule {
 
 function newScheduleOf(body: wire.ScheduleRequest) {
   const settings = scheduleChangeOf(body)
-  return { ...settings, options: { ...ORDINARY, ...settings.options } }
+  return { ...settings, options: { ...DEFAULT_OPTIONS, ...settings.options } }
 }

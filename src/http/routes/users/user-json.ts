@@ -2,8 +2,7 @@ import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../../accounts/account.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type * as wire from '../../../wire/types.ts'
-import { nodeId } from '../../middleware/node-id.ts'
-import { utcTimestamp } from '../../middleware/timestamps.ts'
+import { nodeId, utcTimestamp } from '../../rendering.ts'
 
 type Schemas = components['schemas']
 

@@ -2,12 +2,17 @@ import type { FastifyInstance } from 'fastify'
 import { isName } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { findVisibleAccount } from '../../../repositories/visible-repository.ts'
-import { OPTIONAL_TOKEN, type Operation } from '../../description/operation.ts'
-import { IF_NONE_MATCH, parameter } from '../../description/parameters.ts'
-import { current, notFound } from '../../description/usual-answers.ts'
+import {
+  IF_NONE_MATCH,
+  notFound,
+  OPTIONAL_TOKEN,
+  type Operation,
+  parameter,
+  recordResponses,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answerIfChanged } from '../../middleware/json-answer.ts'
-import { found } from '../../middleware/named-in-path.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from './user-json.ts'
 
@@ -21,7 +26,7 @@ const getUser = {
     'Without a token: only owners of public repositories. An organization is also 404 for those who are no members and may read none of its repositories.',
   security: OPTIONAL_TOKEN,
   parameters: [parameter('username'), IF_NONE_MATCH],
-  responses: { ...current('The account.', 'current-user'), 404: notFound },
+  responses: { ...recordResponses('The account.', 'current-user'), 404: notFound },
 } satisfies Operation
 
 /** The target of the `url` of every owner, a person or an organization. */
@@ -31,11 +36,11 @@ export function users(app: FastifyInstance, { db, rendering }: Parts): void {
     { config: { anonymous: true }, schema: getUser },
     async (request, reply) => {
       const { username } = request.params
-      const account = found(
+      const account = requireFound(
         isName(username) ? await findVisibleAccount(db, request.viewer, username) : undefined,
       )
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-      return answerIfChanged(request, reply, body)
+      return sendJsonWithEtag(request, reply, body)
     },
   )
 }
@@ -45,13 +50,13 @@ const getCurrentUser = {
   tags: ['Caller'],
   summary: 'Get the current account',
   parameters: [IF_NONE_MATCH],
-  responses: current('The account of the token.', 'current-user'),
+  responses: recordResponses('The account of the token.', 'current-user'),
 } satisfies Operation
 
 export function currentUser(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
     const { account } = viewerOf(request)
     const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-    return answerIfChanged(request, reply, body)
+    return sendJsonWithEtag(request, reply, body)
   })
 }

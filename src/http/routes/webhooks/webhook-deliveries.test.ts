@@ -3,12 +3,16 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { addresses, describingServer, USUAL } from '../../../../test/support/describing-server.ts'
+import {
+  addresses,
+  DEFAULT_MEDIA_TYPE,
+  descriptionServer,
+} from '../../../../test/support/description-server.ts'
+import { webhookScene } from '../../../../test/support/webhook-scene.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { insertDelivery } from '../../../webhooks/delivery-store.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../../webhooks/manage-webhooks.ts'
-import { webhookScene } from '../../../webhooks/webhook-test-scene.ts'
 
 test('the link to the next page has the base URL, also if a proxy sends an absolute URL', async (t) => {
   const { db, clock, account, add, recordEnd } = await webhookScene(t, 'sqlite')
@@ -26,7 +30,7 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
     await insertDelivery(db, { eventId, webhookId: webhook.id, ...sent, ...answered })
   const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
-  const app = describingServer(t, USUAL, { db, now, authenticator })
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, { db, now, authenticator })
 
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
@@ -54,7 +58,12 @@ test('a ping above the limit is refused as an invalid request', async (t) => {
   for (let n = 1; n < MAX_PINGS_PER_HOUR; n++) await pingWebhook(parts, webhook, { sender: alice })
   const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
-  const app = describingServer(t, USUAL, { db, now, authenticator, queue: parts.queue })
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
+    db,
+    now,
+    authenticator,
+    queue: parts.queue,
+  })
   const ping = () =>
     app.inject({
       ...{ method: 'POST', url: `/user/hooks/${webhook.id}/pings` },

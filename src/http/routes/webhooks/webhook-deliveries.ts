@@ -8,14 +8,21 @@ import {
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
-import { json, type Operation, one } from '../../description/operation.ts'
-import { IF_NONE_MATCH, inQuery, parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { notFound, notModified, page } from '../../description/usual-answers.ts'
-import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
-import { addressAsked } from '../../middleware/link-header.ts'
-import { found, idIn, numberIn } from '../../middleware/named-in-path.ts'
-import { pagingOf } from '../../middleware/paging.ts'
+import {
+  errorResponse,
+  IF_NONE_MATCH,
+  inQuery,
+  jsonResponse,
+  notFound,
+  notModified,
+  type Operation,
+  pageResponses,
+  parameter,
+  schemaRef,
+} from '../../description/operation.ts'
+import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, requestAddress } from '../../middleware/pagination.ts'
+import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
 import {
   type AddWebhookRoutes,
@@ -38,7 +45,7 @@ const listOperation = {
     inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
     IF_NONE_MATCH,
   ],
-  responses: { ...page('webhook-delivery', 'webhook-deliveries'), 404: notFound },
+  responses: { ...pageResponses('webhook-delivery', 'webhook-deliveries'), 404: notFound },
 } satisfies Operation
 
 const getOperation = {
@@ -47,8 +54,8 @@ const getOperation = {
   summary: 'Get a delivery of a webhook',
   parameters: [parameter('hook-id'), parameter('delivery-id'), IF_NONE_MATCH],
   responses: {
-    200: json('The delivery.', {
-      schema: one('full-webhook-delivery'),
+    200: jsonResponse('The delivery.', {
+      schema: schemaRef('full-webhook-delivery'),
       example: 'webhook-delivery',
       headers: ['etag'],
     }),
@@ -65,9 +72,9 @@ const redeliverOperation = {
     'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
   parameters: [parameter('hook-id'), parameter('delivery-id')],
   responses: {
-    202: json('It will be sent.', { schema: { type: 'object' }, example: 'accepted' }),
+    202: jsonResponse('It will be sent.', { schema: { type: 'object' }, example: 'accepted' }),
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -77,13 +84,13 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
 
   app.get<ByHook>(deliveries, { schema: describe(listOperation) }, async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
-    const { limit } = pagingOf(request.query)
-    const from = numberIn(request.query.cursor)
+    const { limit } = parsePaging(request.query)
+    const from = parseId(request.query.cursor)
     const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
     const next = listed[limit]
     if (next) setNextLink(request, reply, rendering.addresses, next.id)
     const body = listed.slice(0, limit).map(deliveryJson)
-    return answerIfChanged(request, reply, body, { alsoMadeFrom: [next?.id ?? 0] })
+    return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [next?.id ?? 0] })
   })
 
   app.get<ByHook>(
@@ -92,7 +99,7 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
     async (request, reply) => {
       const webhook = await webhookInPath(parts, request)
       const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
-      return answerIfChanged(request, reply, body)
+      return sendJsonWithEtag(request, reply, body)
     },
   )
 
@@ -104,7 +111,7 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
       const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
       await redeliver(parts, webhook, eventId)
       auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
-      return answer(reply.code(202), {})
+      return sendJson(reply.code(202), {})
     },
   )
 }
@@ -114,7 +121,7 @@ async function deliveryInPath(
   request: FastifyRequest<ByHook>,
   webhook: Webhook,
 ): Promise<FullDelivery> {
-  return found(await findDelivery(db, webhook, idIn(request.params.delivery_id)))
+  return requireFound(await findDelivery(db, webhook, requireId(request.params.delivery_id)))
 }
 
 /** Sets the `link` header to the URL of this request with another cursor. */
@@ -124,7 +131,7 @@ function setNextLink(
   addresses: Addresses,
   cursor: number,
 ): void {
-  const { address, query } = addressAsked(request, addresses)
+  const { address, query } = requestAddress(request, addresses)
   const parameters = new URLSearchParams(query)
   parameters.set('cursor', String(cursor))
   reply.header('link', `<${address}?${parameters}>; rel="next"`)

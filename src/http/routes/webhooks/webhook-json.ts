@@ -7,8 +7,8 @@ import type { WebhookEvent } from '../../../webhooks/event-store.ts'
 import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import type * as wire from '../../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../../middleware/timestamps.ts'
 import type { Rendering } from '../../rendering.ts'
+import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { migrationJson, summaryJson } from '../migrations/migration-json.ts'
 import { organizationJson } from '../organizations/organization-json.ts'
 import { userJson } from '../users/user-json.ts'
@@ -70,7 +70,7 @@ export function deliveryJson(delivery: Delivery) {
     repository_id: null,
     throttled_at: null,
     state: delivery.state === 'given up' ? ('given_up' as const) : delivery.state,
-    next_attempt_at: timeOrNull(delivery.nextAt),
+    next_attempt_at: utcTimestampOrNull(delivery.nextAt),
   } satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 }
 

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { findWebhook } from '../../../webhooks/webhook-store.ts'
 import type { Operation } from '../../description/operation.ts'
-import { auditAction } from '../../middleware/audit.ts'
-import { found, idIn } from '../../middleware/named-in-path.ts'
+import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { scopeOf } from '../migrations/migration-paths.ts'
 import { describedForOrganization } from '../organizations/organization-path.ts'
@@ -14,12 +14,12 @@ export interface WebhooksPath {
   describe(operation: Operation): Operation
 }
 
-export const WEBHOOKS_OF_CALLER: WebhooksPath = {
+export const CALLER_WEBHOOKS_PATH: WebhooksPath = {
   path: '/user/hooks',
   describe: (operation) => operation,
 }
 
-export const WEBHOOKS_OF_ORGANIZATION: WebhooksPath = {
+export const ORGANIZATION_WEBHOOKS_PATH: WebhooksPath = {
   path: '/orgs/:org/hooks',
   describe: forOrganization,
 }
@@ -56,7 +56,7 @@ export async function webhookInPath(
   { db }: Pick<WebhookParts, 'db'>,
   request: FastifyRequest<ByHook>,
 ): Promise<Webhook> {
-  return found(await findWebhook(db, scopeOf(request), idIn(request.params.hook_id)))
+  return requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
 }
 
 /** Logs only the host of the URL: the rest may contain a credential. */

@@ -23,13 +23,21 @@ import {
   webhookConfigChangeSchema,
   webhookRequestSchema,
 } from '../../../wire/webhook.ts'
-import { answerPageOf } from '../../answer-page.ts'
-import { type Operation, one } from '../../description/operation.ts'
-import { IF_NONE_MATCH, PAGED, parameter } from '../../description/parameters.ts'
-import { refusal } from '../../description/refusals.ts'
-import { current, notFound, page, record } from '../../description/usual-answers.ts'
+import {
+  errorResponse,
+  IF_NONE_MATCH,
+  notFound,
+  type Operation,
+  PAGE_PARAMETERS,
+  pageResponses,
+  parameter,
+  recordResponse,
+  recordResponses,
+  schemaRef,
+} from '../../description/operation.ts'
 import { viewerOf } from '../../middleware/authenticate.ts'
-import { answer, answerIfChanged } from '../../middleware/json-answer.ts'
+import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { sendPageOf } from '../../middleware/pagination.ts'
 import { scopeOf } from '../migrations/migration-paths.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
@@ -53,8 +61,8 @@ const listOperation = {
   operationId: 'users/list-webhooks',
   tags: ['Webhooks'],
   summary: 'List webhooks',
-  parameters: PAGED,
-  responses: page('webhook', 'webhooks'),
+  parameters: PAGE_PARAMETERS,
+  responses: pageResponses('webhook', 'webhooks'),
 } satisfies Operation
 
 const createOperation = {
@@ -64,7 +72,10 @@ const createOperation = {
   description:
     'The address is told when migrations end, as GitHub tells of its events: with the headers that it has for them, the event `migration`, the way it ended as `action`, and signatures of the body if there is a secret. A `ping` is sent first. At most 20 webhooks.',
   body: webhookRequestSchema,
-  responses: { 201: record('Created.', 'webhook', 'location'), 422: refusal('invalid') },
+  responses: {
+    201: recordResponse('Created.', 'webhook', 'location'),
+    422: errorResponse('invalid'),
+  },
 } satisfies Operation
 
 const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
@@ -75,7 +86,7 @@ const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
     { schema: describe(listOperation) },
     async (request, reply) => {
       const all = await listWebhooks(db, scopeOf(request))
-      return answerPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
+      return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
     },
   )
 
@@ -88,7 +99,7 @@ const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
       if (!added) throw tooManyWebhooks()
       auditWebhook(parts, request, 'webhook.create', added)
       const body = webhookJson(added, addresses)
-      return answer(reply.code(201).header('location', body.url), body)
+      return sendJson(reply.code(201).header('location', body.url), body)
     },
   )
 }
@@ -98,7 +109,7 @@ const getOperation = {
   tags: ['Webhooks'],
   summary: 'Get a webhook',
   parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...current('The webhook.', 'webhook'), 404: notFound },
+  responses: { ...recordResponses('The webhook.', 'webhook'), 404: notFound },
 } satisfies Operation
 
 const updateOperation = {
@@ -108,7 +119,11 @@ const updateOperation = {
   description: 'What is not sent stays as it is, including the secret.',
   parameters: [parameter('hook-id')],
   body: webhookChangeSchema,
-  responses: { 200: record('Changed.', 'webhook'), 404: notFound, 422: refusal('invalid') },
+  responses: {
+    200: recordResponse('Changed.', 'webhook'),
+    404: notFound,
+    422: errorResponse('invalid'),
+  },
 } satisfies Operation
 
 const deleteOperation = {
@@ -130,7 +145,7 @@ const pingOperation = {
   responses: {
     204: { description: 'It will be sent.' },
     404: notFound,
-    422: refusal('invalid'),
+    422: errorResponse('invalid'),
   },
 } satisfies Operation
 
@@ -141,7 +156,7 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, describe }) => {
     { schema: describe(getOperation) },
     async (request, reply) => {
       const webhook = await webhookInPath(parts, request)
-      return answerIfChanged(request, reply, webhookJson(webhook, addresses))
+      return sendJsonWithEtag(request, reply, webhookJson(webhook, addresses))
     },
   )
 
@@ -150,7 +165,7 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(updateOperation) },
     async (request, reply) => {
       const changed = await changeWebhook(parts, request, request.body)
-      return answer(reply, webhookJson(changed, addresses))
+      return sendJson(reply, webhookJson(changed, addresses))
     },
   )
 
@@ -182,7 +197,7 @@ const getConfigOperation = {
   tags: ['Webhooks'],
   summary: 'Get the configuration of a webhook',
   parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...current('The configuration.', 'webhook-config'), 404: notFound },
+  responses: { ...recordResponses('The configuration.', 'webhook-config'), 404: notFound },
 } satisfies Operation
 
 const updateConfigOperation = {
@@ -191,7 +206,11 @@ const updateConfigOperation = {
   summary: 'Change the configuration of a webhook',
   parameters: [parameter('hook-id')],
   body: webhookConfigChangeSchema,
-  responses: { 200: record('Changed.', 'webhook-config'), 404: notFound, 422: refusal('invalid') },
+  responses: {
+    200: recordResponse('Changed.', 'webhook-config'),
+    404: notFound,
+    422: errorResponse('invalid'),
+  },
 } satisfies Operation
 
 const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
@@ -199,7 +218,7 @@ const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
     `${path}/:hook_id/config`,
     { schema: describe(getConfigOperation) },
     async (request, reply) =>
-      answerIfChanged(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
+      sendJsonWithEtag(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
   )
 
   app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
@@ -207,7 +226,7 @@ const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
     { config, schema: describe(updateConfigOperation) },
     async (request, reply) => {
       const changed = await changeWebhook(parts, request, { config: request.body })
-      return answer(reply, webhookConfigJson(changed))
+      return sendJson(reply, webhookConfigJson(changed))
     },
   )
 }
@@ -293,7 +312,7 @@ export const migrationEvent = {
   security: [],
   requestBody: {
     required: true,
-    content: { 'application/json': { schema: one('webhook-event') } },
+    content: { 'application/json': { schema: schemaRef('webhook-event') } },
   },
   responses: {
     204: { description: 'Received.' },

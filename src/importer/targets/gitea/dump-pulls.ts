@@ -42,12 +42,16 @@ export async function dumpPulls(
   for (const batch of batchesOf(withoutDuplicates(context), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
-    await mapConcurrent(batch, { lanes: CONCURRENT_PATCHES, signal }, async (pull, signal) => {
-      const head = heads.get(pull.number)!
-      const base = await mergeBase(context, refs, pull, head, signal)
-      bases.set(pull.number, base)
-      if (await writePatch(context, head, base, signal)) patched.add(pull.number)
-    })
+    await mapConcurrent(
+      batch,
+      { concurrency: CONCURRENT_PATCHES, signal },
+      async (pull, signal) => {
+        const head = heads.get(pull.number)!
+        const base = await mergeBase(context, refs, pull, head, signal)
+        bases.set(pull.number, base)
+        if (await writePatch(context, head, base, signal)) patched.add(pull.number)
+      },
+    )
     for (const pull of batch) {
       const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
       list.add(dumpPull(context, pull, head, base))

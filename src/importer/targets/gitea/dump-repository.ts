@@ -1,6 +1,6 @@
 import { rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { oneLine } from '../../../lib/one-line.ts'
+import { oneLine } from '../../../lib/terminal-text.ts'
 import type { Milestone } from '../../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
 import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'

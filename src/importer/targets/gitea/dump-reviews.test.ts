@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DiffPlace } from '../../../records/pull-request.ts'
+import type { DiffPosition } from '../../../records/pull-request.ts'
 import { reviewPosition } from './dump-reviews.ts'
 
 const HUNK = '@@ -19,3 +21,5 @@ words\n one\n-two\n+three\n+four'
 
-const place = (change: Partial<DiffPlace> = {}): DiffPlace => ({
+const place = (change: Partial<DiffPosition> = {}): DiffPosition => ({
   diffHunk: HUNK,
   path: 'LICENSE',
   position: 4,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Author } from '../../../records/fact.ts'
 import type {
-  DiffPlace,
+  DiffPosition,
   Review,
   ReviewComment,
   ReviewThread,
@@ -146,7 +146,7 @@ const HUNK_HEADER = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 
 /** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
 export function reviewPosition(
-  comment: DiffPlace,
+  comment: DiffPosition,
   thread: Omit<Thread, 'id'> | undefined,
 ): ReviewPosition {
   const line = lineOf(comment, thread)
@@ -163,7 +163,7 @@ export function reviewPosition(
   }
 }
 
-function lineOf({ diffHunk }: DiffPlace, thread: Omit<Thread, 'id'> | undefined): number {
+function lineOf({ diffHunk }: DiffPosition, thread: Omit<Thread, 'id'> | undefined): number {
   const line = thread?.line ?? thread?.originalLine
   if (line) return thread?.side === 'left' ? -line : line
   const end = endOfHunk(diffHunk)

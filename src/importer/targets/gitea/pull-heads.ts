@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { A_DAY, type Git } from '../../../git/git.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { writingTo } from '../../../lib/disk-errors.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
@@ -151,7 +151,7 @@ export async function writePatch(
     await writeFile(file, '')
     return false
   }
-  const call = { dir: join(directory, 'git'), signal, timeoutMs: A_DAY }
+  const call = { dir: join(directory, 'git'), signal, timeoutMs: LONG_TIMEOUT_MS }
   const running = git.start([...args, base, sha], call)
   running.stdin.end()
   try {

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import { readSettings } from '../files/repository-settings.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
-import { factsScene, MIT } from './facts-test-scene.ts'
 
 const { host, fresh } = await factsScene()
 after(() => host.remove())
 
 const EVERYTHING = { oldestCommit: true, isTreeWanted: () => true, beforeGit: async () => {} }
 
-async function readFiles(dir: string, git: Git = host.locked): Promise<GitFacts | undefined> {
+async function readFiles(dir: string, git: Git = host.godwitGit): Promise<GitFacts | undefined> {
   return readFactsFromFiles(git, { dir }, await readSettings(git, dir), EVERYTHING)
 }
 
@@ -21,10 +21,10 @@ async function readFiles(dir: string, git: Git = host.locked): Promise<GitFacts 
 function recordingGit() {
   const started: string[] = []
   const git: Git = {
-    ...host.locked,
+    ...host.godwitGit,
     start(args, call) {
       started.push(args[0]!)
-      return host.locked.start(args, call)
+      return host.godwitGit.start(args, call)
     },
   }
   return { git, started }
@@ -36,7 +36,7 @@ async function assertSameFacts(dir: string, commands: readonly string[] = []): P
   const facts = await readFiles(dir, git)
   assert.ok(facts, 'the files were not read')
   assert.deepEqual(started, commands)
-  assert.deepEqual(facts, await readFactsWithGit(host.locked, { dir }, EVERYTHING))
+  assert.deepEqual(facts, await readFactsWithGit(host.godwitGit, { dir }, EVERYTHING))
   return facts
 }
 

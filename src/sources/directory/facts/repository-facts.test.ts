@@ -4,10 +4,10 @@ import { lstat, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import licenses from 'spdx-license-list/full.js'
+import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import { FIRST_COMMIT } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import type { SourceFacts } from '../../source.ts'
-import { factsScene, MIT } from './facts-test-scene.ts'
 
 const { host, fresh, factsOf, unreadable } = await factsScene()
 after(() => host.remove())
@@ -182,7 +182,7 @@ test('commits with impossible times do not give impossible dates', async () => {
 
 test('an ordinary repository, loose or packed, needs no git process', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
-  const counted = countingGit(host.locked)
+  const counted = countingGit(host.godwitGit)
   const facts = await factsOf(dir, undefined, counted.git)
   assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
   await host.git(['gc', '--quiet'], { dir })

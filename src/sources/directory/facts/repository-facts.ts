@@ -2,10 +2,10 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { ifExists } from '../../../lib/errno.ts'
-import { oneLine } from '../../../lib/one-line.ts'
 import { publicUrl, webPage } from '../../../lib/public-url.ts'
-import { describedBy, MAX_DESCRIPTION_BYTES } from '../../description.ts'
-import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
+import { oneLine } from '../../../lib/terminal-text.ts'
+import { MAX_DESCRIPTION_BYTES, parseDescription } from '../../description.ts'
+import { DEFAULT_FACTS, type KnownFacts, type SourceFacts } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readFileStart } from '../files/regular-file.ts'
 import {
@@ -80,7 +80,7 @@ export async function readRepositoryFacts(
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
     ...treeFacts(facts, stated, known),
-    ...USUAL_FACTS,
+    ...DEFAULT_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
     ...denialsOf(settings),
@@ -93,7 +93,7 @@ async function readDescription(dir: string, settings: Settings): Promise<string>
   const read = readFileStart(join(dir, 'description'), MAX_DESCRIPTION_BYTES)
   // A link could show any file of this machine; it counts as no description, and so does a directory.
   const file = await ifExists(read, 'ENOENT', 'ELOOP', 'EISDIR')
-  return (file && describedBy(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
+  return (file && parseDescription(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
 
 const areBothStated = ({ language, license }: StatedFacts) => Boolean(language && license)

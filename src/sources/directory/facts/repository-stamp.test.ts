@@ -13,7 +13,7 @@ describe('the stamp of a repository', () => {
 
   before(async () => {
     host = await gitHost()
-    source = gitDirectory({ root: host.root, git: host.locked })
+    source = gitDirectory({ root: host.root, git: host.godwitGit })
     dir = await host.repository('alice/site', { files: { 'a.txt': 'a' }, description: 'A site' })
   })
   after(() => host.remove())

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import type { SourceFacts } from '../../source.ts'
-import { factsScene, MIT } from './facts-test-scene.ts'
 
 const { host, fresh, factsOf } = await factsScene()
 after(() => host.remove())

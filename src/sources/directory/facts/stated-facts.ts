@@ -1,6 +1,6 @@
 import { isFullName, isName } from '../../../lib/names.ts'
-import { oneLine } from '../../../lib/one-line.ts'
 import { webPage } from '../../../lib/public-url.ts'
+import { oneLine } from '../../../lib/terminal-text.ts'
 import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
 import { flag, type Settings, setting, settingValues } from '../files/repository-settings.ts'
 

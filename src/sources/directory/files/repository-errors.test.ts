@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs'
 import { chmod, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import { createGit } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { factsScene, MIT } from '../facts/facts-test-scene.ts'
 
 const { host, fresh, factsOf, unreadable } = await factsScene()
 after(() => host.remove())

@@ -97,10 +97,10 @@ const MACHINE_ERROR =
 
 /** Returns undefined where git was not started, or was killed by somebody else: then the repository may be intact. */
 function gitErrorReason(failure: GitFailed, dir: string): string | undefined {
-  const { exitCode, said, tookTooLong, cause } = failure
-  if (tookTooLong) return `git was stopped: it ${tookTooLong}`
-  if (cause !== undefined || exitCode === null || MACHINE_ERROR.test(said)) return undefined
-  return withoutPaths(said, dir) || 'git printed no reason'
+  const { exitCode, stderr, exceededLimit, cause } = failure
+  if (exceededLimit) return `git was stopped: it ${exceededLimit}`
+  if (cause !== undefined || exitCode === null || MACHINE_ERROR.test(stderr)) return undefined
+  return withoutPaths(stderr, dir) || 'git printed no reason'
 }
 
 const MAX_REASON_LENGTH = 500

@@ -13,7 +13,7 @@ async function byGit(text: string): Promise<string | undefined> {
   const file = join(host.root, 'config')
   await writeFile(file, text)
   const args = ['config', '--file', file, '--no-includes', '-z', '--list']
-  return host.locked.text(args).catch(() => undefined)
+  return host.godwitGit.text(args).catch(() => undefined)
 }
 
 const listed = (settings: ReadonlyMap<string, string[]>): string[] =>

@@ -30,7 +30,7 @@ async function gitoliteScene(t: TestContext) {
   await mkdir(join(dir, 'hooks'), { recursive: true })
   await symlink(hook, join(dir, 'hooks/update'))
   await chmod(base, 0o755)
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const list = (): Promise<ListedEntry[]> => Array.fromAsync(source.list())
   return { dir, rc, source, list }
 }

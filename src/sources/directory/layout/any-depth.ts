@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
-import { nameRefusal } from '../../../lib/names.ts'
+import { invalidNameReason } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
@@ -133,7 +133,7 @@ async function foldersOf(root: string, owner: string, { top, topOwner, read }: R
 }
 
 function ownerRefusal(owner: string, owners: TakenNames) {
-  const reason = nameRefusal(owner)
+  const reason = invalidNameReason(owner)
   if (reason !== undefined) return refused(owner, reason)
   const taken = owners.spellingOf(owner)
   return taken === undefined || taken === owner ? undefined : caseConflict(owner, taken)

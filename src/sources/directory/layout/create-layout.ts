@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { nameRefusal } from '../../../lib/names.ts'
+import { invalidNameReason } from '../../../lib/names.ts'
 import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { orUnreadable } from '../files/repository-errors.ts'
@@ -55,7 +55,7 @@ function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   return {
     list: (options) => listRepositories(root, options),
     async directoriesOf({ owner, name }) {
-      if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
+      if ((invalidNameReason(owner) ?? invalidNameReason(name)) !== undefined) {
         throw new Unreadable('this name is not valid for a repository')
       }
       const path = `${owner}/${name}`
@@ -106,7 +106,7 @@ async function* listOwner(
   if (!only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
   const hasMembers = directory.has(MEMBERS_FILE)
   if (directory.repositories.length === 0 && !hasMembers) return
-  const reason = nameRefusal(owner)
+  const reason = invalidNameReason(owner)
   if (reason !== undefined) return yield refused(owner, reason)
   const taken = owners.spellingOf(owner)
   if (taken !== undefined && taken !== owner) return yield caseConflict(owner, taken)
@@ -128,7 +128,8 @@ async function* listRepositoriesOf(
     const name = nameOf(entry)
     const path = `${owner}/${entry.name}`
     const taken = names.spellingOf(name)
-    const reason = nameRefusal(name) ?? (taken ? undefined : await refusal(join(root, path), entry))
+    const reason =
+      invalidNameReason(name) ?? (taken ? undefined : await refusal(join(root, path), entry))
     if (reason !== undefined) {
       yield refused(path, reason)
     } else if (taken !== undefined) {

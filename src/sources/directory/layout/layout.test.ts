@@ -3,9 +3,9 @@ import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { sourceContract } from '../../../../test/contracts/source.contract.ts'
 import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
-import { sourceContract } from '../../source.contract.ts'
 import type { Source } from '../../source.ts'
 import { Gone, Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
@@ -14,7 +14,7 @@ import type { LayoutOptions } from './create-layout.ts'
 sourceContract('a git directory of any depth', async () => {
   const host = await gitHost()
   return {
-    source: gitDirectory({ root: host.root, git: host.locked, layout: { kind: 'any-depth' } }),
+    source: gitDirectory({ root: host.root, git: host.godwitGit, layout: { kind: 'any-depth' } }),
     add: host.repository,
     push: host.push,
     destroy: (fullName) => rm(host.path(fullName), { recursive: true }),
@@ -37,7 +37,7 @@ describe('layouts of a git directory', () => {
   afterEach(() => host.remove())
 
   const use = (layout: LayoutOptions) => {
-    source = gitDirectory({ root: host.root, git: host.locked, layout })
+    source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
   }
   const at = (...path: string[]) => join(host.root, ...path)
   const signal = new AbortController().signal
@@ -91,10 +91,14 @@ describe('layouts of a git directory', () => {
       const root = `${host.root}-link`
       await symlink(host.root, root)
       try {
-        source = gitDirectory({ root, git: host.locked, layout: { kind: 'flat', owner: 'Team' } })
+        source = gitDirectory({
+          root,
+          git: host.godwitGit,
+          layout: { kind: 'flat', owner: 'Team' },
+        })
         const site = { owner: 'Team', name: 'site' }
         assert.equal((await source.examine(site, signal)).wiki, null)
-        const fetch = { answer: 'advertisement', ofWiki: false, signal } as const
+        const fetch = { answer: 'advertisement', isWiki: false, signal } as const
         const answer = await source.serveFetch(site, { ...fetch, protocolVersion: 0 })
         assert.match(await text(answer.stdout), /refs\/heads\/main/)
       } finally {
@@ -232,7 +236,7 @@ test('a name that may be in lower case is not reported as gone in an unreadable 
   t.after(host.remove)
   await host.repository('Ann/Site')
   const layout = { kind: 'owner/name', mayBeLowerCase: true } as const
-  const source = gitDirectory({ root: host.root, git: host.locked, layout })
+  const source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
   const settling = () => source.settleLock({ owner: 'Ann', name: 'Site' }, async () => false)
   await chmod(join(host.root, 'Ann'), 0)
   await chmod(join(host.root, '..'), 0o755)

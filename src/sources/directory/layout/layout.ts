@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
-import { nameRefusal } from '../../../lib/names.ts'
+import { invalidNameReason } from '../../../lib/names.ts'
 import type { RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
 import {
   type Directory,
@@ -99,8 +99,8 @@ export async function candidateDirectories(
 }
 
 async function reasonAgainst(root: string, { name, path, entry }: Candidate) {
-  const parts = path.split('/').map(nameRefusal)
-  const invalidName = parts.find((reason) => reason !== undefined) ?? nameRefusal(name)
+  const parts = path.split('/').map(invalidNameReason)
+  const invalidName = parts.find((reason) => reason !== undefined) ?? invalidNameReason(name)
   return invalidName ?? refusal(join(root, `${path}.git`), entry)
 }
 

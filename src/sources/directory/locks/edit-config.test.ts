@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
-import { inTime, until } from '../../../../test/support/wait-until.ts'
+import { until, withTimeout } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
 import { Busy } from '../../unreadable.ts'
 import { livenessName } from './abandoned-edits.ts'
@@ -37,7 +37,7 @@ describe('a config that is edited', () => {
   afterEach(() => host.remove())
 
   const config = () => readFile(join(dir, 'config'))
-  const settle = (isLocked: boolean, git = host.locked) =>
+  const settle = (isLocked: boolean, git = host.godwitGit) =>
     settlePushLock(git, dir, async () => isLocked)
   const tryBriefly = () =>
     editConfig(
@@ -87,13 +87,13 @@ describe('a config that is edited', () => {
     const slow = Promise.withResolvers<void>()
     let isSlow = false
     const git: Git = {
-      ...host.locked,
+      ...host.godwitGit,
       async run(args, call) {
         if (!isSlow) {
           isSlow = true
           await slow.promise
         }
-        return host.locked.run(args, call)
+        return host.godwitGit.run(args, call)
       },
     }
     const late = settle(true, git)
@@ -112,12 +112,12 @@ describe('a config that is edited', () => {
     const stopped = spawn(process.execPath, ['--input-type=module', '-e', STOPPED(dir)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    await inTime('the other process holds it', once(stopped.stdout, 'data'))
+    await withTimeout('the other process holds it', once(stopped.stdout, 'data'))
     assert.equal((await leftovers()).length, 3)
     await assert.rejects(tryBriefly(), HELD)
     assert.equal((await leftovers()).length, 3, 'what it holds is not touched')
     stopped.kill('SIGKILL')
-    await inTime('the other process is dead', once(stopped, 'exit'))
+    await withTimeout('the other process is dead', once(stopped, 'exit'))
     await settle(true)
     await settle(false)
     assert.deepEqual(await config(), before)

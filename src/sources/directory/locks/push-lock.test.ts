@@ -22,9 +22,9 @@ describe('a lock against pushes', () => {
   })
   afterEach(() => host.remove())
 
-  const lock = () => settlePushLock(host.locked, dir, async () => true)
-  const unlock = () => settlePushLock(host.locked, dir, async () => false)
-  const isLocked = async () => (await readLockState(host.locked, dir)) === 'locked'
+  const lock = () => settlePushLock(host.godwitGit, dir, async () => true)
+  const unlock = () => settlePushLock(host.godwitGit, dir, async () => false)
+  const isLocked = async () => (await readLockState(host.godwitGit, dir)) === 'locked'
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
 
@@ -111,7 +111,7 @@ describe('a lock against pushes', () => {
     await chmod(join(host.root, '..'), 0o755)
     const directory = { owner: '', name: '', path: '', dir, wikiDir: null }
     const error = await asNobody(() =>
-      checkPushLocks(host.locked, directory).catch((error: unknown) => error),
+      checkPushLocks(host.godwitGit, directory).catch((error: unknown) => error),
     )
     await chmod(dir, 0o755)
     assert.ok(error instanceof Unreadable)
@@ -120,9 +120,12 @@ describe('a lock against pushes', () => {
 
   test('fails, before and after, where a worktree config shows refs again', async () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
-    assert.equal(await lockProblem(host.locked, dir), undefined)
+    assert.equal(await lockProblem(host.godwitGit, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    assert.match((await lockProblem(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
+    assert.match(
+      (await lockProblem(host.godwitGit, dir)) ?? '',
+      /config\.worktree shows refs again/,
+    )
     await assert.rejects(lock(), /shows refs again/)
     assert.equal(await isLocked(), false)
     await unlock()
@@ -132,13 +135,13 @@ describe('a lock against pushes', () => {
   test('may be removed between its edit and its check', async () => {
     let isWanted = true
     const git: Git = {
-      ...host.locked,
+      ...host.godwitGit,
       async run(args, call) {
         if (isWanted && args.includes('--get-regexp')) {
           isWanted = false
           await unlock()
         }
-        return host.locked.run(args, call)
+        return host.godwitGit.run(args, call)
       },
     }
     await settlePushLock(git, dir, async () => isWanted)
@@ -148,13 +151,13 @@ describe('a lock against pushes', () => {
   test('is set again where another process removes it by mistake', async () => {
     let isTaken = false
     const git: Git = {
-      ...host.locked,
+      ...host.godwitGit,
       async run(args, call) {
         if (!isTaken && args.includes('--get-regexp')) {
           isTaken = true
           await unlock()
         }
-        return host.locked.run(args, call)
+        return host.godwitGit.run(args, call)
       },
     }
     await settlePushLock(git, dir, async () => true)
@@ -176,9 +179,9 @@ describe('a lock against pushes', () => {
   test('keeps a concurrent change of the config', async () => {
     let changed: Promise<unknown> | undefined
     const git: Git = {
-      ...host.locked,
+      ...host.godwitGit,
       async run(args, call) {
-        const done = await host.locked.run(args, call)
+        const done = await host.godwitGit.run(args, call)
         // Once: several git processes run at the same time, and two edits would block each other.
         changed ??= host.git(['config', 'godwit.archived', 'true'], { dir })
         await changed

@@ -10,9 +10,9 @@ import {
   onlyPack,
   packedHistory,
   temporaryDirectory,
-} from '../../../../test/support/odd-repositories.ts'
+} from '../../../../test/support/sample-repositories.ts'
+import { packedAndLoose } from '../../../../test/support/snapshot-scene.ts'
 import { checkPack } from './check-pack.ts'
-import { packedAndLoose } from './snapshot-test-scene.ts'
 
 const FORMATS = { sha1: 20, sha256: 32 } as const
 

@@ -8,13 +8,13 @@ import {
   bare,
   commit,
   makeWiki,
-  ODD_REPOSITORIES,
   git as plainGit,
-} from '../../../../test/support/odd-repositories.ts'
+  UNUSUAL_REPOSITORIES,
+} from '../../../../test/support/sample-repositories.ts'
+import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import { Damaged, Unsupported } from '../files/repository-errors.ts'
 import { examine } from './examine.ts'
-import { scene, signal } from './snapshot-test-scene.ts'
 
 /** Makes a repository with one commit on main. */
 function sceneWithCommit(t: TestContext) {
@@ -24,7 +24,7 @@ function sceneWithCommit(t: TestContext) {
 }
 
 test('refs are the same as in git, in the same order', async (t) => {
-  for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) {
+  for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES)) {
     const { dir, look } = scene(t)
     make(dir)
     const { repository } = await look()

@@ -6,7 +6,7 @@ import type { Refs } from '../../refs.ts'
 import type {
   BareRepository,
   Examination,
-  Found,
+  ExaminedRepository,
   ObjectFile,
   PreservedSettings,
   RepositoryLocation,
@@ -58,10 +58,16 @@ export async function examine(
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
   )
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  return { place, repository, wiki, bytes, fingerprint: fingerprint(fullName, repository, wiki) }
+  return {
+    location: place,
+    repository,
+    wiki,
+    bytes,
+    fingerprint: fingerprint(fullName, repository, wiki),
+  }
 }
 
-type FoundWithoutOrigin = Omit<Found, 'origin'>
+type FoundWithoutOrigin = Omit<ExaminedRepository, 'origin'>
 
 async function examineOne(at: NamedDirectory, parts: ExamineParts): Promise<FoundWithoutOrigin> {
   return orDamaged(at, parts.signal, async () => {
@@ -102,7 +108,7 @@ async function examineFiles(repository: BareRepository, { git, signal }: Examine
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
-    kept: await readPreservedSettings(repository, git, signal),
+    preserved: await readPreservedSettings(repository, git, signal),
     borrows: (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
   }
@@ -112,7 +118,7 @@ async function examineLfs(
   repository: BareRepository & Refs,
   storage: string | undefined,
   { git, sharedLfs, signal }: ExamineParts,
-): Promise<Pick<Found, 'lfsObjects' | 'lfsPointers'>> {
+): Promise<Pick<ExaminedRepository, 'lfsObjects' | 'lfsPointers'>> {
   const own = await listLfsObjects(repository, storage)
   if (!sharedLfs) return { lfsObjects: own, lfsPointers: null }
   const pointers = await sharedLfs
@@ -255,12 +261,16 @@ async function readAttributes(at: NamedDirectory) {
   }
 }
 
-function fingerprint(fullName: string, repository: Found, wiki: Found | null): string {
+function fingerprint(
+  fullName: string,
+  repository: ExaminedRepository,
+  wiki: ExaminedRepository | null,
+): string {
   const canonical = [SNAPSHOT_FORMAT, fullName, content(repository), wiki && content(wiki)]
   return createHash('sha256').update(JSON.stringify(canonical)).digest('hex')
 }
 
-function content(found: Found): unknown {
+function content(found: ExaminedRepository): unknown {
   const pointer = (to: Refs['head']) => ('oid' in to ? to.oid : `ref: ${to.target}`)
   const file = ({ path, size }: ObjectFile) => [path, size]
   return [
@@ -269,7 +279,11 @@ function content(found: Found): unknown {
     found.refs.map((ref) => [ref.name, pointer(ref)]),
     found.origin ?? null,
     found.description,
-    [found.kept.denials, found.kept.attributes ?? null, found.kept.attributesProblem ?? null],
+    [
+      found.preserved.denials,
+      found.preserved.attributes ?? null,
+      found.preserved.attributesProblem ?? null,
+    ],
     found.borrows,
     found.objectFiles.map(file),
     found.lfsObjects.map(file),

@@ -4,10 +4,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { bare, commit, git } from '../../../../test/support/odd-repositories.ts'
+import { bare, commit, git } from '../../../../test/support/sample-repositories.ts'
+import { type LookOptions, scene, signal } from '../../../../test/support/snapshot-scene.ts'
 import { SharedLfs } from './lfs-objects.ts'
 import { parsePointer } from './lfs-pointers.ts'
-import { type LookOptions, scene, signal } from './snapshot-test-scene.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
 const oidOf = (content: string) => createHash('sha256').update(content).digest('hex')

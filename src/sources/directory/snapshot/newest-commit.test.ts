@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { bare, commit, git as plainGit } from '../../../../test/support/odd-repositories.ts'
+import { bare, commit, git as plainGit } from '../../../../test/support/sample-repositories.ts'
+import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import { newestCommit } from './newest-commit.ts'
-import { scene, signal } from './snapshot-test-scene.ts'
 
 /** Returns the newest commit, and asserts that reading files and git give the same. */
 async function newestOf(

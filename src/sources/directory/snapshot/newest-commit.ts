@@ -1,4 +1,4 @@
-import { A_DAY, type Git } from '../../../git/git.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
@@ -60,7 +60,7 @@ async function readWithGit({ dir, tips }: Tips, git: Git, signal: AbortSignal) {
   try {
     const input = `${tips.join('\n')}\n`
     const config = { 'core.commitGraph': 'false' }
-    const output = await git.text(args, { dir, input, config, timeoutMs: A_DAY, signal })
+    const output = await git.text(args, { dir, input, config, timeoutMs: LONG_TIMEOUT_MS, signal })
     return /^\d+$/m.exec(output)?.[0]
   } catch (error) {
     if (error instanceof GitFailed && error.exitCode !== null) return undefined

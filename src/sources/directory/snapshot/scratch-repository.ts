@@ -1,12 +1,12 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { A_DAY, type Git } from '../../../git/git.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { addDiskFacts } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import { readable, resolvingSymrefs } from '../../refs.ts'
-import type { BareRepository, Found, ObjectFile } from '../../snapshot.ts'
+import type { BareRepository, ExaminedRepository, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/regular-file.ts'
 import { ChangedDuringRead, toNamedError, Unsupported } from '../files/repository-errors.ts'
@@ -45,7 +45,7 @@ const MAX_CONCURRENT_LINKS = 32
 
 /** Throws ChangedDuringRead where a file has disappeared since the examination. */
 export async function makeScratchRepository(
-  found: Found,
+  found: ExaminedRepository,
   dir: string,
   parts: { git: Git; signal: AbortSignal; link: Link },
 ): Promise<ScratchRepository> {
@@ -57,7 +57,7 @@ export async function makeScratchRepository(
   const stated = textFiles(found)
   for (const { path, bytes } of stated)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
-  await mapConcurrent(linked, { lanes: MAX_CONCURRENT_LINKS, signal }, (file) =>
+  await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
     linkOrCopy(found, file, join(dir, file.path), parts.link),
   )
   const packed = found.borrows ? await packReachable(found, dir, git, signal) : []
@@ -85,7 +85,12 @@ const GIT_NEEDS = {
 }
 
 /** Object files never change, so a hard link is as good as a copy as long as nobody writes through it. */
-async function linkOrCopy(found: Found, file: ObjectFile, to: string, link: Link): Promise<void> {
+async function linkOrCopy(
+  found: ExaminedRepository,
+  file: ObjectFile,
+  to: string,
+  link: Link,
+): Promise<void> {
   try {
     await link(file.from, to)
   } catch (linkError) {
@@ -104,13 +109,13 @@ async function linkOrCopy(found: Found, file: ObjectFile, to: string, link: Link
  * Returns the files that git needs besides objects, in the form of github.com's archives. The config is ours: it has no hook, program,
  * credential or remote of the source.
  */
-function textFiles(found: Found): TextFile[] {
+function textFiles(found: ExaminedRepository): TextFile[] {
   const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
   const symbolic = resolvingSymrefs(found.refs).map(
     ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
   )
-  const { head, kept } = found
-  const { attributes } = kept
+  const { head, preserved } = found
+  const { attributes } = preserved
   const texts: (readonly [string, string])[] = [
     ['HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`],
     ['config', scratchConfig(found)],
@@ -129,7 +134,7 @@ function textFile(path: string, text: string): TextFile {
 }
 
 /** A symbolic ref needs a file of its own, since packed-refs cannot hold it, and paths in an archive are UTF-8. */
-function pathOf(found: Found, name: string): string {
+function pathOf(found: ExaminedRepository, name: string): string {
   const path = readable(name)
   if (Buffer.from(path).equals(Buffer.from(name, 'latin1'))) return path
   throw new Unsupported(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
@@ -161,7 +166,7 @@ function kindOf(path: string): ObjectKind {
  * Returns the config as `git clone --mirror` and github.com write it: some importers change the URL of `origin`, and fail without that
  * remote. Every value is ours or from a short list.
  */
-function scratchConfig({ objectFormat, origin, kept }: Found): string {
+function scratchConfig({ objectFormat, origin, preserved }: ExaminedRepository): string {
   const isSha1 = objectFormat === 'sha1'
   return [
     section('core', [
@@ -177,7 +182,7 @@ function scratchConfig({ objectFormat, origin, kept }: Found): string {
           ['fetch', '+refs/*:refs/*'],
           ['mirror', 'true'],
         ]),
-    kept.denials.length === 0 ? '' : section('receive', kept.denials),
+    preserved.denials.length === 0 ? '' : section('receive', preserved.denials),
   ].join('')
 }
 
@@ -208,7 +213,7 @@ const PACKING = {
  * with the source as an alternate, so the config of the source has no effect.
  */
 async function packReachable(
-  found: Found,
+  found: ExaminedRepository,
   dir: string,
   git: Git,
   signal: AbortSignal,
@@ -226,7 +231,7 @@ async function packReachable(
       config: PACKING,
       // After this message git goes on with wrong bytes.
       failurePattern: /bad packed object CRC/,
-      timeoutMs: A_DAY,
+      timeoutMs: LONG_TIMEOUT_MS,
       signal,
     })
     .catch(async (error) => {
@@ -241,7 +246,7 @@ async function packReachable(
 }
 
 /** Returns the source and its own alternates as absolute paths: older gits resolve relative ones only at the first level. */
-async function alternatesOf(found: Found): Promise<string> {
+async function alternatesOf(found: ExaminedRepository): Promise<string> {
   const objects = resolve(found.dir, 'objects')
   const text = (await readText(found, 'objects/info/alternates')) ?? ''
   if (text === '' && !(await hasLinkedObjects(found, found.objectFiles)))

@@ -10,17 +10,17 @@ import {
   bare,
   commit,
   GIT_ENVIRONMENT,
-  ODD_REPOSITORIES,
   packedHistory,
   git as plainGit,
-} from '../../../../test/support/odd-repositories.ts'
-import { scene, signal, writeEntries } from './snapshot-test-scene.ts'
+  UNUSUAL_REPOSITORIES,
+} from '../../../../test/support/sample-repositories.ts'
+import { scene, signal, writeEntries } from '../../../../test/support/snapshot-scene.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
 test('a borrower that gets its own objects meanwhile is examined again', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const stale = await here.look()
   plainGit(here.dir, ['repack', '-adq'])
   await rm(join(here.dir, 'objects/info/alternates'))
@@ -31,7 +31,7 @@ test('a borrower that gets its own objects meanwhile is examined again', async (
 
 test('a borrower whose ref and objects disappear meanwhile is examined again', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const stale = await here.look()
   plainGit(here.dir, ['update-ref', '-d', 'refs/heads/mine'])
   plainGit(here.dir, ['prune', '--expire=now'])
@@ -42,7 +42,7 @@ test('a borrower whose ref and objects disappear meanwhile is examined again', a
 
 test('files are copied where they cannot be linked', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()
   const link = async () => {
     throw Object.assign(new Error('cross-device link not permitted'), { code: 'EXDEV' })
@@ -60,7 +60,7 @@ test('files are copied where they cannot be linked', async (t) => {
 
 test('a snapshot starts over when a repack removes its files', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const stale = await here.look()
   plainGit(here.dir, ['repack', '-adq'])
   commit(here.dir, 'refs/heads/main', 'newer')
@@ -73,7 +73,7 @@ test('a snapshot starts over when a repack removes its files', async (t) => {
 
 test('a repository that disappears is reported and leaves no scratch files', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()
   await rm(here.dir, { recursive: true })
   await assert.rejects(takeSnapshot(examination, here.root, { git: here.git, signal }), {
@@ -85,7 +85,7 @@ test('a repository that disappears is reported and leaves no scratch files', asy
 
 test('the source is not written to', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const list = () =>
     readdirSync(here.dir, { recursive: true, encoding: 'utf8' })
       .sort()

@@ -6,11 +6,11 @@ import {
   bare,
   commit,
   makeWiki,
-  ODD_REPOSITORIES,
   git as plainGit,
-} from '../../../../test/support/odd-repositories.ts'
+  UNUSUAL_REPOSITORIES,
+} from '../../../../test/support/sample-repositories.ts'
+import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
 import type { RepositoryLocation } from '../../snapshot.ts'
-import { scene, signal } from './snapshot-test-scene.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
 /** Returns the warning, and asserts that an export and a preflight give the same. */
@@ -50,7 +50,7 @@ test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (
   assert.equal(await warningOf(here), sha256)
 
   const other = scene(t)
-  ODD_REPOSITORIES['LFS objects'](other.dir)
+  UNUSUAL_REPOSITORIES['LFS objects'](other.dir)
   const lfs = "GitHub's importers do not take LFS objects: push 1 LFS object after the import"
   assert.equal((await warningOf(other))?.split('; ').at(-1), lfs)
 

@@ -1,6 +1,12 @@
 import type { Git } from '../../../git/git.ts'
 import { readable } from '../../refs.ts'
-import type { Examination, Found, LfsPointer, ObjectFile, SnapshotReport } from '../../snapshot.ts'
+import type {
+  Examination,
+  ExaminedRepository,
+  LfsPointer,
+  ObjectFile,
+  SnapshotReport,
+} from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { orDamaged } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
@@ -43,7 +49,7 @@ export async function warningOfExamination(
 
 async function report(
   examination: Examination,
-  pointersIn: (found: Found) => Promise<LfsPointer[]>,
+  pointersIn: (found: ExaminedRepository) => Promise<LfsPointer[]>,
 ): Promise<SnapshotReport> {
   const parts: PointersAndObjects[] = []
   for (const found of [examination.repository, examination.wiki])
@@ -56,7 +62,11 @@ async function report(
   return { missingLfs: missing, warning: all.length === 0 ? null : all.join('; ') }
 }
 
-function pointersOf(found: Found, dir: string, { git, signal }: Parts): Promise<LfsPointer[]> {
+function pointersOf(
+  found: ExaminedRepository,
+  dir: string,
+  { git, signal }: Parts,
+): Promise<LfsPointer[]> {
   const find = () => findPointers(git, dir, headsOf(found), signal)
   return orDamaged({ name: found.name, dir }, signal, find)
 }
@@ -128,13 +138,15 @@ function importerWarnings({ repository, wiki }: Examination): string[] {
       : []),
     ...hexNameWarnings(parts),
     ...lfsWarnings(parts),
-    ...parts.flatMap(({ kept }) =>
-      kept.attributesProblem === undefined ? [] : [`${kept.attributesProblem}: not exported`],
+    ...parts.flatMap(({ preserved }) =>
+      preserved.attributesProblem === undefined
+        ? []
+        : [`${preserved.attributesProblem}: not exported`],
     ),
   ]
 }
 
-function hexNameWarnings(parts: readonly Found[]): string[] {
+function hexNameWarnings(parts: readonly ExaminedRepository[]): string[] {
   const names = parts.flatMap(({ refs }) =>
     refs.flatMap(({ name }) => (OBJECT_LIKE_NAME.test(name) ? [readable(name)] : [])),
   )
@@ -142,7 +154,7 @@ function hexNameWarnings(parts: readonly Found[]): string[] {
   return [`GitHub's importers refuse names of 40 hex digits: ${firstNames(names)}`]
 }
 
-function lfsWarnings(parts: readonly Found[]): string[] {
+function lfsWarnings(parts: readonly ExaminedRepository[]): string[] {
   const count = parts.reduce((sum, { lfsObjects: objects }) => sum + objects.length, 0)
   if (count === 0) return []
   const what = count === 1 ? '1 LFS object' : `${count} LFS objects`

@@ -7,17 +7,17 @@ import {
   bare,
   commit,
   makeWiki,
-  ODD_REPOSITORIES,
   git as plainGit,
-} from '../../../../test/support/odd-repositories.ts'
+  UNUSUAL_REPOSITORIES,
+} from '../../../../test/support/sample-repositories.ts'
+import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
 import type { SnapshotEntry } from '../../snapshot.ts'
-import { scene, signal } from './snapshot-test-scene.ts'
 import { verify } from './verify-snapshot.ts'
 
 const refsOf = (dir: string) =>
   plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(objecttype) %(symref)'])
 
-for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
+for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
   test(`${kind} is exported completely`, async (t) => {
     const here = scene(t)
     make(here.dir)
@@ -35,7 +35,7 @@ for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
 
 test('only objects that the refs reach are taken from the other repository', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   plainGit(here.dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
   const secret = plainGit(`${here.dir}.lender`, ['rev-parse', 'refs/heads/private'])
   assert.equal(plainGit(here.dir, ['cat-file', '-t', secret]), 'commit')
@@ -48,7 +48,7 @@ test('only objects that the refs reach are taken from the other repository', asy
 
 test('a chain of relative alternates is followed', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const fork = join(here.root, 'source/Ada/Fork.git')
   bare(fork)
   await writeFile(join(fork, 'objects/info/alternates'), '../../Engine.git/objects\n')
@@ -63,7 +63,7 @@ test('a chain of relative alternates is followed', async (t) => {
 
 test('a snapshot of a borrower stands alone', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const snapshot = await here.take()
   assert.ok(!existsSync(join(snapshot.repository.dir, 'objects/info/alternates')))
   await rm(join(here.root, 'source'), { recursive: true })
@@ -74,7 +74,7 @@ test('only objects that the refs reach are taken from behind symbolic links', as
   const whole = 'objects'
   for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
     const here = scene(t)
-    ODD_REPOSITORIES['packed and loose objects'](here.dir)
+    UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
     const secret = commit(here.dir, 'refs/heads/secret', 'of whoever has the objects')
     plainGit(here.dir, ['repack', '-adq'])
     plainGit(here.dir, ['update-ref', '-d', 'refs/heads/secret'])
@@ -203,7 +203,7 @@ test('attributes behind a link are not exported; the repository is', async (t) =
 
 test('LFS objects are where git-lfs expects them, without unfinished ones', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['LFS objects'](here.dir)
+  UNUSUAL_REPOSITORIES['LFS objects'](here.dir)
   const to = await here.writeOut()
   const files = readdirSync(join(to, 'Engine.git/lfs'), { recursive: true, encoding: 'utf8' })
   assert.equal(files.filter((path) => /^objects\/..\/..\/[0-9a-f]{64}$/.test(path)).length, 1)
@@ -212,7 +212,7 @@ test('LFS objects are where git-lfs expects them, without unfinished ones', asyn
 
 test('quarantined and temporary files are not exported', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const leftovers = [
     'incoming-a1b2c3/12/34567890123456789012345678901234567890',
     'tmp_objdir-incoming-x/pack/pack-1.pack',
@@ -232,7 +232,7 @@ test('quarantined and temporary files are not exported', async (t) => {
 
 test('the same content gives the same entries', async (t) => {
   const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const list = async () => {
     const snapshot = await here.take()
     const entries: Omit<SnapshotEntry, 'open'>[] = []

@@ -42,7 +42,7 @@ async function takeUntilComplete(
   for (let attempt = 1; ; attempt++) {
     const attemptDir = join(dir, String(attempt))
     try {
-      const { place, repository: found, wiki: foundWiki } = examination
+      const { location: place, repository: found, wiki: foundWiki } = examination
       const repository = await makeScratchRepository(
         found,
         join(attemptDir, 'repository.git'),
@@ -59,9 +59,9 @@ async function takeUntilComplete(
       }
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
-      if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.place.fullName, error)
+      if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.location.fullName, error)
       await rm(attemptDir, REMOVAL)
-      examination = await examine(first.place, parts)
+      examination = await examine(first.location, parts)
     }
   }
 }

@@ -10,15 +10,15 @@ import {
   commit,
   incompressible,
   makeWiki,
-  ODD_REPOSITORIES,
   onlyPack,
   packedHistory,
   git as plainGit,
-} from '../../../../test/support/odd-repositories.ts'
+  UNUSUAL_REPOSITORIES,
+} from '../../../../test/support/sample-repositories.ts'
+import { packedAndLoose, scene } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import type { Verified } from '../../snapshot.ts'
 import { Damaged } from '../files/repository-errors.ts'
-import { packedAndLoose, scene } from './snapshot-test-scene.ts'
 import { verify } from './verify-snapshot.ts'
 
 async function overwrite(path: string, at: number, change: (byte: number) => number) {
@@ -178,7 +178,7 @@ test('a missing object behind a replace ref is reported', async (t) => {
 
 test('an object that the other repository has lost is named', async (t) => {
   const { root, dir, take } = scene(t)
-  ODD_REPOSITORIES['objects borrowed from another'](dir)
+  UNUSUAL_REPOSITORIES['objects borrowed from another'](dir)
   await rm(`${dir}.lender/objects/pack`, { recursive: true })
   await assert.rejects(take(), (error: Error) => {
     assert.ok(error instanceof Damaged)

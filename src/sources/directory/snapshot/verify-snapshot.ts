@@ -4,9 +4,9 @@ import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
-import { A_DAY, type Git } from '../../../git/git.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
-import type { Connected, Verified } from '../../snapshot.ts'
+import type { Verified, VerifiedTips } from '../../snapshot.ts'
 import { Damaged, orDamaged } from '../files/repository-errors.ts'
 import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
@@ -31,8 +31,8 @@ async function verifyConnected(
   repository: ScratchRepository,
   git: Git,
   signal: AbortSignal,
-  last: Connected | null | undefined,
-): Promise<Connected> {
+  last: VerifiedTips | null | undefined,
+): Promise<VerifiedTips> {
   const { dir, tips, files } = repository
   const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
   const verified = last && hasAll(objectFiles, last.objectFiles) ? last.tips : []
@@ -45,7 +45,7 @@ async function verifyConnected(
         input: [...wanted, ...verified.map((oid) => `^${oid}`), ''].join('\n'),
         // With a commit-graph git does not notice missing commits.
         config: { 'core.commitGraph': 'false' },
-        timeoutMs: A_DAY,
+        timeoutMs: LONG_TIMEOUT_MS,
         signal,
       }),
     )

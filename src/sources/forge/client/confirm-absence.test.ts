@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
-import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
-import { WaitUntil } from '../../forge-errors.ts'
+import { type FakeForge, startForge } from '../../../../test/support/forge/fake-forge.ts'
+import {
+  type ForgeResponse,
+  NOT_FOUND,
+  PROXY_NOT_FOUND,
+} from '../../../../test/support/forge/responses.ts'
+import { ForgeUnavailable } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from './confirm-absence.ts'
 import { ForgeClient } from './forge-client.ts'
 
@@ -10,14 +14,14 @@ const { signal } = new AbortController()
 const NOW = Date.UTC(2030, 0, 1)
 
 describe('confirming a 404 of a forge', () => {
-  let forge: StandInForge
+  let forge: FakeForge
   before(async () => {
     forge = await startForge()
     forge.world.addUser('ann')
   })
   after(() => forge.stop())
   afterEach(() => {
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
     forge.requests.length = 0
   })
 
@@ -31,8 +35,8 @@ describe('confirming a 404 of a forge', () => {
     return undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
   }
   const asked = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
-  const answerFirst = (of: string, times: number, answer: Given) => {
-    forge.misbehave = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
+  const answerFirst = (of: string, times: number, answer: ForgeResponse) => {
+    forge.faultFor = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
   }
 
   it('trusts a 404 that the forge sends twice while /version answers', async () => {
@@ -60,7 +64,7 @@ describe('confirming a 404 of a forge', () => {
     assert.equal(await askFor('/users/ann'), undefined)
   })
 
-  const foreign: Record<string, Given> = {
+  const foreign: Record<string, ForgeResponse> = {
     'a plain text': PROXY_NOT_FOUND,
     'a web page': {
       status: 404,
@@ -89,7 +93,7 @@ describe('confirming a 404 of a forge', () => {
 
   it('does not trust a 404 if the second one is not from the forge', async () => {
     let count = 0
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path.endsWith('/users/ann')
         ? { answer: count++ === 0 ? NOT_FOUND : PROXY_NOT_FOUND }
         : undefined
@@ -101,7 +105,7 @@ describe('confirming a 404 of a forge', () => {
     'is none': { body: { version: '' } },
     'is a web page': { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<p>') },
     'cannot be read': { status: 503, body: {} },
-  } satisfies Record<string, Given>))
+  } satisfies Record<string, ForgeResponse>))
     it(`does not trust a 404 if the version of the forge ${what}`, async () => {
       answerFirst('/version', 9, answer)
       await assert.rejects(askFor('/users/nobody'), isUnavailable)
@@ -109,8 +113,8 @@ describe('confirming a 404 of a forge', () => {
 })
 
 function isUnavailable(error: unknown): boolean {
-  assert.ok(error instanceof WaitUntil, String(error))
-  assert.equal(error.why, 'unreachable')
+  assert.ok(error instanceof ForgeUnavailable, String(error))
+  assert.equal(error.reason, 'unreachable')
   assert.equal(error.dueAt, NOW + 30_000)
   return true
 }

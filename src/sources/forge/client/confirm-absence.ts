@@ -1,4 +1,4 @@
-import { ForgeNotFound, WaitUntil } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { readVersion } from './forge-version.ts'
 
@@ -40,7 +40,7 @@ export async function confirmAbsence<T>(
   } catch (absence) {
     if (!(absence instanceof ForgeNotFound)) throw absence
     await readVersion(client, signal).catch((error: unknown) => {
-      throw error instanceof WaitUntil ? error : unconfirmedAbsence(absence)
+      throw error instanceof ForgeUnavailable ? error : unconfirmedAbsence(absence)
     })
     return await requestOnce()
   }
@@ -48,7 +48,7 @@ export async function confirmAbsence<T>(
 
 /** Turns a 404 that cannot be trusted into an error that makes the caller ask again later. */
 export const unconfirmedAbsence = (absence: ForgeNotFound) =>
-  new WaitUntil(
+  new ForgeUnavailable(
     absence.retryAt,
     'unreachable',
     `${absence.message}, but the forge does not say so itself`,

@@ -6,7 +6,7 @@ export class InvalidForgeUrl extends Error {
  * Returns the URL of a forge without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
  * is removed. Throws InvalidForgeUrl.
  */
-export function forgeAddress(text: string): string {
+export function normalizeForgeUrl(text: string): string {
   if (!URL.canParse(text)) {
     // Anything may have been pasted here, even a secret.
     const shown = /^[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'

@@ -5,16 +5,21 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { SELF_SIGNED } from '../../../../test/support/forge/self-signed.ts'
 import {
-  type Misdeed,
-  type StandInForge,
+  type FakeForge,
+  type Fault,
   startForge,
-} from '../../../../test/support/forge/stand-in-forge.ts'
+} from '../../../../test/support/forge/fake-forge.ts'
+import { SELF_SIGNED } from '../../../../test/support/forge/self-signed.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
-import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import {
+  ForgeNotFound,
+  ForgeRequestFailed,
+  ForgeServerError,
+  ForgeUnavailable,
+} from '../../forge-errors.ts'
 import { readForgeToken } from '../forge-token.ts'
-import { forgeAddress } from './forge-address.ts'
+import { normalizeForgeUrl } from './forge-address.ts'
 import type { ForgeBudget } from './forge-client.ts'
 import { ForgeClient } from './forge-client.ts'
 
@@ -29,13 +34,13 @@ const HTML = {
 }
 
 describe('a forge client', () => {
-  let forge: StandInForge
+  let forge: FakeForge
   before(async () => {
     forge = await startForge()
   })
   after(() => forge.stop())
   afterEach(() => {
-    forge.misbehave = () => undefined
+    forge.faultFor = () => undefined
   })
 
   const client = (more = {}) =>
@@ -44,11 +49,11 @@ describe('a forge client', () => {
   const ask = (more = {}) => client(more).get('/version', { page }, signal)
 
   /** Makes the next `times` requests go wrong. */
-  const wrong = (times: number, misdeed: Misdeed) => {
+  const wrong = (times: number, misdeed: Fault) => {
     // A request that timed out in an earlier test may still arrive.
     const ours = String(++page)
     let left = times
-    forge.misbehave = ({ query }) =>
+    forge.faultFor = ({ query }) =>
       (query.get('page') ?? ours) === ours && left-- > 0 ? misdeed : undefined
   }
 
@@ -62,7 +67,7 @@ describe('a forge client', () => {
 
   it('reports a refused token without showing it', async () => {
     await assert.rejects(ask({ token: 'very-secret' }), (error) => {
-      assert.ok(error instanceof ForgeRefused)
+      assert.ok(error instanceof ForgeRequestFailed)
       assert.equal(error.message, `${forge.url} does not accept the token`)
       return !JSON.stringify([error.message, error.stack, String(error.cause)]).includes(
         'very-secret',
@@ -76,8 +81,8 @@ describe('a forge client', () => {
       wrong(9, { answer: { status, headers, body: {} } })
       const before = Date.now()
       await assert.rejects(ask(), (error) => {
-        assert.ok(error instanceof WaitUntil)
-        assert.equal(error.why, 'rate_limited')
+        assert.ok(error instanceof ForgeUnavailable)
+        assert.equal(error.reason, 'rate_limited')
         const waitMs = error.dueAt - before
         return waitMs >= 119_000 && waitMs <= 180_000
       })
@@ -88,12 +93,12 @@ describe('a forge client', () => {
     wrong(9, { answer: { status: 429, headers: { 'retry-after': later }, body: {} } })
     await assert.rejects(
       ask(),
-      (error) => error instanceof WaitUntil && error.dueAt === Date.parse(later),
+      (error) => error instanceof ForgeUnavailable && error.dueAt === Date.parse(later),
     )
     wrong(9, { answer: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
     await assert.rejects(
       ask(),
-      (error) => error instanceof WaitUntil && error.dueAt < Date.now() + 86_400_001,
+      (error) => error instanceof ForgeUnavailable && error.dueAt < Date.now() + 86_400_001,
     )
   })
 
@@ -109,19 +114,19 @@ describe('a forge client', () => {
       holdUntil: async (time) => void held.push(time),
     }
     wrong(9, { answer: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
-    await assert.rejects(ask({ budget }), WaitUntil)
+    await assert.rejects(ask({ budget }), ForgeUnavailable)
     assert.equal(held.length, 1)
   })
 
   it('sends no request while the budget is used up', async () => {
     const budget: ForgeBudget = {
-      take: () => Promise.reject(new WaitUntil(5, 'budget', 'used up')),
+      take: () => Promise.reject(new ForgeUnavailable(5, 'budget', 'used up')),
       holdUntil: async () => {},
     }
     const count = forge.requests.length
     await assert.rejects(
       ask({ budget }),
-      (error) => error instanceof WaitUntil && error.dueAt === 5,
+      (error) => error instanceof ForgeUnavailable && error.dueAt === 5,
     )
     assert.equal(forge.requests.length, count)
   })
@@ -131,7 +136,7 @@ describe('a forge client', () => {
     'a truncated body': { cut: true },
     'truncated JSON': { answer: { bytes: Buffer.from('[{"id":1},{"i') } },
     'an error of the server': { answer: { status: 500, body: {} } },
-  } satisfies Record<string, Misdeed>)) {
+  } satisfies Record<string, Fault>)) {
     it(`retries after ${name}`, async () => {
       wrong(2, misdeed)
       assert.deepEqual((await ask()).body, { version: '1.22.3' })
@@ -139,7 +144,7 @@ describe('a forge client', () => {
 
     it(`gives up retrying after ${name}`, async () => {
       wrong(99, misdeed)
-      const expected = name === 'an error of the server' ? ForgeError : WaitUntil
+      const expected = name === 'an error of the server' ? ForgeServerError : ForgeUnavailable
       await assert.rejects(ask(), expected)
     })
   }
@@ -147,7 +152,7 @@ describe('a forge client', () => {
   it('times out if there is no response', async () => {
     wrong(99, { hang: true })
     await assert.rejects(ask({ timeoutMs: 50 }), (error) => {
-      assert.ok(error instanceof WaitUntil)
+      assert.ok(error instanceof ForgeUnavailable)
       return /did not answer within/.test(error.message)
     })
   })
@@ -155,7 +160,7 @@ describe('a forge client', () => {
   it('times out if the response arrives byte by byte', async () => {
     wrong(99, { drip: true })
     await assert.rejects(ask({ timeoutMs: 100 }), (error) => {
-      assert.ok(error instanceof WaitUntil)
+      assert.ok(error instanceof ForgeUnavailable)
       return /version did not answer completely within 0\.2 s/.test(error.message)
     })
   })
@@ -172,7 +177,7 @@ describe('a forge client', () => {
     it(`refuses a response with ${name}`, async () => {
       wrong(1, { answer: { bytes: Buffer.from(text) } })
       await assert.rejects(ask(), (error) => {
-        assert.ok(error instanceof ForgeRefused)
+        assert.ok(error instanceof ForgeRequestFailed)
         return words.test(error.message)
       })
     })
@@ -186,7 +191,7 @@ describe('a forge client', () => {
   it('reports a web page instead of JSON, and does not retry', async () => {
     wrong(1, HTML)
     await assert.rejects(ask(), (error) => {
-      assert.ok(error instanceof ForgeRefused)
+      assert.ok(error instanceof ForgeRequestFailed)
       return error.message.startsWith(`${forge.url}/api/v1/version answers with a web page`)
     })
   })
@@ -202,7 +207,7 @@ describe('a forge client', () => {
     ]) {
       wrong(1, { answer: { status: 302, headers: { location: to } } })
       await assert.rejects(ask(), (error) => {
-        assert.ok(error instanceof ForgeRefused)
+        assert.ok(error instanceof ForgeRequestFailed)
         return /redirects to/.test(error.message) && !error.message.includes('x=1')
       })
     }
@@ -212,7 +217,7 @@ describe('a forge client', () => {
   it('follows the redirect of a download to a configured storage, without the token', async () => {
     const storage = await startForge()
     after(() => storage.stop())
-    storage.misbehave = () => ({ answer: { bytes: Buffer.from('bytes') } })
+    storage.faultFor = () => ({ answer: { bytes: Buffer.from('bytes') } })
     const { origin } = new URL(storage.url)
     const redirect = {
       answer: { status: 307, headers: { location: `${storage.url}/x?signature=1` } },
@@ -231,7 +236,7 @@ describe('a forge client', () => {
 
   it('sends no token to a storage with the origin of the forge', async () => {
     const { origin } = new URL(forge.url)
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path === '/attachments/1'
         ? { answer: { status: 303, headers: { location: '/bucket/1?signature=1' } } }
         : { answer: { bytes: Buffer.from('bytes') } }
@@ -255,8 +260,8 @@ describe('a forge client', () => {
   it('reports that no server answers, and when to retry', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     await assert.rejects(ask({ url }), (error) => {
-      assert.ok(error instanceof WaitUntil)
-      assert.equal(error.why, 'unreachable')
+      assert.ok(error instanceof ForgeUnavailable)
+      assert.equal(error.reason, 'unreachable')
       return /nothing answers at/.test(error.message) && error.dueAt > Date.now()
     })
   })
@@ -267,7 +272,7 @@ describe('a forge client', () => {
     after(() => server.close())
     const { port } = server.address() as AddressInfo
     await assert.rejects(ask({ url: `https://127.0.0.1:${port}` }), (error) => {
-      assert.ok(error instanceof ForgeRefused)
+      assert.ok(error instanceof ForgeRequestFailed)
       return /certificate of 127\.0\.0\.1:\d+ is not trusted/.test(error.message)
     })
   })
@@ -283,8 +288,8 @@ describe('a forge client', () => {
 
 describe('the URL of a forge', () => {
   it('may have a path, and /api/v1 is removed', async () => {
-    assert.equal(forgeAddress('https://git.example.com/'), 'https://git.example.com')
-    assert.equal(forgeAddress('https://example.com/git/api/v1/'), 'https://example.com/git')
+    assert.equal(normalizeForgeUrl('https://git.example.com/'), 'https://git.example.com')
+    assert.equal(normalizeForgeUrl('https://example.com/git/api/v1/'), 'https://example.com/git')
     const forge = await startForge({ path: '/git' })
     const asked = new ForgeClient({ url: `${forge.url}/`, token: TOKEN }).get(
       '/version',
@@ -298,7 +303,7 @@ describe('the URL of a forge', () => {
   it('is refused if it is invalid or could contain a secret', () => {
     for (const said of ['https://u:pw@x.example', 'ftp://x', 'not one', 'https://x/?token=1'])
       assert.throws(
-        () => forgeAddress(said),
+        () => normalizeForgeUrl(said),
         (error) => {
           assert.ok(error instanceof Error)
           return !/pw|token=1/.test(error.message)

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../../lib/errno.ts'
-import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
-import { forgeAddress } from './forge-address.ts'
+import {
+  ForgeNotFound,
+  ForgeRequestFailed,
+  ForgeServerError,
+  ForgeUnavailable,
+} from '../../forge-errors.ts'
+import { normalizeForgeUrl } from './forge-address.ts'
 import {
   explainConnectionError,
   type HttpResponse,
@@ -71,7 +76,7 @@ export class ForgeClient {
   #clockAheadMs = 0
 
   constructor(options: ForgeOptions) {
-    this.url = forgeAddress(options.url)
+    this.url = normalizeForgeUrl(options.url)
     this.#origin = new URL(this.url).origin
     const authorization = options.token && { authorization: `token ${options.token}` }
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
@@ -142,16 +147,18 @@ export class ForgeClient {
   /** Returns how long to wait before the next attempt. Throws if there is to be none. */
   #pauseAfter(error: unknown, attempts: number, url: string): number {
     const isLast = attempts === MAX_ATTEMPTS
-    if (error instanceof WaitUntil) {
+    if (error instanceof ForgeUnavailable) {
       const waitMs = error.dueAt - this.#now()
-      if (error.why !== 'rate_limited' || waitMs > MAX_OWN_WAIT_MS || isLast) throw error
+      if (error.reason !== 'rate_limited' || waitMs > MAX_OWN_WAIT_MS || isLast) throw error
       return Math.max(0, waitMs)
     }
-    if (error instanceof ForgeRefused && !(error instanceof ForgeError)) throw error
+    if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
     if (!isLast) return this.#pauseMs * 2 ** (attempts - 1)
     const message = explainTransient(error, withoutQuery(url))
     if (message === undefined) throw error
-    throw new WaitUntil(this.#now() + RETRY_AFTER_MS, 'unreachable', message, { cause: error })
+    throw new ForgeUnavailable(this.#now() + RETRY_AFTER_MS, 'unreachable', message, {
+      cause: error,
+    })
   }
 
   /** Sends the token only if `headers` is given, and never to another origin. */
@@ -166,7 +173,7 @@ export class ForgeClient {
     const sent = isForge ? { ...this.#headers, ...headers } : {}
     const response = await sendGet(url, sent, signal).catch((error: unknown) => {
       if (!isTlsError(error)) throw error
-      throw new ForgeRefused(0, explainConnectionError(withoutQuery(url), error))
+      throw new ForgeRequestFailed(0, explainConnectionError(withoutQuery(url), error))
     })
     const date = isForge ? Date.parse(response.header('date') ?? '') : Number.NaN
     if (!Number.isNaN(date)) this.#clockAheadMs = date - this.#now()
@@ -179,7 +186,7 @@ export class ForgeClient {
     const isFromForge = status === 404 && (await hasForgeError(response))
     response.discard()
     const error = this.#errorOf(status, response.header('retry-after'), url, isFromForge)
-    if (error instanceof WaitUntil) await this.#budget?.holdUntil(error.dueAt)
+    if (error instanceof ForgeUnavailable) await this.#budget?.holdUntil(error.dueAt)
     throw error
   }
 
@@ -193,7 +200,7 @@ export class ForgeClient {
     const dueAt = retryTime(retryAfter, now)
     if (status === 429 || (dueAt !== undefined && (status === 403 || status === 503))) {
       const message = `${this.url} asks to wait (status ${status})`
-      return new WaitUntil(dueAt ?? now + RETRY_AFTER_MS, 'rate_limited', message)
+      return new ForgeUnavailable(dueAt ?? now + RETRY_AFTER_MS, 'rate_limited', message)
     }
     if (status === 502 || status === 503 || status === 504)
       return new TransientFailure(`${url} is unavailable (status ${status})`)
@@ -201,10 +208,11 @@ export class ForgeClient {
       const retryAt = now + RETRY_AFTER_MS
       return new ForgeNotFound(status, `${url} is not there`, { isFromForge, retryAt })
     }
-    if (status >= 500) return new ForgeError(status, `${url} failed with status ${status}`)
-    if (status === 401) return new ForgeRefused(status, `${this.url} does not accept the token`)
-    if (status === 403) return new ForgeRefused(status, `the token may not read ${url}`)
-    return new ForgeRefused(status, `${url} answers with status ${status}`)
+    if (status >= 500) return new ForgeServerError(status, `${url} failed with status ${status}`)
+    if (status === 401)
+      return new ForgeRequestFailed(status, `${this.url} does not accept the token`)
+    if (status === 403) return new ForgeRequestFailed(status, `the token may not read ${url}`)
+    return new ForgeRequestFailed(status, `${url} answers with status ${status}`)
   }
 
   #refuseRedirect(response: HttpResponse, url: string, advice: string): void {
@@ -212,7 +220,7 @@ export class ForgeClient {
     response.discard()
     const target = redirectTarget(response, url)
     const shown = target?.origin === this.#origin ? withoutQuery(target.href) : target?.origin
-    throw new ForgeRefused(
+    throw new ForgeRequestFailed(
       response.status,
       `${withoutQuery(url)} redirects to ${shown ?? 'elsewhere'}: the token is not sent there. ${advice}`,
     )
@@ -234,7 +242,7 @@ function redirectTarget(response: HttpResponse, from: string): URL | undefined {
 
 /** Explains a failure that may pass by itself. Returns undefined for any other. */
 function explainTransient(error: unknown, url: string): string | undefined {
-  if (error instanceof ForgeRefused || !(error instanceof Error)) return undefined
+  if (error instanceof ForgeRequestFailed || !(error instanceof Error)) return undefined
   if (error instanceof TransientFailure) return error.message
   if (error.name === 'TimeoutError') return `${url} ${error.message}`
   return codeOf(error) === undefined ? undefined : explainConnectionError(url, error)

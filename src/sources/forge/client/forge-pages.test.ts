@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { listAll, listFiltered, listWhole } from './forge-pages.ts'
 import type { JsonObject } from './forge-values.ts'
@@ -103,7 +103,7 @@ describe('a listing', () => {
     const { client } = shifting(rows, () => void rows.shift())
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
       assert.match(String(error), /http:\/\/x\/l change faster than they can be listed/)
-      return error instanceof WaitUntil
+      return error instanceof ForgeUnavailable
     })
     const isShown = ({ id }: { id: number }) => id !== 7
     const hiding = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
@@ -120,7 +120,7 @@ describe('a listing', () => {
     const { client, asked } = clientOf([], () => [{ id: ++last.id }])
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
       assert.match(String(error), /http:\/\/x\/l does not come to an end: 20000 pages were read/)
-      return error instanceof ForgeRefused
+      return error instanceof ForgeRequestFailed
     })
     assert.equal(asked.length, 20_000)
   })
@@ -144,7 +144,7 @@ describe('a listing', () => {
       }
       const { client } = clientOf(upTo(3), render)
       await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
-        assert.ok(error instanceof ForgeRefused)
+        assert.ok(error instanceof ForgeRequestFailed)
         return error.message === 'http://x/l: 1 of its entries cannot be read'
       })
     })

@@ -1,4 +1,4 @@
-import { ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
 import type { JsonObject } from './forge-values.ts'
 
@@ -85,7 +85,10 @@ async function getPage(
     // Gitea sends null for an empty list.
     const listed: unknown = body === null ? [] : body
     if (!Array.isArray(listed))
-      throw new ForgeRefused(200, `${client.url}${path} answers with something else than a list`)
+      throw new ForgeRequestFailed(
+        200,
+        `${client.url}${path} answers with something else than a list`,
+      )
     const all = listed.filter((entry) => isEntry(entry) && isUsable(entry)) as JsonObject[]
     const unusable = listed.length - all.length
     if (unusable === 0 || isSecond) return { response, all, unusable }
@@ -97,7 +100,7 @@ const isEntry = (each: unknown): each is JsonObject =>
   typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
 
 const endlessListing = ({ url }: ForgeClient, { path }: Listing) =>
-  new ForgeRefused(200, `${url}${path} does not come to an end: ${MAX_PAGES} pages were read`)
+  new ForgeRequestFailed(200, `${url}${path} does not come to an end: ${MAX_PAGES} pages were read`)
 
 export interface FilteredListing extends Listing {
   /** Whether the forge may omit an unknown number of entries that this token may not see. */
@@ -154,7 +157,7 @@ export async function listAll(
       return reportMissing(client, listing, entries, missing)
   }
   const message = `the entries of ${client.url}${listing.path} change faster than they can be listed`
-  throw new WaitUntil(Date.now() + 60_000, 'unreachable', message)
+  throw new ForgeUnavailable(Date.now() + 60_000, 'unreachable', message)
 }
 
 async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSignal) {
@@ -179,7 +182,7 @@ function reportMissing(
 ): JsonObject[] {
   if (missing === 0) return entries
   if (!onMissing)
-    throw new ForgeRefused(200, `${url}${path}: ${missing} of its entries cannot be read`)
+    throw new ForgeRequestFailed(200, `${url}${path}: ${missing} of its entries cannot be read`)
   onMissing(missing)
   return entries
 }

@@ -1,4 +1,4 @@
-import { type Author, BEGINNING_OF_TIME } from '../../../records/fact.ts'
+import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
 
 /**
  * Reads single fields of a forge's JSON. A field that is missing or has another type counts as empty. Versions of Gitea and Forgejo
@@ -56,7 +56,7 @@ export function timeOrNull(object: JsonObject, name: string): string | null {
 
 /** Returns a required time. It is the beginning of time if the forge does not know it. */
 export const timeIn = (object: JsonObject, name: string): string =>
-  timeOrNull(object, name) ?? BEGINNING_OF_TIME
+  timeOrNull(object, name) ?? UNKNOWN_TIME
 
 /** The login of a deleted account. Gitea sends null for it, or `Ghost` with the id -1. */
 export const GHOST = 'ghost'

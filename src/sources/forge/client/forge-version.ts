@@ -1,4 +1,4 @@
-import { ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 
 export interface ForgeVersion {
@@ -45,12 +45,15 @@ const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, 
 export async function readVersion(client: ForgeClient, signal: AbortSignal): Promise<ForgeVersion> {
   const { body } = await client.get('/version', {}, signal).catch((error: unknown) => {
     if (!(error instanceof ForgeNotFound)) throw error
-    throw new ForgeRefused(404, `${client.url} is no Gitea or Forgejo: it has no /api/v1/version`)
+    throw new ForgeRequestFailed(
+      404,
+      `${client.url} is no Gitea or Forgejo: it has no /api/v1/version`,
+    )
   })
   const text = (body as { version?: unknown } | null)?.version
   const version = typeof text === 'string' ? parseVersion(text) : undefined
-  if (!version) throw new ForgeRefused(200, `${client.url} is no Gitea or Forgejo`)
+  if (!version) throw new ForgeRequestFailed(200, `${client.url} is no Gitea or Forgejo`)
   if (!isAtLeast(version.gitea, MIN_VERSION))
-    throw new ForgeRefused(200, `${client.url} is Gitea ${text}: 1.15 or newer is needed`)
+    throw new ForgeRequestFailed(200, `${client.url} is Gitea ${text}: 1.15 or newer is needed`)
   return version
 }

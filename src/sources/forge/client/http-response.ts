@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
-import { ForgeRefused } from '../../forge-errors.ts'
+import { ForgeRequestFailed } from '../../forge-errors.ts'
 
 /** A response whose body is still to be read or discarded. */
 export interface HttpResponse {
@@ -126,7 +126,7 @@ export async function readJson(
   onChunk: () => void,
 ): Promise<unknown> {
   const refuseWebPage = () => {
-    throw new ForgeRefused(
+    throw new ForgeRequestFailed(
       response.status,
       `${url} answers with a web page instead of JSON: check the address of the forge, and what stands in front of it`,
     )
@@ -155,7 +155,7 @@ const MAX_ERROR_BYTES = 64 * 1024
 export async function hasForgeError(response: HttpResponse): Promise<boolean> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return false
   const text = await readText(response, '', () => {}, MAX_ERROR_BYTES).catch((error: unknown) => {
-    if (error instanceof ForgeRefused) return ''
+    if (error instanceof ForgeRequestFailed) return ''
     throw error
   })
   try {
@@ -185,7 +185,7 @@ async function readText(
       (bytes > maxBytes && `more than ${maxBytes / 1024 / 1024} MiB`) ||
       (shape.values > MAX_VALUES && `more than ${MAX_VALUES} values`) ||
       (shape.depth > MAX_DEPTH && `values nested deeper than ${MAX_DEPTH} levels`)
-    if (excess) throw new ForgeRefused(response.status, `${url} answers with ${excess}`)
+    if (excess) throw new ForgeRequestFailed(response.status, `${url} answers with ${excess}`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

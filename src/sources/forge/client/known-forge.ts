@@ -1,4 +1,4 @@
-import { isDenied } from '../../forge-errors.ts'
+import { isNotFoundOrForbidden } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { booleanIn, objectOf } from './forge-values.ts'
@@ -47,7 +47,7 @@ export function knownForgeCache(client: ForgeClient, now: () => number = Date.no
 
 async function readPageSize(client: ForgeClient, signal: AbortSignal): Promise<number> {
   const { body } = await client.get('/settings/api', {}, signal).catch((error: unknown) => {
-    if (isDenied(error)) return { body: null }
+    if (isNotFoundOrForbidden(error)) return { body: null }
     throw error
   })
   const max = objectOf(body).max_response_items
@@ -63,7 +63,7 @@ async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promis
     const response = await undefinedIfAbsent(client, request, signal)
     return booleanIn(objectOf(response?.body), 'is_admin')
   } catch (error) {
-    if (isDenied(error)) return false
+    if (isNotFoundOrForbidden(error)) return false
     throw error
   }
 }

@@ -1,6 +1,11 @@
-import { inUnits } from '../../../lib/quantities.ts'
+import { formatBytes } from '../../../lib/quantities.ts'
 import type { FileToFetch } from '../../discussions.ts'
-import { DamagedFile, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import {
+  FileDamaged,
+  FileTooLarge,
+  ForgeRequestFailed,
+  ForgeUnavailable,
+} from '../../forge-errors.ts'
 import { confirmAbsence } from './confirm-absence.ts'
 import { type ForgeClient, RETRY_AFTER_MS } from './forge-client.ts'
 import { explainConnectionError, type HttpResponse } from './http-response.ts'
@@ -58,12 +63,14 @@ export async function* openFile(
       throw new TypeError('the response was truncated')
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof ForgeRefused) throw error
+      if (error instanceof ForgeRequestFailed) throw error
       firstEnd ??= received
       if (attempts < MAX_ATTEMPTS) continue
       if (expected === null || received - firstEnd >= SAME_END_BYTES) {
         const message = explainConnectionError(url, error)
-        throw new WaitUntil(Date.now() + RETRY_AFTER_MS, 'unreachable', message, { cause: error })
+        throw new ForgeUnavailable(Date.now() + RETRY_AFTER_MS, 'unreachable', message, {
+          cause: error,
+        })
       }
       await client.get('/version', {}, signal)
       throw wrongSize(url, `about ${received}`, expected)
@@ -77,12 +84,12 @@ function contentLength({ header }: HttpResponse): number | null {
 }
 
 const wrongSize = (url: string, sent: string, listed: number) =>
-  new DamagedFile(200, `the forge lists ${listed} bytes and gives ${sent}: ${url}`)
+  new FileDamaged(200, `the forge lists ${listed} bytes and gives ${sent}: ${url}`)
 
 const tooLarge = (url: string, bytes: number) =>
-  new TooLarge(
+  new FileTooLarge(
     200,
-    `${url} is larger than ${inUnits(bytes)}, the most that is taken of a file whose size the forge does not list`,
+    `${url} is larger than ${formatBytes(bytes)}, the most that is taken of a file whose size the forge does not list`,
   )
 
 /** Rejects if the next chunks do not arrive, or too slowly. Only the time spent waiting for them counts. */

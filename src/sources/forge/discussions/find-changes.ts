@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
-import { CURSOR_FORMAT, type Group, type Kept, type Reading, readingOf } from '../../discussions.ts'
-import { ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
+import {
+  CURSOR_FORMAT,
+  type Group,
+  type ReadState,
+  readStateOf,
+  type StoredGroups,
+} from '../../discussions.ts'
+import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
 import { totalOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
 import {
@@ -15,7 +21,7 @@ import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readMetadata } from './read-metadata.ts'
 
 /** The state of a reading, stored with every batch. The names are those of the stored JSON. */
-export interface ForgeCursor extends Reading {
+export interface ForgeCursor extends ReadState {
   format: typeof CURSOR_FORMAT
   /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number
@@ -33,7 +39,7 @@ export const cursorText = (cursor: Omit<ForgeCursor, 'format'>): string =>
   JSON.stringify({ format: CURSOR_FORMAT, ...cursor })
 
 export const cursorOf = (text: string | null): ForgeCursor | undefined =>
-  readingOf(text) as ForgeCursor | undefined
+  readStateOf(text) as ForgeCursor | undefined
 
 /** The changes of a repository since the last reading, found with a few requests. */
 export interface Changes {
@@ -67,14 +73,14 @@ const OVERLAP_MS = 5000
 /** No listing reports reactions and changes of reviews. Therefore all issues are read again after this time. */
 const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
 
-export async function findChanges(context: ReadContext, stored: Kept): Promise<Changes> {
+export async function findChanges(context: ReadContext, stored: StoredGroups): Promise<Changes> {
   const { client } = context.forge
   const path = repositoryPath(context)
   const repository = objectOf((await client.get(path, {}, context.signal)).body)
   const asOf = client.now()
   const repositoryId = integerIn(repository, 'id')
   if (repositoryId <= 0)
-    throw new ForgeRefused(200, `${client.url}${path} is something else than a repository`)
+    throw new ForgeRequestFailed(200, `${client.url}${path} is something else than a repository`)
   const cursor = cursorOf(stored.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
@@ -152,7 +158,7 @@ export const isUnchanged = ({ changedMetadata, changedIssues }: Changes): boolea
   changedMetadata.length === 0 && changedIssues?.length === 0
 
 /** Returns whether a label or milestone was deleted that stored issues may refer to. The time of these issues does not change. */
-async function lacksNames(metadata: readonly Group[], stored: Kept): Promise<boolean> {
+async function lacksNames(metadata: readonly Group[], stored: StoredGroups): Promise<boolean> {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
@@ -165,7 +171,7 @@ async function lacksNames(metadata: readonly Group[], stored: Kept): Promise<boo
   return false
 }
 
-async function changedGroups(groups: readonly Group[], stored: Kept): Promise<Group[]> {
+async function changedGroups(groups: readonly Group[], stored: StoredGroups): Promise<Group[]> {
   const changed: Group[] = []
   for (const group of groups)
     if ((await stored.find(group.key))?.version !== group.version) changed.push(group)
@@ -190,7 +196,7 @@ async function countEntries(
  */
 async function findChangedIssues(
   context: ReadContext,
-  stored: Kept,
+  stored: StoredGroups,
   last: ForgeCursor,
   issueCount: number | null,
 ): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
@@ -211,7 +217,7 @@ async function findChangedIssues(
   return { edited, changedIssues }
 }
 
-async function issuesSince(context: ReadContext, stored: Kept, since: string) {
+async function issuesSince(context: ReadContext, stored: StoredGroups, since: string) {
   const listed = await listSince(context, 'issues', { state: 'all', since })
   if (!listed) return undefined
   const changed: JsonObject[] = []
@@ -225,7 +231,7 @@ async function issuesSince(context: ReadContext, stored: Kept, since: string) {
 }
 
 /** Returns the numbers of issues with a new or edited comment. Editing a comment does not change the issue. */
-async function changedComments(context: ReadContext, stored: Kept, since: string) {
+async function changedComments(context: ReadContext, stored: StoredGroups, since: string) {
   const listed = await listSince(context, 'issues/comments', { since })
   if (!listed) return undefined
   const numbers = new Set<number>()

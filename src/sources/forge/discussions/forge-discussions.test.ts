@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { type FakeForge, startForge } from '../../../../test/support/forge/fake-forge.ts'
+import type { Repository, User } from '../../../../test/support/forge/forge-data.ts'
+import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
 import { FORGEJO_11, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
-import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
-import type { Repository, User } from '../../../../test/support/forge/world.ts'
-import { readingOf } from '../../discussions.ts'
+import { readStateOf } from '../../discussions.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
@@ -15,14 +15,14 @@ const WIDGETS = { owner: 'octo', name: 'widgets' }
 const LONG_AGO = 1_700_000_000
 
 interface Scene {
-  forge: StandInForge
+  forge: FakeForge
   repository: Repository
   ann: User
   bob: User
 }
 
 /** Creates one object of each kind. */
-function fill(forge: StandInForge): Scene {
+function fill(forge: FakeForge): Scene {
   const { world } = forge
   world.clock = () => LONG_AGO
   const octo = world.addUser('octo', { isOrganization: true })
@@ -91,12 +91,12 @@ function fill(forge: StandInForge): Scene {
 for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
   describe(`discussions of ${dialect.version}`, () => {
     let scene: Scene
-    let kept: KeptInMemory
+    let kept: MemoryDiscussionStore
     let discussions: ReturnType<typeof forgeDiscussions>
     before(async () => {
       scene = fill(await startForge({ dialect }))
       discussions = forgeDiscussions({ url: scene.forge.url, token: 'admin-token' })
-      kept = new KeptInMemory()
+      kept = new MemoryDiscussionStore()
       await kept.readAll(discussions, WIDGETS)
     })
     after(() => scene.forge.stop())
@@ -251,13 +251,13 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       const early = { ...dialect, hasAssets: true, version: '1.18.0' }
       const { forge } = fill(await startForge({ dialect: early }))
       t.after(() => forge.stop())
-      const other = new KeptInMemory()
+      const other = new MemoryDiscussionStore()
       await other.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), WIDGETS)
       assert.equal(other.groups.get('issue/1')?.files[0]?.size, 7)
     })
 
     it('notes what this version does not provide', () => {
-      const notes = readingOf(kept.cursor)?.notes.join('\n') ?? ''
+      const notes = readStateOf(kept.cursor)?.notes.join('\n') ?? ''
       const isOld = dialect === GITEA_1_15
       assert.equal(/no timeline/.test(notes), isOld)
       assert.equal(/does not list attachments/.test(notes), isOld)
@@ -283,7 +283,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
 
     it('returns the same stamp again, and another one after every kind of change', async () => {
       const stamp = () => discussions.stamp(WIDGETS, kept, signal)
-      const known = readingOf(kept.cursor)?.stamp
+      const known = readStateOf(kept.cursor)?.stamp
       assert.equal(await stamp(), known)
       scene.repository.labels.push({ id: 9999, name: 'new', color: 'ffffff', description: '' })
       assert.notEqual(await stamp(), known)

@@ -1,4 +1,4 @@
-import type { Discussions, Group, Kept } from '../../discussions.ts'
+import type { Discussions, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
 import type { RepositoryName } from '../../source.ts'
 import { confirmAbsence, unconfirmedAbsence } from '../client/confirm-absence.ts'
@@ -32,7 +32,7 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
   const found = new Map<string, FoundChanges>()
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
-  async function find({ owner, name }: RepositoryName, stored: Kept, signal: AbortSignal) {
+  async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {
     const forge = await getForge(signal)
     // Earlier notes are still true for the facts that were stored then.
     const notes = new Notes(cursorOf(stored.cursor)?.notes)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { NOT_FOUND } from '../../../../test/support/forge/answers.ts'
-import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { type FakeForge, startForge } from '../../../../test/support/forge/fake-forge.ts'
 import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
-import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
-import { type Discussions, readingOf } from '../../discussions.ts'
+import { NOT_FOUND } from '../../../../test/support/forge/responses.ts'
+import { type Discussions, readStateOf } from '../../discussions.ts'
 import { cursorOf } from './find-changes.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
@@ -15,7 +15,7 @@ const signal = new AbortController().signal
 const KINDS = ['issues', 'pull_requests', 'issue_comments', 'issue_events', 'milestones'] as const
 
 describe('reading again', () => {
-  const forges: StandInForge[] = []
+  const forges: FakeForge[] = []
   afterEach(async () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
@@ -26,18 +26,18 @@ describe('reading again', () => {
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    const kept = new KeptInMemory()
+    const kept = new MemoryDiscussionStore()
     await kept.readAll(open(), many.name)
     /** Calls `stamp`, and `read` if something changed, as an export does. Returns the number of requests. */
     const again = async (discussions: Discussions = open()) => {
       const before = forge.requests.length
       const stamp = await discussions.stamp(many.name, kept, signal)
-      if (stamp !== readingOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
+      if (stamp !== readStateOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
       return forge.requests.length - before
     }
     /** Returns the facts of a first reading of the forge in its current state. */
     const fresh = async () => {
-      const other = new KeptInMemory()
+      const other = new MemoryDiscussionStore()
       await other.readAll(open(), many.name)
       return other.snapshot()
     }
@@ -169,14 +169,14 @@ describe('reading again', () => {
     assert.notDeepEqual(kept.snapshot(), await fresh(), 'nothing tells of it')
     world.addIssue(repository, ann)
     await again()
-    const { asOf, notes } = readingOf(kept.cursor)!
+    const { asOf, notes } = readStateOf(kept.cursor)!
     assert.ok(asOf > whole)
     const said = `${new Date(whole).toISOString()} may be missing`
     assert.deepEqual(notes.filter((each) => each.endsWith(said)).length, 1, notes.join('; '))
     world.runFast(world.clock() + 8 * DAY)
     await again()
     assert.deepEqual(kept.snapshot(), await fresh())
-    assert.doesNotMatch(readingOf(kept.cursor)!.notes.join(), /may be missing/)
+    assert.doesNotMatch(readStateOf(kept.cursor)!.notes.join(), /may be missing/)
     changeUntold()
     const { wholeSince: _, ...older } = cursorOf(kept.cursor)!
     kept.cursor = JSON.stringify(older)
@@ -194,7 +194,7 @@ describe('reading again', () => {
     for (let lives = 1; ; lives++) {
       assert.ok(lives < 20, 'it comes to an end')
       await kept.readAll(open(), name, 2)
-      if (readingOf(kept.cursor)?.isComplete) break
+      if (readStateOf(kept.cursor)?.isComplete) break
     }
     const timelines = forge.requests.slice(before).filter(({ path }) => path.endsWith('/timeline'))
     assert.equal(timelines.length, 60)
@@ -203,10 +203,10 @@ describe('reading again', () => {
 
   it('keeps issues that are turned off, with a note until they are turned on again', async () => {
     const { again, world, repository, ann, name, open, kept, fresh } = await scene(22)
-    const notes = () => readingOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
+    const notes = () => readStateOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
     const said = () => KINDS.map((kind) => kept.facts(kind))
     const before = said()
-    const { asOf } = readingOf(kept.cursor)!
+    const { asOf } = readStateOf(kept.cursor)!
     // Nobody reads this edit before issues are turned off, so the reading after they are turned on must find it.
     const comment = repository.issues.get(5)!.comments[0]!
     Object.assign(comment, { body: 'edited', updated: world.clock() })
@@ -215,11 +215,11 @@ describe('reading again', () => {
       await again()
       assert.deepEqual(said(), before)
       assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
-      assert.equal(readingOf(kept.cursor)?.asOf, asOf, 'as new as it was')
+      assert.equal(readStateOf(kept.cursor)?.asOf, asOf, 'as new as it was')
     }
-    const other = new KeptInMemory()
+    const other = new MemoryDiscussionStore()
     await other.readAll(open(), name)
-    assert.match(readingOf(other.cursor)!.notes.join(), /turned off/)
+    assert.match(readStateOf(other.cursor)!.notes.join(), /turned off/)
     repository.off.clear()
     world.addIssue(repository, ann)
     await again()
@@ -241,13 +241,13 @@ describe('reading again', () => {
         kept.facts('releases'),
       ]
       const before = said()
-      forge.misbehave = ({ path }) =>
+      forge.faultFor = ({ path }) =>
         path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
       await assert.rejects(again(), /are turned on, and does not give them$/)
       repository.off = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
       assert.deepEqual(said(), before)
-      assert.match(readingOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
+      assert.match(readStateOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
   it('notes whether issues or pull requests are turned off if the forge lists the other', async () => {
@@ -258,7 +258,7 @@ describe('reading again', () => {
     ] as const) {
       repository.off = new Set([off])
       await again()
-      const notes = readingOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
+      const notes = readStateOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
       assert.deepEqual(notes, [`${words} are turned off on the forge`])
     }
   })
@@ -277,12 +277,12 @@ describe('reading again', () => {
 
   it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
     const { name, forge, open, fresh } = await scene(100, { maxPage: 20 })
-    const killed = new KeptInMemory()
+    const killed = new MemoryDiscussionStore()
     let [lives, done] = [0, false]
     const before = forge.requests.length
     while (!done) {
       const batches = await killed.readAll(open(), name, 2)
-      done = readingOf(killed.cursor)?.isComplete === true || batches < 2
+      done = readStateOf(killed.cursor)?.isComplete === true || batches < 2
       lives++
     }
     assert.ok(lives > 3, `${lives} lives`)
@@ -297,7 +297,7 @@ describe('reading again', () => {
 
   it('reports its progress', async () => {
     const { name, open } = await scene(120)
-    const kept = new KeptInMemory()
+    const kept = new MemoryDiscussionStore()
     const progress: string[] = []
     for await (const batch of open().read(name, kept, signal)) {
       kept.keep(batch)

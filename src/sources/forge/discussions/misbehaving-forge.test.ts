@@ -1,17 +1,27 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
-import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import {
+  type FakeForge,
+  type Request,
+  startForge,
+} from '../../../../test/support/forge/fake-forge.ts'
 import { addManyIssues, LONG_AGO } from '../../../../test/support/forge/many-issues.ts'
+import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
 import {
-  type Request,
-  type StandInForge,
-  startForge,
-} from '../../../../test/support/forge/stand-in-forge.ts'
+  type ForgeResponse,
+  NOT_FOUND,
+  PROXY_NOT_FOUND,
+} from '../../../../test/support/forge/responses.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
-import { readingOf } from '../../discussions.ts'
-import { DamagedFile, ForgeError, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { readStateOf } from '../../discussions.ts'
+import {
+  FileDamaged,
+  FileTooLarge,
+  ForgeRequestFailed,
+  ForgeServerError,
+  ForgeUnavailable,
+} from '../../forge-errors.ts'
 import { ForgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
@@ -20,7 +30,7 @@ import { forgeDiscussions } from './forge-discussions.ts'
 const signal = new AbortController().signal
 
 describe('a forge that misbehaves', () => {
-  const forges: StandInForge[] = []
+  const forges: FakeForge[] = []
   afterEach(async () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
@@ -30,27 +40,30 @@ describe('a forge that misbehaves', () => {
     const forge = await startForge({ dialect, maxPage: 20 })
     forges.push(forge)
     const many = addManyIssues(forge, count)
-    const kept = new KeptInMemory()
+    const kept = new MemoryDiscussionStore()
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     /** Returns the facts without the misbehaviour. */
     const expected = async () => {
-      forge.misbehave = () => undefined
-      const other = new KeptInMemory()
+      forge.faultFor = () => undefined
+      const other = new MemoryDiscussionStore()
       await other.readAll(open(), many.name)
       return other.snapshot()
     }
     return { forge, ...many, kept, expected, open, read: () => kept.readAll(open(), many.name) }
   }
 
-  const isComplete = (kept: KeptInMemory) => readingOf(kept.cursor)?.isComplete === true
+  const isComplete = (kept: MemoryDiscussionStore) => readStateOf(kept.cursor)?.isComplete === true
 
   it('that sends Retry-After is read later, and nothing is read twice', async () => {
     const { forge, kept, read, expected } = await scene()
-    forge.misbehave = ({ count }) =>
+    forge.faultFor = ({ count }) =>
       count === 100
         ? { answer: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
         : undefined
-    await assert.rejects(read(), (error) => error instanceof WaitUntil && error.dueAt > Date.now())
+    await assert.rejects(
+      read(),
+      (error) => error instanceof ForgeUnavailable && error.dueAt > Date.now(),
+    )
     assert.equal(isComplete(kept), false)
     const before = kept.facts('issues').length
     assert.ok(before > 0)
@@ -62,7 +75,7 @@ describe('a forge that misbehaves', () => {
   it('that sends bad gateways and truncated bodies now and then is read completely', async () => {
     const { forge, kept, read, expected } = await scene()
     const seen = new Set<string>()
-    forge.misbehave = ({ path, query, count }) => {
+    forge.faultFor = ({ path, query, count }) => {
       const isFirst = !seen.has(`${path}${query}`)
       seen.add(`${path}${query}`)
       if (!isFirst) return undefined
@@ -76,7 +89,7 @@ describe('a forge that misbehaves', () => {
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`that sends neither Link nor a total is read to an empty page, ${dialect.version}`, async () => {
       const { forge, kept, read, expected } = await scene(48, dialect)
-      forge.misbehave = () => ({ without: ['link', 'x-total-count'] })
+      forge.faultFor = () => ({ without: ['link', 'x-total-count'] })
       await read()
       assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, 48)
       assert.deepEqual(kept.snapshot(), await expected())
@@ -84,8 +97,8 @@ describe('a forge that misbehaves', () => {
 
   it('that sends smaller pages than requested is read completely', async () => {
     const { forge, kept, read, expected } = await scene()
-    const plain = forge.misbehave
-    forge.misbehave = (request) => {
+    const plain = forge.faultFor
+    forge.faultFor = (request) => {
       if (request.path.endsWith('/settings/api')) return { answer: { status: 404, body: {} } }
       request.query.set('limit', String(Math.min(7, Number(request.query.get('limit') ?? 7))))
       return plain(request)
@@ -99,7 +112,7 @@ describe('a forge that misbehaves', () => {
 
   it('whose pages shift forward: issues opened meanwhile are read, and none twice', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
-    forge.misbehave = (request) => {
+    forge.faultFor = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48)
         for (let n = 0; n < 3; n++) forge.world.addIssue(repository, ann)
       return undefined
@@ -111,7 +124,7 @@ describe('a forge that misbehaves', () => {
 
   it('whose pages shift back: an issue that moves to an earlier page is read', async () => {
     const { forge, kept, read, expected, repository } = await scene()
-    forge.misbehave = (request) => {
+    forge.faultFor = (request) => {
       // Numbers 29 to 48 were on the first page.
       if (isPage(request, 2)) for (const number of [41, 45]) repository.issues.delete(number)
       return undefined
@@ -123,7 +136,7 @@ describe('a forge that misbehaves', () => {
 
   it('whose pages shift back while issues are opened', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
-    forge.misbehave = (request) => {
+    forge.faultFor = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48) forge.world.addIssue(repository, ann)
       if (isPage(request, 3)) repository.issues.delete(45)
       return undefined
@@ -134,7 +147,7 @@ describe('a forge that misbehaves', () => {
 
   it('that deletes an issue between its listing and its reading', async () => {
     const { forge, kept, read, expected, repository } = await scene()
-    forge.misbehave = ({ path }) => {
+    forge.faultFor = ({ path }) => {
       if (path.endsWith('/issues/40/timeline')) repository.issues.delete(40)
       return undefined
     }
@@ -145,10 +158,10 @@ describe('a forge that misbehaves', () => {
 
   it('that always fails for one issue makes the reading fail, with the reason', async () => {
     const { forge, kept, read } = await scene()
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
-      assert.ok(error instanceof ForgeError)
+      assert.ok(error instanceof ForgeServerError)
       return error.message.includes('/issues/20/comments failed with status 500')
     })
     assert.equal(isComplete(kept), false)
@@ -156,10 +169,10 @@ describe('a forge that misbehaves', () => {
 
   it('that lacks the timeline of its version is read without it, with a note', async () => {
     const { forge, kept, read } = await scene(30)
-    forge.misbehave = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
     await read()
     assert.equal(isComplete(kept), true)
-    assert.match(readingOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
+    assert.match(readStateOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
   })
 
   it('that answers 404 for an existing part is unavailable, and nothing is lost', async () => {
@@ -178,17 +191,17 @@ describe('a forge that misbehaves', () => {
     assert.ok(parts.size >= 15, [...parts.keys()].join())
     for (const part of parts.values()) {
       let left = 1
-      forge.misbehave = ({ path }) =>
+      forge.faultFor = ({ path }) =>
         path === part && left-- > 0 ? { answer: PROXY_NOT_FOUND } : undefined
-      const other = new KeptInMemory()
-      await assert.rejects(other.readAll(open(), name), WaitUntil, part)
+      const other = new MemoryDiscussionStore()
+      await assert.rejects(other.readAll(open(), name), ForgeUnavailable, part)
       await other.readAll(open(), name)
       assert.deepEqual(other.snapshot(), whole, part)
     }
     // A 404 of the forge itself is not trusted either while the repository says that it has issues.
-    forge.misbehave = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
     await assert.rejects(read(), (error) => {
-      assert.ok(error instanceof WaitUntil)
+      assert.ok(error instanceof ForgeUnavailable)
       return /issues and pull requests of ann\/many are turned on/.test(error.message)
     })
     assert.equal(kept.groups.size, 0)
@@ -207,7 +220,7 @@ describe('a forge that misbehaves', () => {
     it(`in whose listing ${name} is read issue by issue`, async () => {
       const { forge, kept, read, expected } = await scene(24)
       const whole = await expected()
-      forge.misbehave = (request) => {
+      forge.faultFor = (request) => {
         if (!isList(request)) return undefined
         const body = (given: unknown) =>
           Array.isArray(given) && given.length > 0 ? change(given) : given
@@ -215,13 +228,13 @@ describe('a forge that misbehaves', () => {
       }
       await read()
       assert.deepEqual(kept.snapshot(), whole)
-      assert.deepEqual(readingOf(kept.cursor)?.notes, [])
+      assert.deepEqual(readStateOf(kept.cursor)?.notes, [])
     })
 
   it('whose total is one although there are many issues is read completely', async () => {
     const { forge, kept, read, expected } = await scene(32)
     const whole = await expected()
-    forge.misbehave = (request) => {
+    forge.faultFor = (request) => {
       if (!request.path.endsWith('/issues')) return undefined
       request.query.set('limit', String(Math.min(5, Number(request.query.get('limit')))))
       return { change: ({ body }) => ({ body, headers: { 'x-total-count': '1' } }) }
@@ -235,13 +248,13 @@ describe('a forge that misbehaves', () => {
   it('whose total is too high is read, and the missing issues are counted', async () => {
     const { forge, kept, read, expected } = await scene(24)
     const whole = await expected()
-    forge.misbehave = (request) =>
+    forge.faultFor = (request) =>
       isList(request)
         ? { change: ({ body }) => ({ body, headers: { 'x-total-count': '27' } }) }
         : undefined
     await read()
     assert.deepEqual(kept.snapshot(), whole)
-    assert.deepEqual(readingOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
+    assert.deepEqual(readStateOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
   })
 
   it('that omits an entry of a list: a note names it until it is sent', async () => {
@@ -254,18 +267,21 @@ describe('a forge that misbehaves', () => {
       comment!.reactions.push({ user: ann, content, created: LONG_AGO })
     const reactions = `issues/comments/${comment!.id}/reactions`
     const ofIssue = ['issues/5/comments', 'issues/5/timeline', reactions]
-    const change = (given: Given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] })
+    const change = (given: ForgeResponse) => ({
+      ...given,
+      body: [null, ...(given.body as []).slice(1)],
+    })
     for (const part of ['labels', ...ofIssue]) {
       const readAgain = async () => {
         comment!.updated = world.clock()
         world.addComment(issue, ann, part)
         await read()
-        return readingOf(kept.cursor)?.notes.filter((each) => each.endsWith(MISSING))
+        return readStateOf(kept.cursor)?.notes.filter((each) => each.endsWith(MISSING))
       }
-      forge.misbehave = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
+      forge.faultFor = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
       const words = ofIssue.includes(part) ? `issue 5: ${part}` : part
       assert.deepEqual(await readAgain(), [`${words}: 1 entry is ${MISSING}`])
-      forge.misbehave = () => undefined
+      forge.faultFor = () => undefined
       assert.deepEqual(await readAgain(), [])
     }
   })
@@ -273,7 +289,7 @@ describe('a forge that misbehaves', () => {
   it('that sends an unexpected user', async () => {
     const { forge, kept, read } = await scene(1)
     const nobody = { id: 5, body: 'left', user: null, created_at: '2020-01-01T00:00:00Z' }
-    forge.misbehave = ({ path }) => {
+    forge.faultFor = ({ path }) => {
       if (path.endsWith('/issues/1/timeline'))
         return { answer: { body: [{ ...nobody, type: 'comment' }] } }
       return path.endsWith('/issues/1/comments') ? { answer: { body: [nobody] } } : undefined
@@ -287,20 +303,20 @@ describe('a forge that misbehaves', () => {
     const { forge, kept, open, name } = await scene(30)
     await kept.readAll(open(), name)
     const before = kept.snapshot()
-    forge.misbehave = () => ({
+    forge.faultFor = () => ({
       answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
     })
     await assert.rejects(open().stamp(name, kept, signal), /a web page instead of JSON/)
-    await assert.rejects(kept.readAll(open(), name), ForgeRefused)
+    await assert.rejects(kept.readAll(open(), name), ForgeRequestFailed)
     assert.deepEqual(kept.snapshot(), before)
   })
 
   it('that answers with something other than a list is refused', async () => {
     const { forge, read } = await scene(30)
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
     await assert.rejects(read(), /something else than a list/)
-    forge.misbehave = ({ path }) =>
+    forge.faultFor = ({ path }) =>
       path.endsWith('/repos/ann/many') ? { answer: { body: [] } } : undefined
     await assert.rejects(read(), /something else than a repository/)
   })
@@ -311,13 +327,13 @@ describe('a forge that misbehaves', () => {
       ['1.14.7', /1\.15 or newer/],
       ['', /no Gitea or Forgejo/],
     ] as const) {
-      forge.misbehave = ({ path }) =>
+      forge.faultFor = ({ path }) =>
         path.endsWith('/version') ? { answer: { body: { version } } } : undefined
       await assert.rejects(read(), words)
     }
     const url = `http://127.0.0.1:${await freePort()}`
     const gone = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
-    await assert.rejects(gone.stamp(name, new KeptInMemory(), signal), WaitUntil)
+    await assert.rejects(gone.stamp(name, new MemoryDiscussionStore(), signal), ForgeUnavailable)
   })
 
   it('that truncates an attachment is asked again, and a wrong size is refused', async () => {
@@ -327,23 +343,26 @@ describe('a forge that misbehaves', () => {
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: bytes.length }
     let cuts = 2
-    forge.misbehave = () => (cuts-- > 0 ? { cut: true } : undefined)
+    forge.faultFor = () => (cuts-- > 0 ? { cut: true } : undefined)
     const whole = Buffer.concat(await Array.fromAsync(open().open(file, signal)))
     assert.ok(whole.equals(bytes))
-    await assert.rejects(Array.fromAsync(open().open({ ...file, size: 5 }, signal)), ForgeRefused)
+    await assert.rejects(
+      Array.fromAsync(open().open({ ...file, size: 5 }, signal)),
+      ForgeRequestFailed,
+    )
     const longer = { ...file, size: bytes.length + 1 }
-    await assert.rejects(Array.fromAsync(open().open(longer, signal)), ForgeRefused)
-    forge.misbehave = () => ({ cut: true })
-    await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
+    await assert.rejects(Array.fromAsync(open().open(longer, signal)), ForgeRequestFailed)
+    forge.faultFor = () => ({ cut: true })
+    await assert.rejects(Array.fromAsync(open().open(file, signal)), ForgeUnavailable)
   })
 
   it('that sends a file byte by byte times out', async () => {
     const { forge } = await scene(1)
     const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    forge.misbehave = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
+    forge.faultFor = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
     const file = { file: 'x', source: '/attachments/1', size: 300_000 }
     const taken = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
-    await assert.rejects(taken, DamagedFile)
+    await assert.rejects(taken, FileDamaged)
   })
 
   it('that sends a file without a size is stopped at the limit', async () => {
@@ -355,9 +374,9 @@ describe('a forge that misbehaves', () => {
     const take = (most: number) =>
       Array.fromAsync(openFile(client, file, signal, { maxUnlisted: most }))
     for (const without of [[], ['content-length']]) {
-      forge.misbehave = () => ({ without })
+      forge.faultFor = () => ({ without })
       assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
-      await assert.rejects(take(299_999), TooLarge)
+      await assert.rejects(take(299_999), FileTooLarge)
     }
     const listed = { ...file, size: 300_000 }
     assert.ok(

@@ -1,4 +1,4 @@
-import { WaitUntil } from '../../forge-errors.ts'
+import { ForgeUnavailable } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { type ForgeResponse, type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
@@ -76,7 +76,7 @@ export async function unlessTurnedOff<T>(
   if (found !== undefined) return found
   const { owner, name, forge } = context
   if (isTurnedOn(repository, part))
-    throw new WaitUntil(
+    throw new ForgeUnavailable(
       forge.client.now() + RETRY_AFTER_MS,
       'unreachable',
       `the forge says that ${part} of ${owner}/${name} are turned on, and does not give them`,

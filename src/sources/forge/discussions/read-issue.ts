@@ -3,7 +3,7 @@ import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'
-import { ForgeError, ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge-errors.ts'
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { listFiltered } from '../client/forge-pages.ts'
 import {
@@ -78,11 +78,11 @@ export async function readIssueGroup(
     return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
     // Some versions answer 500 for parts of an issue that was deleted a moment ago.
-    const mayBeDeleted = error instanceof ForgeNotFound || error instanceof ForgeError
+    const mayBeDeleted = error instanceof ForgeNotFound || error instanceof ForgeServerError
     if (mayBeDeleted && (await findIssue(context, number)) === undefined) return undefined
     // The forge has the issue but not a part of it, and waiting does not help.
     throw error instanceof ForgeNotFound
-      ? new ForgeRefused(404, error.message, { cause: error })
+      ? new ForgeRequestFailed(404, error.message, { cause: error })
       : error
   }
 }
@@ -96,7 +96,7 @@ export async function findIssue(
   const issue = response && objectOf(response.body)
   if (issue && integerIn(issue, 'number') !== number) {
     const url = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
-    throw new ForgeRefused(200, `${url} is something else than this issue`)
+    throw new ForgeRequestFailed(200, `${url} is something else than this issue`)
   }
   return issue
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { startForge } from '../../../../test/support/forge/fake-forge.ts'
 import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
 import { GITEA_1_22 } from '../../../../test/support/forge/render.ts'
-import { startForge } from '../../../../test/support/forge/stand-in-forge.ts'
-import { readingOf } from '../../discussions.ts'
+import { readStateOf } from '../../discussions.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
 describe('a token that does not administer the repository', async () => {
@@ -13,15 +13,15 @@ describe('a token that does not administer the repository', async () => {
   after(() => forge.stop())
 
   const read = async () => {
-    const kept = new KeptInMemory()
+    const kept = new MemoryDiscussionStore()
     await kept.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), name)
-    return { kept, notes: readingOf(kept.cursor)?.notes.join() ?? '' }
+    return { kept, notes: readStateOf(kept.cursor)?.notes.join() ?? '' }
   }
   const forbidden = { answer: { status: 403, body: {} } }
 
   it('reads collaborators without their permissions, with a note', async () => {
     const bob = { id: 99, login: 'bob', avatar_url: '' }
-    forge.misbehave = ({ path }) => {
+    forge.faultFor = ({ path }) => {
       if (path.endsWith('/permission')) return forbidden
       return path.endsWith('/collaborators') ? { answer: { status: 200, body: [bob] } } : undefined
     }
@@ -32,7 +32,7 @@ describe('a token that does not administer the repository', async () => {
   })
 
   it('reads everything else if it may not see collaborators, with a note', async () => {
-    forge.misbehave = ({ path }) => (path.endsWith('/collaborators') ? forbidden : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/collaborators') ? forbidden : undefined)
     const { kept, notes } = await read()
     assert.deepEqual(kept.facts('repositories')[0]?.collaborators, [])
     assert.match(notes, /does not give collaborators/)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Facts, FileToFetch, Group } from '../../discussions.ts'
-import { ForgeRefused } from '../../forge-errors.ts'
+import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { type JsonObject, loginOf, objectOf, stringIn } from '../client/forge-values.ts'
@@ -142,7 +142,7 @@ async function listIfAllowed(
 }
 
 function ignoreForbidden(error: unknown): undefined {
-  if (!(error instanceof ForgeRefused) || error.status !== 403) throw error
+  if (!(error instanceof ForgeRequestFailed) || error.status !== 403) throw error
 }
 
 async function readCollaborators(context: ReadContext, stored: Group | undefined) {

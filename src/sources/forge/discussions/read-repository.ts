@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batchesOf } from '../../../lib/batches.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
-import type { Batch, Group, Kept } from '../../discussions.ts'
-import { WaitUntil } from '../../forge-errors.ts'
+import type { Batch, Group, StoredGroups } from '../../discussions.ts'
+import { ForgeUnavailable } from '../../forge-errors.ts'
 import { pagesOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
 import { type Changes, cursorOf, cursorText } from './find-changes.ts'
@@ -25,7 +25,7 @@ const WHOLE = 'whole'
 /** Reads one repository, from the changes that were found to the last batch. */
 export class RepositoryReading {
   readonly #context: ReadContext
-  readonly #stored: Kept
+  readonly #stored: StoredGroups
   readonly #changes: Changes
   /** The versions of all groups that are stored, including those of earlier batches of this reading. */
   #versions = new Map<string, string>()
@@ -35,7 +35,7 @@ export class RepositoryReading {
   #read = 0
   #total: number
 
-  constructor(context: ReadContext, stored: Kept, changes: Changes) {
+  constructor(context: ReadContext, stored: StoredGroups, changes: Changes) {
     this.#context = context
     this.#stored = stored
     this.#changes = changes
@@ -131,7 +131,7 @@ export class RepositoryReading {
     }
     const { owner, name } = this.#context
     const message = `the issues of ${owner}/${name} change faster than they can be listed, or are not all given`
-    throw new WaitUntil(Date.now() + 60_000, 'unreachable', message)
+    throw new ForgeUnavailable(Date.now() + 60_000, 'unreachable', message)
   }
 
   #listIssues(since?: string) {
@@ -204,7 +204,7 @@ export class RepositoryReading {
     const put: Group[] = []
     const remove: string[] = []
     const { signal } = this.#context
-    await mapConcurrent(changed, { lanes: CONCURRENT_ISSUES, signal }, async (issue) => {
+    await mapConcurrent(changed, { concurrency: CONCURRENT_ISSUES, signal }, async (issue) => {
       const group = await this.#readOne(issue)
       if (group) put.push(group)
       else if (this.#versions.has(issueKey(issue))) remove.push(issueKey(issue))

@@ -8,10 +8,10 @@ import {
   realRecords,
   recordedAnswer,
 } from '../../../../test/support/real-records.ts'
+import { addressesAt, writeAnyRecord } from '../../../../test/support/records.ts'
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../../records/facts.ts'
-import { addressesAt, writeAnyRecord } from '../../../records/test-records.ts'
 import { writeRecord } from '../../../records/write-records.ts'
 import type { JsonObject } from '../client/forge-values.ts'
 import { releaseFact } from './file-facts.ts'

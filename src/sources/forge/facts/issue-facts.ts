@@ -1,4 +1,4 @@
-import type { Author, Discussed, Reaction } from '../../../records/fact.ts'
+import type { Author, IssueOrPull, Reaction } from '../../../records/fact.ts'
 import type { Issue, IssueComment, IssueEvent } from '../../../records/issue.ts'
 import {
   authorIn,
@@ -18,7 +18,7 @@ import { partyOf } from './people-facts.ts'
 
 export const isPull = (issue: JsonObject): boolean => objectIn(issue, 'pull_request') !== undefined
 
-export const discussedBy = (issue: JsonObject): Discussed => ({
+export const discussedBy = (issue: JsonObject): IssueOrPull => ({
   kind: isPull(issue) ? 'pull_request' : 'issue',
   number: integerIn(issue, 'number'),
 })
@@ -67,7 +67,7 @@ export function closedAt(issue: JsonObject): string | null {
 
 export const commentFact = (
   repository: string,
-  on: Discussed,
+  on: IssueOrPull,
   comment: JsonObject,
   reactions: readonly Reaction[],
 ): IssueComment => ({
@@ -251,7 +251,7 @@ function parsePushBody(text: string): { is_force_push?: unknown; commit_ids?: un
 /** Returns the events that the timeline lacks but the state of the issue implies. The actor is known only for a merge. */
 function missingEvents(
   { repository, issue, pull }: EventContext,
-  on: Discussed,
+  on: IssueOrPull,
   events: readonly IssueEvent[],
 ): IssueEvent[] {
   const added: IssueEvent[] = []

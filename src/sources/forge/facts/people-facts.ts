@@ -1,4 +1,4 @@
-import { BEGINNING_OF_TIME, type Reviewer } from '../../../records/fact.ts'
+import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
 import {
   GHOST,
@@ -158,7 +158,7 @@ export const teamFact = (
     login: loginOf(member),
     role: isOwners(team) ? 'maintainer' : 'member',
   })),
-  createdAt: BEGINNING_OF_TIME,
+  createdAt: UNKNOWN_TIME,
 })
 
 export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access: string }[] =>

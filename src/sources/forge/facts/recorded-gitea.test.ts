@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { type FakeForge, startForge } from '../../../../test/support/forge/fake-forge.ts'
+import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-discussion-store.ts'
 import {
   loadRecordings,
   RECORDED_GITEA,
   recordedAnswer,
 } from '../../../../test/support/forge/recorded-gitea.ts'
-import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
-import { readingOf } from '../../discussions.ts'
+import { readStateOf } from '../../discussions.ts'
 import { forgeDiscussions } from '../discussions/forge-discussions.ts'
 
 const REPOSITORY = { owner: 'gitea', name: 'test_repo' }
 
 describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
-  let forge: StandInForge
-  const kept = new KeptInMemory()
+  let forge: FakeForge
+  const kept = new MemoryDiscussionStore()
   before(async () => {
     forge = await startForge()
     const recordings = loadRecordings()
-    forge.misbehave = (request) => ({ answer: recordedAnswer(recordings, request) })
+    forge.faultFor = (request) => ({ answer: recordedAnswer(recordings, request) })
     await kept.readAll(forgeDiscussions({ url: forge.url, token: 'x' }), REPOSITORY)
   })
   after(() => forge.stop())
 
   it('are read completely', () => {
-    assert.equal(readingOf(kept.cursor)?.isComplete, true)
+    assert.equal(readStateOf(kept.cursor)?.isComplete, true)
     assert.equal(kept.facts('issues').length, 7)
     assert.equal(kept.facts('pull_requests').length, 6)
     assert.equal(kept.facts('milestones').length, 2)

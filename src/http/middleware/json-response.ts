@@ -1,0 +1,191 @@
+import { hash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mapInTurns } from '../../lib/turns.ts'
+import type { HeavyRequests } from './concurrency-limit.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+/** Responses with more repositories than this are large: a migration is then sent while it is rendered, never held in memory. */
+const MAX_REPOSITORIES_IN_MEMORY = 1000
+
+export const isLargeResponse = (repositoryCount: number): boolean =>
+  repositoryCount > MAX_REPOSITORIES_IN_MEMORY
+
+/** Sends a body as JSON. */
+export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
+  return sendText(reply, JSON.stringify(body))
+}
+
+interface EtagOptions {
+  /** Values of headers that the ETag must cover in addition to the body. */
+  alsoMadeFrom?: EtagParts
+  /** Adds to the body what the ETag must not cover: a credential that changes every minute. */
+  complete?: (json: Buffer) => Buffer
+}
+
+/** Sends a body as JSON with an ETag of the body, or 304 if the client has it already. */
+export function sendJsonWithEtag(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+  { alsoMadeFrom = [], complete }: EtagOptions = {},
+): FastifyReply {
+  const text = JSON.stringify(body)
+  if (sendIfNotModified(request, reply, [...alsoMadeFrom, text])) return reply
+  return sendText(reply, complete ? complete(Buffer.from(text)) : text)
+}
+
+/** Like `answerIfChanged`, for a body with a long list of repositories: other requests run while it is rendered. */
+export async function sendLongJsonWithEtag(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: WithRepositories,
+): Promise<FastifyReply> {
+  const json = await renderLong(body)
+  if (sendIfNotModified(request, reply, [hash('sha256', json, 'base64url')])) return reply
+  return sendText(reply, json)
+}
+
+/** Like `answer`, for a body with a long list of repositories: other requests run while it is rendered. */
+export async function sendLongJson(
+  reply: FastifyReply,
+  body: WithRepositories,
+): Promise<FastifyReply> {
+  return sendText(reply, await renderLong(body))
+}
+
+interface WithRepositories {
+  repositories: readonly unknown[]
+}
+
+const EMPTY_LIST = '"repositories":[]'
+
+async function renderLong(body: WithRepositories): Promise<string> {
+  const repositories = await mapInTurns(body.repositories, (each) => JSON.stringify(each))
+  const rest = JSON.stringify({ ...body, repositories: [] })
+  // The text cannot occur within a string: its quotes would be escaped.
+  const listEnd = rest.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
+  return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
+}
+
+const sendText = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
+  reply.header('content-type', JSON_TYPE).send(json)
+
+export type Piece = string | Buffer
+
+/** The JSON of list items, each with a comma before it. */
+export interface Listed {
+  /** Renders all items at once. */
+  whole(): Promise<readonly Piece[]>
+  /** Renders the items while they are sent. */
+  inBatches(): AsyncIterable<readonly Piece[]>
+}
+
+/** The parts of a body in their order. */
+export type Body = readonly (string | Listed)[]
+
+/** A body that is rendered on demand. */
+interface Rendered {
+  repositoryCount: number
+  body: () => Body
+  /** Limits how many large responses are rendered at a time. */
+  large: HeavyRequests
+}
+
+/** Sends rendered JSON: a large body as a stream, any other body at once. */
+export async function sendRendered(
+  reply: FastifyReply,
+  { repositoryCount, body, large }: Rendered,
+): Promise<FastifyReply> {
+  if (!isLargeResponse(repositoryCount)) return sendText(reply, await renderWhole(body()))
+  // A stream has no content-length, so a HEAD request needs no body at all.
+  const isHead = reply.request.method === 'HEAD'
+  if (!isHead) await large.begin(reply.request, reply)
+  reply.header('content-type', JSON_TYPE)
+  return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
+}
+
+interface EtagAnswer extends Rendered {
+  /** Everything that the body depends on, apart from the address. */
+  etagParts: EtagParts
+}
+
+/** Like `answerText`, with an ETag; sends 304 if the client has the body already. */
+export async function sendRenderedWithEtag(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  known: EtagAnswer,
+): Promise<FastifyReply> {
+  if (sendIfNotModified(request, reply, known.etagParts)) return reply
+  return sendRendered(reply, known)
+}
+
+export type EtagParts = readonly (string | number | boolean)[]
+
+/**
+ * Sets the ETag. If the client has the body already, sends 304 and returns true. Call it before anything expensive is read.
+ */
+export function sendIfNotModified(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  etagParts: EtagParts,
+): boolean {
+  const etag = etagOf(etagParts)
+  reply.header('etag', etag)
+  const isKnown = matches(request.headers['if-none-match'], etag)
+  // For HEAD, Fastify would set a content-length of 0 if nothing were sent.
+  if (isKnown) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
+  return isKnown
+}
+
+/** Weak, because a credential in the body may differ. */
+function etagOf(etagParts: EtagParts): string {
+  const plain = etagParts.join('.')
+  const isTag = plain.length <= MAX_PLAIN_LENGTH && PLAIN_TAG.test(plain)
+  return `W/"${isTag ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`
+}
+
+const MAX_PLAIN_LENGTH = 128
+/** Numbers, words and digests, which are unambiguous when joined by dots. Anything else is hashed. */
+const PLAIN_TAG = /^[\w.-]+$/
+
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  const opaque = etag.slice(2)
+  return header.split(',').some((sent) => {
+    const tag = sent.trim()
+    return tag === '*' || tag === etag || tag === opaque
+  })
+}
+
+async function renderWhole(body: Body): Promise<Buffer> {
+  const pieces: Piece[] = []
+  for (const part of body) {
+    if (typeof part === 'string') pieces.push(part)
+    else {
+      const [first, ...others] = await part.whole()
+      if (first !== undefined) pieces.push(withoutComma(first), ...others)
+    }
+  }
+  return Buffer.concat(pieces.map(toBuffer))
+}
+
+async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
+  for (const part of body) {
+    if (typeof part === 'string') yield Buffer.from(part)
+    else {
+      let isFirst = true
+      for await (const pieces of part.inBatches()) {
+        if (pieces.length === 0) continue
+        const bytes = Buffer.concat(pieces.map(toBuffer))
+        yield isFirst ? bytes.subarray(1) : bytes
+        isFirst = false
+      }
+    }
+  }
+}
+
+const toBuffer = (piece: Piece): Buffer => (typeof piece === 'string' ? Buffer.from(piece) : piece)
+
+const withoutComma = (piece: Piece): Piece =>
+  typeof piece === 'string' ? piece.slice(1) : piece.subarray(1)

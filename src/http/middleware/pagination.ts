@@ -1,0 +1,126 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { sendJsonWithEtag } from './json-response.ts'
+
+const DEFAULT_PER_PAGE = 30
+const MAX_PER_PAGE = 100
+/** Far beyond any list, and small enough that its offset is a safe integer. */
+const MAX_PAGE = 1_000_000_000
+
+export interface Paging {
+  page: number
+  perPage: number
+  offset: number
+  limit: number
+}
+
+/** Returns the page that a query asks for. Invalid values are ignored. */
+export function parsePaging(query: Record<string, unknown>): Paging {
+  const perPage = Math.min(naturalNumber(query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
+  const page = Math.min(naturalNumber(query.page) ?? 1, MAX_PAGE)
+  return { page, perPage, offset: (page - 1) * perPage, limit: perPage }
+}
+
+function naturalNumber(value: unknown): number | undefined {
+  const text = Array.isArray(value) ? value.at(-1) : value
+  if (typeof text !== 'string' || !/^\d+$/.test(text)) return undefined
+  return Number(text) || undefined
+}
+
+interface Pages {
+  addresses: Addresses
+  paging: Paging
+  total: number
+}
+
+/** Sets the `link` header of one page of a list. */
+export function setLinkHeader(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { addresses, paging, total }: Pages,
+): void {
+  const { address, query } = requestAddress(request, addresses)
+  const link = linkHeader(address, query, paging, total)
+  if (link) reply.header('link', link)
+}
+
+/** Returns the public address of a request, and its query as it was sent. */
+export function requestAddress({ url, server }: FastifyRequest, { api }: Addresses) {
+  // Some proxies send an absolute URL.
+  const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
+  const local = path.slice(server.prefix.length)
+  const end = local.indexOf('?')
+  const [route, query] = end < 0 ? [local, ''] : [local.slice(0, end), local.slice(end + 1)]
+  return { address: `${api}${route}`, query }
+}
+
+/**
+ * Returns the `link` header of one page, or undefined if there is only one. The addresses repeat the caller's query as it was sent,
+ * with another page number; the relations have GitHub's order.
+ */
+export function linkHeader(
+  address: string,
+  rawQuery: string,
+  { page, perPage }: Paging,
+  total: number,
+): string | undefined {
+  const last = Math.max(1, Math.ceil(total / perPage))
+  if (last === 1 && page === 1) return undefined
+  const relations: [rel: string, page: number][] = []
+  if (page > 1) relations.push(['prev', Math.min(page - 1, last)])
+  if (page < last) relations.push(['next', page + 1])
+  if (page !== last) relations.push(['last', last])
+  if (page > 1) relations.push(['first', 1])
+  return relations
+    .map(([rel, to]) => `<${address}?${withPage(rawQuery, to)}>; rel="${rel}"`)
+    .join(', ')
+}
+
+function withPage(rawQuery: string, page: number): string {
+  const isPage = (part: string) => part === 'page' || part.startsWith('page=')
+  const parts = rawQuery.split('&').filter((part) => part !== '')
+  const at = parts.findIndex(isPage)
+  const others = parts.filter((part, index) => index === at || !isPage(part))
+  if (at < 0) others.push(`page=${page}`)
+  else others[others.findIndex(isPage)] = `page=${page}`
+  // Some clients split the header at every comma.
+  return others.join('&').replace(/[<>",\s]/g, encodeURIComponent)
+}
+
+type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
+
+/** Sends one page of a list that the store has already cut. `total` is the length of the whole list. */
+export function sendPage(
+  request: ListRequest,
+  reply: FastifyReply,
+  addresses: Addresses,
+  { total, body }: { total: number; body: readonly unknown[] },
+): FastifyReply {
+  setPaginationHeaders(request, reply, addresses, total)
+  reply.header('x-total-count', total)
+  return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [total] })
+}
+
+/** Sends the page of a complete list that the query asks for. */
+export function sendPageOf<T>(
+  request: ListRequest,
+  reply: FastifyReply,
+  addresses: Addresses,
+  all: readonly T[],
+  render: (item: T) => unknown,
+): FastifyReply {
+  const { offset, limit } = setPaginationHeaders(request, reply, addresses, all.length)
+  const body = all.slice(offset, offset + limit).map((item) => render(item))
+  return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [all.length] })
+}
+
+function setPaginationHeaders(
+  request: ListRequest,
+  reply: FastifyReply,
+  addresses: Addresses,
+  total: number,
+) {
+  const paging = parsePaging(request.query)
+  setLinkHeader(request, reply, { addresses, paging, total })
+  return paging
+}

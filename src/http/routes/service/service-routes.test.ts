@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openDatabase } from '../../../../test/support/databases.ts'
+import {
+  DEFAULT_MEDIA_TYPE,
+  descriptionServer,
+} from '../../../../test/support/description-server.ts'
+
+test('readiness is degraded while only writes fail, and unavailable while reads fail too', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  const fails = { data: false, blobs: false }
+  const probe = (name: keyof typeof fails) => async () => {
+    if (fails[name]) throw Object.assign(new Error(name), { code: 'ENOSPC' })
+  }
+  const blobs = { probe: probe('blobs') } as never
+  const parts = { db, blobs, isCatalogueRead: () => true, probeData: probe('data') }
+  const readiness = async () => {
+    // A good answer is remembered for a while: each time another server is asked.
+    const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
+    const { statusCode, body } = await app.inject('/readyz')
+    const metrics = (await app.inject('/metrics')).body
+    const isUp = /dependency_up\{dependency="data"\} (\d)/.exec(metrics)?.[1]
+    return [statusCode, JSON.parse(body), isUp]
+  }
+  assert.deepEqual(await readiness(), [200, { status: 'ok' }, '1'])
+  fails.data = true
+  assert.deepEqual(await readiness(), [200, { status: 'degraded', waiting_for: ['data'] }, '0'])
+  fails.blobs = true
+  const both = { status: 'unavailable', waiting_for: ['blobs', 'data'] }
+  assert.deepEqual(await readiness(), [503, both, '0'])
+})

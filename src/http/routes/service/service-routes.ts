@@ -1,0 +1,136 @@
+import type { FastifyInstance } from 'fastify'
+import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.ts'
+import {
+  IF_NONE_MATCH,
+  jsonResponse,
+  NOT_MODIFIED,
+  notModified,
+  OPTIONAL_TOKEN,
+  type Operation,
+} from '../../description/operation.ts'
+import { API_VERSIONS } from '../../middleware/api-headers.ts'
+import type { Dependency } from '../../middleware/dependencies.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import type { ServerParts } from '../../server-parts.ts'
+
+const getHealth = {
+  operationId: 'service/healthz',
+  tags: ['Service'],
+  summary: 'Check that the process is alive',
+  security: [],
+  responses: {
+    200: jsonResponse('The process is alive.', {
+      schema: object({ status: literal('ok') }),
+      example: 'healthy',
+    }),
+  },
+} satisfies Operation
+
+const getReadiness = {
+  operationId: 'service/readyz',
+  tags: ['Service'],
+  summary: 'Check that the process is ready',
+  description:
+    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it answers reads, downloads and deletions, and refuses to start migrations with 503.',
+  security: [],
+  responses: {
+    200: jsonResponse('The process is ready, or degraded.', {
+      schema: object(
+        { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(literal('data')) },
+        { optional: ['waiting_for'] },
+      ),
+      example: 'healthy',
+    }),
+    503: jsonResponse('The process is not ready: a dependency does not answer.', {
+      schema: object({
+        status: literal('unavailable'),
+        waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
+      }),
+      example: 'waiting',
+    }),
+  },
+} satisfies Operation
+
+/**
+ * Adds the checks of load balancers. A process that can read but not write stays ready, so that users can still download archives
+ * and delete them to free space; its answer is `degraded`.
+ */
+export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
+  app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
+    const answers = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
+    const missing = dependencies.filter((_, index) => !answers[index])
+    if (missing.length === 0) return { status: 'ok' }
+    const waitingFor = missing.map(({ name }) => name)
+    if (missing.every(({ isForWritesOnly }) => isForWritesOnly))
+      return { status: 'degraded', waiting_for: waitingFor }
+    return reply.code(503).send({ status: 'unavailable', waiting_for: waitingFor })
+  })
+}
+
+const getMeta = {
+  operationId: 'meta/get',
+  tags: ['Service'],
+  summary: 'Get facts about the server',
+  security: [],
+  parameters: [IF_NONE_MATCH],
+  responses: {
+    200: jsonResponse('Facts about the server.', {
+      schema: object(
+        {
+          verifiable_password_authentication: { const: false },
+          installed_version: { ...string, description: 'If the operator has set one.' },
+        },
+        { optional: ['installed_version'] },
+      ),
+      example: 'meta',
+      headers: ['etag'],
+    }),
+    304: NOT_MODIFIED,
+  },
+} satisfies Operation
+
+/** Clients read `/meta` to learn whether this is GitHub Enterprise Server, and which version. It needs no token. */
+export function meta(
+  app: FastifyInstance,
+  { installedVersion }: Pick<ServerParts, 'installedVersion'>,
+): void {
+  const body = {
+    verifiable_password_authentication: false,
+    ...(installedVersion !== undefined && { installed_version: installedVersion }),
+  }
+  for (const [path, schema] of Object.entries({ '/meta': getMeta, '/api/v3/meta': {} })) {
+    app.get(path, { schema }, async (request, reply) => {
+      reply.headers({
+        'access-control-allow-origin': '*',
+        'cache-control': 'no-cache',
+        'x-content-type-options': 'nosniff',
+      })
+      return sendJsonWithEtag(request, reply, body)
+    })
+  }
+}
+
+const listVersions = {
+  operationId: 'meta/get-all-versions',
+  tags: ['Service'],
+  summary: 'List the versions of the API',
+  security: OPTIONAL_TOKEN,
+  parameters: [IF_NONE_MATCH],
+  responses: {
+    200: jsonResponse('The versions, newest first.', {
+      schema: arrayOf({ ...string, format: 'date' }),
+      example: 'versions',
+      headers: ['etag'],
+    }),
+    304: notModified,
+  },
+} satisfies Operation
+
+export function versions(app: FastifyInstance): void {
+  app.get(
+    '/versions',
+    { config: { anonymous: true }, schema: listVersions },
+    async (request, reply) => sendJsonWithEtag(request, reply, API_VERSIONS),
+  )
+}

@@ -1,0 +1,129 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Viewer } from '../../../accounts/account.ts'
+import { closeSession, findSession, openSession } from '../../../accounts/session-store.ts'
+import { countPublic } from '../../../repositories/repository-store.ts'
+import { EXTENSION, string } from '../../../wire/schema.ts'
+import type * as wire from '../../../wire/types.ts'
+import type { Operation } from '../../description/operation.ts'
+import { errorResponse, recordResponse } from '../../description/operation.ts'
+import type { FailedLogins } from '../../middleware/failed-logins.ts'
+import { sessionsOnlyForPages } from '../../middleware/http-errors.ts'
+import { sendJson } from '../../middleware/json-response.ts'
+import { isOfOurPages, type SessionCookies } from '../../middleware/session-cookie.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { currentUserJson } from '../users/user-json.ts'
+
+const sessionHeader = {
+  name: 'x-godwit-session',
+  in: 'header',
+  required: true,
+  description: 'Any value. Sent by the pages of this server; without it the cookie is ignored.',
+  schema: string,
+  example: '1',
+}
+const description = `For the pages of this server: a cookie that scripts cannot read takes the place of the token. ${EXTENSION}`
+
+const getSession = {
+  operationId: 'session/get',
+  tags: ['Caller'],
+  summary: 'Get who is signed in with this browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  responses: { 200: recordResponse('The session.', 'session') },
+} satisfies Operation
+
+const postSession = {
+  operationId: 'session/open',
+  tags: ['Caller'],
+  summary: 'Sign in with a browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  body: {
+    type: 'object',
+    required: ['token'],
+    properties: { token: { ...string, description: 'An access token.' } },
+    examples: [{ token: 'gwt_…' }],
+  },
+  responses: {
+    201: recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+    401: errorResponse('unauthenticated'),
+    403: errorResponse('forbidden'),
+    422: errorResponse('invalid'),
+  },
+} satisfies Operation
+
+const deleteSession = {
+  operationId: 'session/close',
+  tags: ['Caller'],
+  summary: 'Sign out with a browser',
+  description,
+  security: [],
+  parameters: [sessionHeader],
+  responses: { 204: { description: 'Signed out.' }, 403: errorResponse('forbidden') },
+} satisfies Operation
+
+interface SessionParts
+  extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
+  cookies: SessionCookies
+  logins: FailedLogins
+}
+
+const SESSION_HEADERS = {
+  'cache-control': 'no-store',
+  vary: 'Cookie',
+  'x-content-type-options': 'nosniff',
+}
+
+/** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
+export function session(app: FastifyInstance, parts: SessionParts): void {
+  const { db, now, log, authenticator, rendering, cookies } = parts
+
+  async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
+    if (!viewer) return { user: null }
+    const { account } = viewer
+    return { user: currentUserJson(account, await countPublic(db, account), rendering.addresses) }
+  }
+
+  const logAction = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
+    log.info(
+      { audit: action, id: request.id, login: account.login, tokenId, from: request.ip },
+      action,
+    )
+
+  app.get('/session', { schema: getSession }, async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
+    const viewer = await authenticator.viewerInSession(cookies.read(request))
+    return sendJson(reply, await sessionJson(viewer))
+  })
+
+  app.post<{ Body: { token: string } }>(
+    '/session',
+    { schema: postSession },
+    async (request, reply) => {
+      reply.headers(SESSION_HEADERS)
+      if (!isOfOurPages(request)) throw sessionsOnlyForPages()
+      const { token } = request.body
+      const viewer = await parts.logins.viewerOf(token, request.ip)
+      cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
+      logAction(request, 'session.open', viewer)
+      return sendJson(reply.code(201), await sessionJson(viewer))
+    },
+  )
+
+  app.delete('/session', { schema: deleteSession }, async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
+    if (!isOfOurPages(request)) throw sessionsOnlyForPages()
+    const secret = cookies.read(request)
+    if (secret !== undefined) {
+      // The forge is not asked about the token, so that sign-out works while the forge is unavailable.
+      const session = await findSession(db, secret, now())
+      await closeSession(db, secret)
+      if (session) logAction(request, 'session.close', session.viewer)
+    }
+    // Last, so that after a failure the user is still signed in and can try again.
+    cookies.clear(reply, request)
+    return reply.code(204).send()
+  })
+}

@@ -1,0 +1,73 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { pino } from 'pino'
+import type { MediaTypeOptions } from '../../src/http/middleware/media-type.ts'
+import { offsetTimestamps } from '../../src/http/rendering.ts'
+import { cloneTokens } from '../../src/http/routes/clones/clone-tokens.ts'
+import { createServer } from '../../src/http/server.ts'
+import type { ServerParts } from '../../src/http/server-parts.ts'
+import { addressesFrom } from '../../src/repositories/addresses.ts'
+import type { Description } from './openapi-validator.ts'
+
+export const addresses = addressesFrom({
+  baseUrl: 'https://git.host.test/api',
+  webUrl: 'https://git.host.test/{owner}/{name}',
+  cloneUrl: 'https://git.host.test/{owner}/{name}.git',
+  sshUrl: 'git@git.host.test:{owner}/{name}.git',
+})
+export const rendering = {
+  addresses,
+  migrationTime: offsetTimestamps('Europe/Berlin'),
+  edition: '1',
+}
+export const DEFAULT_MEDIA_TYPE: MediaTypeOptions = { vendor: 'github', preview: 'required' }
+
+/** Starts a server that serves its description, without working parts behind it. */
+export function descriptionServer(
+  t: Pick<TestContext, 'after'>,
+  mediaType = DEFAULT_MEDIA_TYPE,
+  more: Partial<ServerParts> = {},
+): FastifyInstance {
+  const parts: Partial<ServerParts> = {
+    rendering,
+    mediaType,
+    now: Date.now,
+    log: pino({ level: 'silent' }),
+    rateLimit: { perHour: 0, pool: undefined },
+    trustedProxies: [],
+    limits: {
+      maxConnections: 10,
+      maxRequests: 10,
+      maxStreams: 10,
+      maxStreamsPerAccount: 10,
+      clientTimeoutMs: 60_000,
+    },
+    cloneSlots: { max: 0, waitMs: 0 },
+    cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
+    ...more,
+  }
+  const app = createServer(parts as ServerParts)
+  t.after(() => app.close())
+  return app
+}
+
+export async function descriptionOf(app: FastifyInstance): Promise<Description> {
+  return (await app.inject('/openapi.json')).json()
+}
+
+/** Collects the routes that fastify is given while the server is made. */
+export function routesOf(make: () => FastifyInstance): {
+  app: FastifyInstance
+  routes: RouteOptions[]
+} {
+  const routes: RouteOptions[] = []
+  const listen = (message: unknown) =>
+    (message as { fastify: FastifyInstance }).fastify.addHook('onRoute', (route) => {
+      routes.push(route)
+    })
+  subscribe('fastify.initialization', listen)
+  const app = make()
+  unsubscribe('fastify.initialization', listen)
+  return { app, routes }
+}

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { ensureAccount } from '../../src/accounts/account-store.ts'
+import { readArchive } from '../../src/archive/copy-archive.ts'
+import { type Manifest, parseManifest } from '../../src/archive/manifest.ts'
+import { planArchive } from '../../src/archive/plan-archive.ts'
+import { readEntries } from '../../src/archive/read-entries.ts'
+import { writeSegment } from '../../src/archive/write-segment.ts'
+import { createDiskBlobStore } from '../../src/blobs/disk.ts'
+import type { Db } from '../../src/db/database.ts'
+import { type ExportParts, exportHandlers } from '../../src/exporter/export-migration.ts'
+import type { SegmentContents, SegmentMaker } from '../../src/exporter/make-segment.ts'
+import { readDigest } from '../../src/exporter/read-digest.ts'
+import { claimBlobStore, isOwnerMark } from '../../src/exporter/sweep.ts'
+import { archiveSegments } from '../../src/migrations/archive-store.ts'
+import { migrationById } from '../../src/migrations/export-store.ts'
+import { DEFAULT_OPTIONS, type MigrationOptions } from '../../src/migrations/migration.ts'
+import { outcomesOf } from '../../src/migrations/outcomes.ts'
+import { namedRepositoriesOf } from '../../src/migrations/snapshot-store.ts'
+import { startMigration } from '../../src/migrations/start-migration.ts'
+import { embeddedQueue } from '../../src/queue/embedded.ts'
+import { addressesFrom } from '../../src/repositories/addresses.ts'
+import { factsOfUnreadable } from '../../src/repositories/facts.ts'
+import { syncCatalogue } from '../../src/repositories/sync.ts'
+import type { FoundRepository, RepositoryName, Source } from '../../src/sources/source.ts'
+import { Unreadable } from '../../src/sources/unreadable.ts'
+import { DELIVER_WEBHOOK } from '../../src/webhooks/record-event.ts'
+import { collect, file, temporaryFolder } from './archive-samples.ts'
+import { type Engine, openDatabase } from './databases.ts'
+import { until } from './wait-until.ts'
+
+const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
+
+/** A host that exists only in the test: what each repository holds, by its full name. */
+export class FakeHost {
+  readonly contents = new Map<string, string>()
+  readonly locked = new Set<string>()
+  /** Who may administer them besides their owners. */
+  collaborators: readonly string[] = []
+  organizations: readonly string[] = []
+  readonly looks: string[] = []
+  readonly makes: string[] = []
+  /** Called where the repository is looked at, and again while its segment is made. */
+  onLook = async (_fullName: string): Promise<void> => {}
+  onMake = async (_fullName: string, _signal: AbortSignal): Promise<void> => {}
+  onLock = async (_fullName: string): Promise<void> => {}
+
+  read(fullName: string): { fingerprint: string; bytes: number; content: string } {
+    const content = this.contents.get(fullName)
+    if (content === undefined) throw new Unreadable(`${fullName}: the repository no longer exists`)
+    return { fingerprint: `${fullName} ${content}`, bytes: content.length, content }
+  }
+
+  /** What the catalogue and the locks need of a source; what reads git data is the maker's. */
+  source(): Source {
+    const found = (fullName: string): FoundRepository => {
+      const [owner = '', name = ''] = fullName.split('/')
+      return { owner, name, stamp: this.contents.get(fullName) ?? '', hasWiki: false }
+    }
+    const { contents, locked } = this
+    const source: Partial<Source> = {
+      async *list() {
+        for (const fullName of contents.keys()) yield { found: found(fullName) }
+      },
+      find: async (owner, name) => {
+        const fullName = `${owner}/${name}`
+        return contents.has(fullName) ? found(fullName) : undefined
+      },
+      facts: async ({ owner }) => {
+        const collaborators = this.collaborators.map((login) => ({
+          login,
+          permission: 'admin' as const,
+        }))
+        const isOrganization = this.organizations.includes(owner)
+        const said = isOrganization ? { ownerIsOrganization: true as const } : {}
+        return { ...factsOfUnreadable(0), collaborators, ...said }
+      },
+      checkLock: async () => {},
+      settleLock: async (repository, isWanted) => {
+        const fullName = fullNameOf(repository)
+        if (!(await isWanted())) return void locked.delete(fullName)
+        await this.onLock(fullName)
+        locked.add(fullName)
+      },
+    }
+    return source as Source
+  }
+
+  /** The fingerprint is the content, and so is all that the segment holds. */
+  maker(blobs: ExportParts['blobs']): SegmentMaker {
+    return {
+      digest: (key, signal) => readDigest(blobs, key, { signal }),
+      inspect: async (repository) => {
+        this.looks.push(fullNameOf(repository))
+        await this.onLook(fullNameOf(repository))
+        return this.read(fullNameOf(repository))
+      },
+      make: async ({ repository, key, storedFingerprints }, signal, onProgress) => {
+        const fullName = fullNameOf(repository)
+        this.makes.push(fullName)
+        await this.onLook(fullName)
+        const { fingerprint, bytes, content } = this.read(fullName)
+        if (storedFingerprints.includes(fingerprint))
+          return { fingerprint, bytes, segment: undefined }
+        onProgress({ fingerprint, bytes, bytesDone: 0 })
+        await this.onMake(fullName, signal)
+        signal.throwIfAborted()
+        const entries = [file(`repositories/${fullName}.git/HEAD`, Buffer.from(content))]
+        const segment = await writeSegment(entries, (deflated) =>
+          blobs.put(key, deflated, { signal }),
+        )
+        onProgress({ fingerprint, bytes, bytesDone: bytes })
+        const contents = JSON.stringify(contentsOf(fullName, bytes))
+        const made = { key, ...segment, fingerprint, contents, verified: content, warning: null }
+        return { fingerprint, bytes, segment: made }
+      },
+    }
+  }
+}
+
+function contentsOf(full_name: string, size: number): SegmentContents {
+  const git = { object_format: 'sha1', head: 'refs/heads/main', refs: [], symrefs: [] } as const
+  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [], files: [] }
+}
+
+const BASE = 'http://localhost'
+export const SEGMENT_CHECK_AGE_MS = 3_600_000
+
+/** The exporter with a database, a queue and a store that are real, on a host that is not. */
+export async function exportScene(
+  t: TestContext,
+  contents: Readonly<Record<string, string>>,
+  engine: Engine = 'sqlite',
+  people: Partial<Pick<FakeHost, 'collaborators' | 'organizations'>> = {},
+) {
+  const { db } = await openDatabase(t, engine)
+  const host = Object.assign(new FakeHost(), people)
+  for (const [fullName, content] of Object.entries(contents)) host.contents.set(fullName, content)
+  const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
+  const queue = embeddedQueue({ db, retryPauseMs: 1, retryLaterPauseMs: 1, pollIntervalMs: 20 })
+  const clock = { now: Date.now() }
+  const log = keptLog()
+  const parts: ExportParts = {
+    ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
+    log,
+    scratch: await temporaryFolder(t),
+    forge: undefined,
+    rights: undefined,
+    now: () => clock.now++,
+    addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
+    generator: 'godwit test',
+    archiveTtlMs: 60_000,
+    segmentCheckAgeMs: SEGMENT_CHECK_AGE_MS,
+    isComposed: false,
+  }
+  await claimBlobStore(db, blobs)
+  await syncCatalogue(parts)
+  const errors: string[] = []
+
+  return {
+    ...{ db, host, blobs, queue, parts, clock, errors, logged: log.lines },
+    async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
+      const scope = { owner: await ensureAccount(db, login, 0) }
+      const order = { repositories: names, options: { ...DEFAULT_OPTIONS, ...options } }
+      const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
+      return (await startMigration({ ...parts, ...limits }, scope, order)).id
+    },
+    /** Until nothing is left to do. */
+    async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {
+      const working = queue.work(exportHandlers({ ...parts, ...change }), {
+        concurrency,
+        onError: (error) => errors.push(String(error)),
+      })
+      await until(
+        () => `all jobs are done; ${errors.join('; ')}`,
+        // Webhooks are told by others.
+        async () =>
+          (await queue.backlog()).every(({ kind }) => kind === DELIVER_WEBHOOK) &&
+          queue.running() === 0,
+      )
+      await working.stop()
+    },
+    async archive(id: number) {
+      const plan = planArchive(await archiveSegments(db, { id }))
+      const files = new Map<string, string>()
+      for await (const { path, kind, content } of readEntries(readArchive(plan, blobs)))
+        if (kind === 'file') files.set(path, String(await collect(content)))
+      const manifest: Manifest = parseManifest(files.get('godwit-manifest.json') ?? '')
+      return { files, manifest }
+    },
+    keysInStore: async () =>
+      (await Array.fromAsync(blobs.list()))
+        .map(({ key }) => key)
+        .filter((key) => !isOwnerMark(key))
+        .sort(),
+  }
+}
+
+/** What an operator would read, `level: message`. */
+function keptLog() {
+  const lines: string[] = []
+  const at = (level: string) => (_fields: object, message: string) =>
+    void lines.push(`${level}: ${message}`)
+  return { lines, info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+export async function endOf(db: Db, id: number) {
+  const { state, reason } = await migrationById(db, id)
+  return { state, reason }
+}
+
+export async function assertExported(db: Db, id: number): Promise<void> {
+  assert.deepEqual(await endOf(db, id), { state: 'exported', reason: null })
+}
+
+/** What became of each, by its full name: exported, reused, or why it was skipped or failed. */
+export async function endsOf(db: Db, migrationId: number): Promise<Record<string, string>> {
+  const migration = await migrationById(db, migrationId)
+  const outcomes = await outcomesOf(db, migration)
+  const inWords = (position: number): string => {
+    const { outcome = null, reused, reason } = outcomes.get(position) ?? {}
+    if (reason) return `${outcome}: ${reason}`
+    return outcome === null ? 'waiting' : reused ? 'reused' : 'exported'
+  }
+  const named = await namedRepositoriesOf(db, migration)
+  return Object.fromEntries(named.map(({ fullName }, position) => [fullName, inWords(position)]))
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import licenses from 'spdx-license-list/full.js'
+import type { Git } from '../../src/git/git.ts'
+import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
+import type { KnownFacts, SourceFacts } from '../../src/sources/source.ts'
+import { Unreadable } from '../../src/sources/unreadable.ts'
+import { gitHost } from './git-host.ts'
+
+export const MIT = licenses.MIT!.licenseText.replace('<year> <copyright holders>', '2024 Ada')
+
+/** A host, and functions that read facts of its repositories by their directories. */
+export async function factsScene() {
+  const host = await gitHost()
+  let count = 0
+
+  async function factsOf(dir: string, known?: KnownFacts, git?: Git): Promise<SourceFacts> {
+    const source = gitDirectory({ root: host.root, git: git ?? host.godwitGit })
+    const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
+    const found = await source.find(owner, name)
+    assert.ok(found, `${owner}/${name} is not found`)
+    return source.facts(found, known)
+  }
+
+  /** Asserts that the repository is unreadable, for a reason that matches and has no path of this machine. */
+  async function unreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
+    await assert.rejects(factsOf(dir, known), (error) => {
+      assert.ok(error instanceof Unreadable, String(error))
+      assert.match(error.message, because)
+      assert.ok(!error.message.includes(tmpdir()), error.message)
+      return true
+    })
+  }
+
+  return { host, factsOf, unreadable, fresh: () => `alice/r${count++}` }
+}

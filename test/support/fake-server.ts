@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+
+interface Heard {
+  method: string
+  path: string
+  headers: IncomingMessage['headers']
+  body: string
+}
+
+export interface FakeServer {
+  url: string
+  heard: Heard[]
+}
+
+export type Answer = (request: Heard, response: ServerResponse) => void
+
+/** Starts a server that is not Godwit: it gives the configured responses and records the requests. */
+export async function fakeServer(
+  t: Pick<TestContext, 'after'>,
+  answer: Answer,
+): Promise<FakeServer> {
+  const heard: Heard[] = []
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request)).toString()
+    const { method = '', url = '', headers } = request
+    heard.push({ method, path: url, headers, body })
+    answer(heard.at(-1)!, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard }
+}
+
+export function json(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers })
+  response.end(JSON.stringify(body))
+}

@@ -1,0 +1,215 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ForgeData, type Repository, type User } from './forge-data.ts'
+import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
+import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
+import type { RouteContext } from './responses.ts'
+import { type ForgeResponse, MAX_PAGE, NOT_FOUND } from './responses.ts'
+import { SEEDING } from './seeding-routes.ts'
+
+/** A fault that replaces or changes a response. */
+export type Fault =
+  | { answer: ForgeResponse; without?: readonly string[] }
+  /** Sends half of the body, then closes the connection. */
+  | { cut: true }
+  | { hang: true }
+  /** Sends the body byte by byte, without end. */
+  | { drip: true }
+  | { without: readonly string[] }
+  /** Changes the regular response. */
+  | { change: (given: ForgeResponse) => ForgeResponse; without?: readonly string[] }
+
+export interface Request {
+  path: string
+  query: URLSearchParams
+  headers: IncomingMessage['headers']
+  /** The number of earlier requests. */
+  count: number
+}
+
+export interface FakeForge {
+  url: string
+  world: ForgeData
+  requests: Request[]
+  /** Whether requests are recorded; tests of memory turn this off. */
+  recordsRequests: boolean
+  /** Users by token; `admin-token` exists from the start. */
+  tokens: Map<string, User>
+  dialect: Dialect
+  /** The maximum page size, a setting of a forge's operator. */
+  maxPage: number
+  /** Whether anonymous requests are rejected. */
+  requiresSignIn: boolean
+  faultFor: (request: Request) => Fault | undefined
+  stop(): Promise<void>
+}
+
+/** Starts an HTTP server that answers like Gitea, from data in memory. */
+export async function startForge({
+  dialect = GITEA_1_22,
+  path = '',
+  maxPage = MAX_PAGE,
+} = {}): Promise<FakeForge> {
+  const world = new ForgeData()
+  const admin = world.addUser('root', { isAdmin: true })
+  const server = createServer((request, response) => void answer(forge, path, request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const forge: FakeForge = {
+    url: `http://127.0.0.1:${port}${path}`,
+    world,
+    requests: [],
+    recordsRequests: true,
+    tokens: new Map([['admin-token', admin]]),
+    dialect,
+    maxPage,
+    requiresSignIn: false,
+    faultFor: () => undefined,
+    stop: () => stop(server),
+  }
+  return forge
+}
+
+function stop(server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => server.close(() => resolve()))
+}
+
+async function answer(
+  forge: FakeForge,
+  base: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', forge.url)
+  const path = url.pathname.slice(base.length)
+  if (Number(url.searchParams.get('limit')) > forge.maxPage)
+    url.searchParams.set('limit', String(forge.maxPage))
+  const asked = {
+    path,
+    query: url.searchParams,
+    headers: request.headers,
+    count: forge.requests.length,
+  }
+  if (forge.recordsRequests) forge.requests.push(asked)
+  forge.world.noteRequest()
+  const misdeed = forge.faultFor(asked)
+  if (misdeed && 'hang' in misdeed) return
+  if (misdeed && 'drip' in misdeed) return drip(response)
+  const given =
+    misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
+  const changed = misdeed && 'change' in misdeed ? misdeed.change(given) : given
+  response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
+  send(response, changed, misdeed)
+}
+
+async function givenFor(
+  forge: FakeForge,
+  url: URL,
+  path: string,
+  request: IncomingMessage,
+): Promise<ForgeResponse> {
+  const asker = viewerOf(forge, request)
+  const isAnybody = request.headers.authorization === undefined && !forge.requiresSignIn
+  if (isAnybody && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
+  if (!asker) return { status: 401, body: { message: 'token is required' } }
+  if (asker.isSuspended)
+    return { status: 403, body: { message: 'This account is prohibited from signing in.' } }
+  const sudo = url.searchParams.get('sudo')
+  if (sudo && !asker.isAdmin)
+    return { status: 403, body: { message: 'Only administrators allowed to sudo.' } }
+  const viewer = sudo ? forge.world.users.get(sudo.toLowerCase()) : asker
+  if (!viewer) return NOT_FOUND
+  const uuid = /^\/attachments\/([0-9a-f-]+)$/.exec(path)?.[1]
+  if (uuid) {
+    const asset = forge.world.findAsset(uuid)
+    return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
+  }
+  if (!path.startsWith('/api/v1/')) return NOT_FOUND
+  const render = new Renderer(forge.url, forge.dialect)
+  const { world, dialect, maxPage } = forge
+  const asked = { url, world, render, dialect, maxPage, viewer }
+  const rest = path.slice('/api/v1'.length)
+  if (request.method !== 'GET') return seeded(asked, rest, request)
+  return read(asked, rest) ?? redirected(world, path) ?? NOT_FOUND
+}
+
+/** Redirects to the new login of a renamed owner. */
+function redirected(world: ForgeData, path: string): ForgeResponse | undefined {
+  const [, start, login = ''] = /^(.*\/(?:orgs|users|repos)\/)([^/]+)/.exec(path) ?? []
+  const user = world.redirects.get(login.toLowerCase())
+  if (!start || !user) return undefined
+  const location = start + user.login + path.slice(start.length + login.length)
+  return { status: 302, headers: { location }, body: {} }
+}
+
+function read(asked: RouteContext, path: string): ForgeResponse | undefined {
+  for (const [pattern, route] of READING) {
+    const match = pattern.exec(path)
+    if (match) return route(asked, ...match.slice(1).map(decodeURIComponent))
+  }
+  const repository = /^\/repos\/([^/]+)\/([^/]+)(.*)$/.exec(path)
+  if (!repository) return undefined
+  const [owner, name, rest] = repository.slice(1).map(decodeURIComponent)
+  const found = asked.world.findRepository(owner ?? '', name ?? '')
+  if (!found || isOff(found, rest ?? '')) return undefined
+  for (const [pattern, route] of READING_A_REPOSITORY) {
+    const match = pattern.exec(rest ?? '')
+    if (match) return route(asked, found, ...match.slice(1))
+  }
+  return undefined
+}
+
+/** Administrators still see labels, milestones and releases. */
+function isOff({ off }: Repository, path: string): boolean {
+  if (path.startsWith('/issues')) return off.has('issues') && off.has('pulls')
+  return path.startsWith('/pulls') && off.has('pulls')
+}
+
+async function seeded(
+  asked: RouteContext,
+  path: string,
+  request: IncomingMessage,
+): Promise<ForgeResponse> {
+  const bytes = Buffer.concat(await request.toArray())
+  const isJson = request.headers['content-type']?.startsWith('application/json')
+  const body = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : {}
+  for (const [method, pattern, route] of SEEDING) {
+    const match = method === request.method ? pattern.exec(path) : null
+    if (match) {
+      const names = match.slice(1).map(decodeURIComponent)
+      return route({ ...asked, body, bytes, headers: request.headers }, ...names) ?? NOT_FOUND
+    }
+  }
+  return NOT_FOUND
+}
+
+function viewerOf({ tokens, world }: FakeForge, { headers }: IncomingMessage): User | undefined {
+  const [kind, secret = ''] = (headers.authorization ?? '').split(' ')
+  if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
+  const [login = ''] = Buffer.from(secret, 'base64').toString().split(':')
+  return kind?.toLowerCase() === 'basic' ? world.users.get(login.toLowerCase()) : undefined
+}
+
+function drip(response: ServerResponse): void {
+  const timer = setInterval(() => response.write(' '), 10)
+  response.on('close', () => clearInterval(timer))
+}
+
+function send(response: ServerResponse, given: ForgeResponse, misdeed: Fault | undefined): void {
+  const { status = 200, headers = {}, bytes } = given
+  const body = bytes ?? Buffer.from(given.body === undefined ? '' : JSON.stringify(given.body))
+  const type = bytes ? 'application/octet-stream' : 'application/json;charset=utf-8'
+  const all: Record<string, string> = {
+    'content-type': type,
+    'content-length': String(body.length),
+    ...headers,
+  }
+  if (misdeed && 'without' in misdeed) for (const name of misdeed.without ?? []) delete all[name]
+  response.writeHead(status, all)
+  if (!misdeed || !('cut' in misdeed)) {
+    response.end(body)
+    return
+  }
+  response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy())
+}

@@ -1,0 +1,57 @@
+import type {
+  Batch,
+  Discussions,
+  Facts,
+  Group,
+  StoredGroups,
+} from '../../../src/sources/discussions.ts'
+import type { RepositoryName } from '../../../src/sources/source.ts'
+
+/** Stores batches in memory instead of in a database. */
+export class MemoryDiscussionStore implements StoredGroups {
+  cursor: string | null = null
+  readonly groups = new Map<string, Group>()
+
+  async *versions() {
+    for (const { key, version } of [...this.groups.values()]) yield { key, version }
+  }
+
+  async find(key: string): Promise<Group | undefined> {
+    return this.groups.get(key)
+  }
+
+  keep({ put, remove, cursor }: Batch): void {
+    for (const group of put) this.groups.set(group.key, JSON.parse(JSON.stringify(group)))
+    for (const key of remove) this.groups.delete(key)
+    this.cursor = cursor
+  }
+
+  /** Reads to the end, or stops after this many batches like a process that dies. */
+  async readAll(
+    discussions: Discussions,
+    repository: RepositoryName,
+    batches = Number.POSITIVE_INFINITY,
+    signal = AbortSignal.timeout(120_000),
+  ): Promise<number> {
+    let count = 0
+    for await (const batch of discussions.read(repository, this, signal)) {
+      this.keep(batch)
+      if (++count >= batches) break
+    }
+    return count
+  }
+
+  /** Returns all facts of a kind, from all groups. */
+  facts<K extends keyof Facts>(kind: K): NonNullable<Facts[K]>[number][] {
+    return [...this.groups.values()].flatMap(
+      ({ facts }) => [...(facts[kind] ?? [])] as NonNullable<Facts[K]>[number][],
+    )
+  }
+
+  /** Returns everything that was read, in a stable order, for comparison. */
+  snapshot(): unknown {
+    return [...this.groups.values()]
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+      .map(({ key, version, facts, files }) => ({ key, version, facts, files }))
+  }
+}

@@ -1,0 +1,290 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { looseObjects } from './loose-objects.ts'
+
+/** Makes a directory that is removed after the test. */
+export function temporaryDirectory(t: Pick<TestContext, 'after'>): string {
+  const dir = mkdtempSync(join(tmpdir(), 'godwit-test-'))
+  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** An environment without personal configuration, in which the same commands give the same object ids. */
+export const GIT_ENVIRONMENT = {
+  PATH: process.env.PATH,
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.org',
+  GIT_AUTHOR_DATE: '1700000000 +0100',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.org',
+  GIT_COMMITTER_DATE: '1700000000 +0100',
+}
+
+/** Runs plain git, as an administrator of the host would. */
+export function git(dir: string, args: readonly string[], input: string | Buffer = ''): string {
+  return execFileSync('git', args, {
+    env: { ...GIT_ENVIRONMENT, GIT_DIR: dir },
+    input,
+    maxBuffer: 1 << 28,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+    .toString('latin1')
+    .trim()
+}
+
+const BLANK = new Map<string, RepositoryFiles>()
+
+/** Runs `git init --bare` for the first repository of a format, and copies it for the others. */
+export function bare(dir: string, format = 'sha1'): void {
+  const blank = BLANK.get(format)
+  if (blank) {
+    writeRepositoryFiles(dir, blank)
+    return
+  }
+  mkdirSync(dir, { recursive: true })
+  git(dir, ['init', '-q', '--bare', '-b', 'main', `--object-format=${format}`, dir])
+  BLANK.set(format, readRepositoryFiles(dir))
+}
+
+const WHO = 'Ada <ada@example.org> 1700000000 +0100'
+
+/** Commits one file on top of `ref`, as loose objects, and returns the commit id. */
+export function commit(dir: string, ref: string, text: string): string {
+  const objects = looseObjects(dir)
+  const tree = objects.tree({ 'file.txt': text })
+  const oid = objects.commit({ tree, parent: objects.read(ref), who: WHO, message: text })
+  objects.point(ref, oid)
+  return oid
+}
+
+const HISTORIES = new Map<string, RepositoryFiles>()
+
+/** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */
+export function packedHistory(dir: string, ref: string, count: number): void {
+  const { isSha256, read } = looseObjects(dir)
+  const name = `${ref} ${count} ${isSha256}`
+  const known = read(ref) === undefined && HISTORIES.get(name)
+  if (known) {
+    writeRepositoryFiles(dir, known)
+    return
+  }
+  const before = new Set(readdirSync(join(dir, 'objects/pack')))
+  importHistory(dir, ref, count)
+  const packs = readdirSync(join(dir, 'objects/pack')).filter((each) => !before.has(each))
+  const made = [ref, ...packs.map((each) => `objects/pack/${each}`)]
+  HISTORIES.set(name, readRepositoryFiles(dir, made))
+}
+
+function importHistory(dir: string, ref: string, count: number): void {
+  const commits = Array.from({ length: count }, (_, n) => {
+    const text = `${ref} ${n}\n${createHash('sha512').update(`${ref}${n}`).digest('hex')}\n`
+    const from = n === 0 ? 'deleteall' : ''
+    return `commit ${ref}\ncommitter Ada <ada@example.org> ${1700000000 + n} +0000\ndata 2\n${n % 10}\n${from}
+M 100644 inline dir/file-${n % 7}.txt\ndata ${text.length}\n${text}\n`
+  })
+  git(dir, ['-c', 'fastimport.unpackLimit=0', 'fast-import', '--quiet'], commits.join(''))
+}
+
+export function onlyPack(dir: string): string {
+  const packs = readdirSync(join(dir, 'objects/pack')).filter((name) => name.endsWith('.pack'))
+  if (packs.length !== 1) throw new Error(`${packs.length} packs`)
+  return join(dir, 'objects/pack', packs[0]!)
+}
+
+export function makeWiki(dir: string): void {
+  bare(dir)
+  commit(dir, 'refs/heads/main', '# Home\n')
+}
+
+type Maker = (dir: string) => void
+
+const makeLender = madeOnce((dir) => {
+  bare(dir)
+  packedHistory(dir, 'refs/heads/main', 20)
+  commit(dir, 'refs/heads/private', 'a secret of the lender')
+  git(dir, ['repack', '-adq'])
+})
+
+const ODD = {
+  'an empty repository': (dir) => bare(dir),
+  'an unborn HEAD': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/other', 'one')
+    git(dir, ['symbolic-ref', 'HEAD', 'refs/heads/not-yet'])
+  },
+  'a detached HEAD that no ref reaches': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    const oid = commit(dir, 'refs/heads/gone', 'two')
+    git(dir, ['update-ref', '-d', 'refs/heads/gone'])
+    writeFileSync(join(dir, 'HEAD'), `${oid}\n`)
+  },
+  '5,000 refs, packed and loose': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    const names = Array.from({ length: 5000 }, (_, n) => `refs/pull/${n}/head`)
+    // Writes packed-refs like `git pack-refs`, without removing loose refs.
+    const packed = names.slice(0, 4500).sort()
+    const lines = packed.map((name) => `${oid} ${name}\n`).join('')
+    writeFileSync(
+      join(dir, 'packed-refs'),
+      `# pack-refs with: peeled fully-peeled sorted \n${lines}`,
+    )
+    const loose = names.slice(4500).map((name) => `create ${name} ${oid}\n`)
+    git(dir, ['update-ref', '--stdin'], loose.join(''))
+    commit(dir, 'refs/pull/7/head', 'newer than its packed value')
+  },
+  'refs hidden from every client': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    commit(dir, 'refs/secret/keep', 'hidden')
+    git(dir, ['config', 'transfer.hideRefs', 'refs/secret'])
+  },
+  'a submodule': (dir) => {
+    bare(dir)
+    const tree = git(dir, ['mktree', '--missing'], `160000 commit ${'1'.repeat(40)}\tvendored\n`)
+    git(dir, ['update-ref', 'refs/heads/main', git(dir, ['commit-tree', tree], 'submodule')])
+  },
+  'LFS objects': (dir) => {
+    bare(dir)
+    const content = Buffer.alloc(3 << 20, 'large file ')
+    const oid = createHash('sha256').update(content).digest('hex')
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${content.length}\n`
+    commit(dir, 'refs/heads/main', pointer)
+    write(join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid), content)
+    write(join(dir, 'lfs/tmp/half-done'), 'not an object')
+  },
+  'objects borrowed from another': (dir) => {
+    const lender = `${dir}.lender`
+    makeLender(lender)
+    bare(dir)
+    writeFileSync(join(dir, 'objects/info/alternates'), `${lender}/objects\n`)
+    looseObjects(dir).point('refs/heads/main', looseObjects(lender).read('refs/heads/main')!)
+    commit(dir, 'refs/heads/mine', 'own')
+  },
+  'SHA-256 objects, packed and loose': (dir) => {
+    bare(dir, 'sha256')
+    commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['repack', '-adq'])
+    commit(dir, 'refs/heads/main', 'two')
+  },
+  'packed and loose objects': (dir) => {
+    bare(dir)
+    packedHistory(dir, 'refs/heads/main', 50)
+    packedHistory(dir, 'refs/heads/other', 50)
+    commit(dir, 'refs/heads/main', 'loose')
+    commit(dir, 'refs/heads/large', `${Buffer.alloc(300_000, 'x')}${incompressible(300_000)}`)
+  },
+  'a commit-graph, bitmaps and a multi-pack-index': (dir) => {
+    bare(dir)
+    packedHistory(dir, 'refs/heads/main', 200)
+    git(dir, ['repack', '-adqb'])
+    git(dir, ['commit-graph', 'write', '--reachable'])
+    git(dir, ['multi-pack-index', 'write'])
+  },
+  'symbolic refs, one leading nowhere': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['symbolic-ref', 'refs/heads/alias', 'refs/heads/main'])
+    git(dir, ['symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/main'])
+  },
+  'tags of tags, trees and blobs': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['tag', '-a', '-m', 'of a commit', 'inner', oid])
+    git(dir, ['tag', '-a', '-m', 'of a tag', 'outer', 'inner'])
+    git(dir, ['tag', '-d', 'inner'])
+    git(dir, ['tag', '-a', '-m', 'of a tree', 'tree', `${oid}^{tree}`])
+    git(dir, ['tag', 'blob', git(dir, ['hash-object', '-w', '--stdin'], 'only a tag has this')])
+  },
+  'ref names beyond ASCII, and beyond UTF-8': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    const names = ['refs/heads/größe', 'refs/tags/版本/一', 'refs/tags/🐦', 'refs/tags/\u{fb01}']
+    git(dir, ['update-ref', '--stdin'], names.map((name) => `create ${name} ${oid}\n`).join(''))
+    git(dir, ['update-ref', '--stdin'], Buffer.from(`create refs/heads/caf\xe9 ${oid}\n`, 'latin1'))
+  },
+  'replace refs': (dir) => {
+    bare(dir)
+    const first = commit(dir, 'refs/heads/main', 'one')
+    const second = commit(dir, 'refs/heads/other', 'instead')
+    git(dir, ['replace', first, second])
+  },
+} satisfies Record<string, Maker>
+
+/** Makes the repository with git the first time, and copies it afterwards. */
+function madeOnce(make: Maker): Maker {
+  let look: RepositoryFiles | undefined
+  return (dir) => {
+    if (look) return writeRepositoryFiles(dir, look)
+    make(dir)
+    look = readRepositoryFiles(dir)
+  }
+}
+
+/** One contains the path of another, the other has names that are not valid UTF-8. */
+const NOT_COPIED = new Set([
+  'objects borrowed from another',
+  'ref names beyond ASCII, and beyond UTF-8',
+])
+
+/** Valid repositories of every unusual kind; each function makes a bare repository at the path. */
+export const UNUSUAL_REPOSITORIES = Object.fromEntries(
+  Object.entries(ODD).map(([kind, make]) => [kind, NOT_COPIED.has(kind) ? make : madeOnce(make)]),
+) as typeof ODD
+
+/** Returns incompressible text, the same every time. */
+export function incompressible(bytes: number): string {
+  const blocks = Array.from({ length: Math.ceil(bytes / 86) }, (_, n) =>
+    createHash('sha512').update(String(n)).digest('base64url'),
+  )
+  return blocks.join('').slice(0, bytes)
+}
+
+function write(path: string, content: string | Buffer): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, content)
+}
+
+/** An empty bare repository. Tests make hundreds of them; git makes the first one, the others are copies. */
+export interface RepositoryFiles {
+  folders: string[]
+  files: { path: string; bytes: Buffer; mode: number }[]
+}
+
+/** Reads the files of a repository, or only the named ones. */
+export function readRepositoryFiles(
+  dir: string,
+  paths: readonly string[] = readdirSync(dir, { recursive: true, encoding: 'utf8' }),
+): RepositoryFiles {
+  const blank: RepositoryFiles = { folders: [], files: [] }
+  for (const path of paths) {
+    const stat = statSync(join(dir, path))
+    if (stat.isDirectory()) blank.folders.push(path)
+    else blank.files.push({ path, bytes: readFileSync(join(dir, path)), mode: stat.mode })
+  }
+  return blank
+}
+
+export function writeRepositoryFiles(dir: string, { folders, files }: RepositoryFiles): void {
+  mkdirSync(dir, { recursive: true })
+  for (const folder of folders) mkdirSync(join(dir, folder), { recursive: true })
+  for (const { path, bytes, mode } of files) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), bytes, { mode })
+  }
+}

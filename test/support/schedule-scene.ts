@@ -1,0 +1,70 @@
+import type { TestContext } from 'node:test'
+import type { Account, Scope } from '../../src/accounts/account.ts'
+import { ensureAccount, findAccount } from '../../src/accounts/account-store.ts'
+import { sweep } from '../../src/exporter/sweep.ts'
+import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
+import { createSchedule, type ScheduleInput } from '../../src/schedules/change-schedule.ts'
+import { keepArchives } from '../../src/schedules/keep-archives.ts'
+import { type DueParts, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
+import { listRuns } from '../../src/schedules/run-store.ts'
+import type { Schedule } from '../../src/schedules/schedule.ts'
+import { findSchedule } from '../../src/schedules/schedule-store.ts'
+import type { Engine } from './databases.ts'
+import { exportScene } from './export-scene.ts'
+
+export const HOUR = 3_600_000
+export const DAY = 24 * HOUR
+const ARCHIVE_TTL_MS = 7 * DAY
+
+const DAILY: ScheduleInput = {
+  repositories: ['alice/atlas', 'alice/birds'],
+  options: {},
+  every: 'day',
+  at: '02:30',
+  timeZone: 'Europe/Zurich',
+}
+
+/** Schedules with an exporter, and a clock that tests can set. */
+export async function scheduleScene(t: TestContext, engine: Engine, since: string) {
+  const scene = await exportScene(
+    t,
+    { 'alice/atlas': '1', 'alice/birds': '1', 'bob/notes': '1', 'octo/kit': '1' },
+    engine,
+    { collaborators: ['alice'], organizations: ['octo'] },
+  )
+  const { db, clock } = scene
+  clock.now = Date.parse(since)
+  const parts: DueParts = { ...scene.parts, maxUnfinished: 5, lockTtlMs: HOUR }
+  const alice = await ensureAccount(db, 'alice', 0)
+  const octo = (await findAccount(db, 'octo'))!
+
+  async function housekeeping(): Promise<void> {
+    const rules = { archiveTtlMs: ARCHIVE_TTL_MS, segmentTtlMs: 30 * DAY }
+    await keepArchives({ ...parts, blobs: scene.blobs, ...rules })
+    await sweep({ ...parts, blobs: scene.blobs, ...rules })
+  }
+
+  return {
+    ...{ ...scene, parts, alice, octo, housekeeping },
+    make: (asked: Partial<ScheduleInput> = {}, scope: Scope = { owner: alice }, maker = alice) => {
+      const options = { ...DEFAULT_OPTIONS, ...asked.options }
+      const maxSchedules = 3
+      return createSchedule({ ...parts, maxSchedules }, scope, maker, {
+        ...DAILY,
+        ...asked,
+        options,
+      })
+    },
+    runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
+    runNow: async (schedule: Schedule, by = alice) =>
+      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),
+    export: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
+    again: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
+    /** Newest first. */
+    runs: (schedule: Schedule) => listRuns(db, schedule, { offset: 0, limit: 100 }),
+    person: (login: string): Promise<Account> => ensureAccount(db, login, 0),
+    migrations: () => db.selectFrom('migrations').selectAll().orderBy('id').execute(),
+  }
+}
+
+export type ScheduleScene = Awaited<ReturnType<typeof scheduleScene>>

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { createGit, type Git } from '../../src/git/git.ts'
+import { Damaged } from '../../src/sources/directory/files/repository-errors.ts'
+import { examine } from '../../src/sources/directory/snapshot/examine.ts'
+import type { SharedLfs } from '../../src/sources/directory/snapshot/lfs-objects.ts'
+import { takeSnapshot } from '../../src/sources/directory/snapshot/take-snapshot.ts'
+import { verify } from '../../src/sources/directory/snapshot/verify-snapshot.ts'
+import type { RepositoryLocation, Snapshot, Verified } from '../../src/sources/snapshot.ts'
+import { bare, commit, packedHistory, temporaryDirectory } from './sample-repositories.ts'
+
+export const { signal } = new AbortController()
+
+/** A path for the repository Ada/Engine, which does not exist yet, and the actions of the snapshot tests. */
+export function scene(t: TestContext) {
+  const root = temporaryDirectory(t)
+  const searchPath = process.env.PATH ?? ''
+  const git = createGit({ program: 'git', searchPath, home: join(root, 'home') })
+  const dir = join(root, 'source/Ada/Engine.git')
+
+  const look = ({ sharedLfs, ...change }: LookOptions = {}) =>
+    examine({ dir, fullName: 'Ada/Engine', ...change }, { git, sharedLfs, signal })
+
+  const take = async (change: LookOptions = {}) =>
+    takeSnapshot(await look(change), root, { git, sharedLfs: change.sharedLfs, signal })
+
+  /** Takes a snapshot, verifies it and writes it out; returns the directory of Ada's repositories. */
+  async function writeOut(change?: LookOptions, to = join(root, 'out')) {
+    const snapshot = await take(change)
+    await verify(snapshot, git, signal)
+    await writeEntries(snapshot, to)
+    await snapshot.remove()
+    return join(to, 'repositories/Ada')
+  }
+
+  /** Returns the results of both halves of the verification: of git, and of reading all bytes. */
+  async function check({ last, runner = git, ...change }: CheckOptions = {}) {
+    const snapshot = await take(change)
+    try {
+      const verified = await verify(snapshot, runner, signal, last).catch(complaint)
+      return { verified, bytes: await readAll(snapshot).catch(complaint) }
+    } finally {
+      await snapshot.remove()
+    }
+  }
+
+  function complaint(error: unknown): string {
+    assert.ok(error instanceof Damaged, String(error))
+    assert.ok(!error.message.includes(root), error.message)
+    return error.message
+  }
+
+  const leftovers = () => readdirSync(root).filter((name) => name.startsWith('snapshot-'))
+
+  return { root, git, dir, look, take, writeOut, check, leftovers }
+}
+
+/** A repository with a pack of some history and one commit in loose objects. */
+export function packedAndLoose(t: TestContext) {
+  const here = scene(t)
+  bare(here.dir)
+  packedHistory(here.dir, 'refs/heads/main', 40)
+  commit(here.dir, 'refs/heads/main', 'loose')
+  return here
+}
+
+export interface LookOptions extends Partial<RepositoryLocation> {
+  sharedLfs?: SharedLfs
+}
+
+interface CheckOptions extends LookOptions {
+  last?: Verified
+  runner?: Git
+}
+
+/** Writes the entries as an importer does: in their order, and only into directories among them. */
+export async function writeEntries(snapshot: Snapshot, to: string): Promise<void> {
+  await mkdir(join(to, 'repositories/Ada'), { recursive: true })
+  for await (const entry of snapshot.entries()) {
+    const path = join(to, entry.path)
+    if (entry.kind === 'directory') {
+      await mkdir(path)
+      continue
+    }
+    await writeFile(path, entry.open(), { flag: 'wx' })
+    assert.equal(statSync(path).size, entry.size, entry.path)
+  }
+}
+
+async function readAll(snapshot: Snapshot): Promise<undefined> {
+  for await (const entry of snapshot.entries()) for await (const _ of entry.open());
+}

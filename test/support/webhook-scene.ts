@@ -1,0 +1,116 @@
+import type { TestContext } from 'node:test'
+import type { KyselyPlugin } from 'kysely'
+import type { Account } from '../../src/accounts/account.ts'
+import { ensureAccount } from '../../src/accounts/account-store.ts'
+import type { Db } from '../../src/db/database.ts'
+import { embeddedQueue } from '../../src/queue/embedded.ts'
+import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
+import { addressesAllowed } from '../../src/webhooks/allowed-addresses.ts'
+import { createDeliveries, type DeliverParts } from '../../src/webhooks/deliver-webhook.ts'
+import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
+import { DELIVERIES_AT_ONCE } from '../../src/webhooks/parked-events.ts'
+import { recordEvent } from '../../src/webhooks/record-event.ts'
+import { createResolver } from '../../src/webhooks/send-request.ts'
+import type { Webhook, WebhookSettings } from '../../src/webhooks/webhook.ts'
+import { findWebhook, insertWebhook } from '../../src/webhooks/webhook-store.ts'
+import { type Engine, openDatabase } from './databases.ts'
+import { TIMEOUT_MS, until } from './wait-until.ts'
+
+export const NOON = Date.UTC(2026, 4, 4, 12)
+
+/**
+ * Webhooks with a real database, a real queue and a clock that stands still until a test sets it. Uses the embedded queue unless another one is
+ * given with its database.
+ */
+export async function webhookScene(
+  t: TestContext,
+  engine: Engine,
+  given?: { db: Db; queue: Queue },
+) {
+  const clock = { now: NOON }
+  const now = () => clock.now
+  // No lease expires because a test sets the clock.
+  const leaseMs = 20 * 24 * 3_600_000
+  const counts = { reads: 0, writes: 0 }
+  const db = (given?.db ?? (await openDatabase(t, engine)).db).withPlugin(countingTo(counts))
+  const queue =
+    given?.queue ?? embeddedQueue({ db, now, leaseMs, pollIntervalMs: 20, retryPauseMs: 1 })
+  const errors: string[] = []
+  const logged: string[] = []
+  const parts: DeliverParts = {
+    ...{ db, queue, now, version: '1.2.3' },
+    log: { info: (fields, words) => void logged.push(`${words} ${JSON.stringify(fields)}`) },
+    send: {
+      isAllowed: addressesAllowed(['127.0.0.0/8']),
+      resolve: createResolver(),
+      timeoutMs: TIMEOUT_MS,
+    },
+    payloadOf: ({ event, action, facts }) => ({ event, action, facts }),
+  }
+  let working: StartedWorker | undefined
+  const scene = {
+    ...{ db, clock, queue, parts, errors, logged, counts },
+
+    account: (login: string) => ensureAccount(db, login, 0),
+    async add(owner: Account, url: string, more: Partial<WebhookSettings> = {}): Promise<Webhook> {
+      const usual = { contentType: 'json', secret: null, events: ['migration'], isActive: true }
+      const settings = { url, ...usual, ...more } as WebhookSettings
+      return insertWebhook(db, { owner }, settings, clock.now)
+    },
+    recordEnd: (owner: Account, action = 'exported', facts: unknown = {}) =>
+      db
+        .transaction()
+        .execute((tx) =>
+          recordEvent(parts, tx, { owner }, async () => ({ event: 'migration', action, facts })),
+        ),
+
+    work(change: Partial<DeliverParts> = {}): void {
+      const deliveries = createDeliveries({ ...parts, ...change })
+      scene.resumeParked = deliveries.resumeParked
+      working = queue.work(deliveries.handlers, {
+        queue: 'webhooks',
+        concurrency: DELIVERIES_AT_ONCE,
+        onError: (error) => {
+          if ((error as Error).name !== 'RetryLater') errors.push(String(error))
+        },
+      })
+    },
+    resumeParked: async () => {},
+    async stop(): Promise<void> {
+      await working?.stop()
+    },
+    /** Waits until no job is due. */
+    async settle(): Promise<void> {
+      await until(
+        () => `nothing is due any more; ${errors.join('; ')}`,
+        async () => {
+          if (queue.running('webhooks') > 0) return false
+          const left = await db
+            .selectFrom('jobs')
+            .select('id')
+            .where((is) => is.or([is('due_at', '<=', clock.now), is('lease', 'is not', null)]))
+            .executeTakeFirst()
+          return left === undefined
+        },
+      )
+    },
+    async later(ms: number): Promise<void> {
+      clock.now += ms
+      queue.wake()
+      await scene.settle()
+    },
+    deliveries: (webhook: Webhook) => listDeliveries(db, webhook, { limit: 100 }),
+    webhook: async ({ id, owner }: Webhook) => (await findWebhook(db, { owner }, id))!,
+  }
+  t.after(scene.stop)
+  return scene
+}
+
+/** Counts the statements that go through a database. */
+const countingTo = (counts: { reads: number; writes: number }): KyselyPlugin => ({
+  transformQuery({ node }) {
+    counts[node.kind === 'SelectQueryNode' ? 'reads' : 'writes']++
+    return node
+  },
+  transformResult: async ({ result }) => result,
+})

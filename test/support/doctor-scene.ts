@@ -11,7 +11,7 @@ import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { temporaryDirectory } from './sample-repositories.ts'
 
-export const GODWIT = new URL('../../../bin/godwit', import.meta.url).pathname
+export const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 export const run = promisify(execFile)
 
 export type Flags = Partial<Record<OptionName, string>>

@@ -7,7 +7,7 @@ import { digestOf } from './token.ts'
 
 /** The forge cannot be asked about a token at the moment. The token may be valid. */
 export class SignInUnavailable extends Error {
-  override name = 'ForgeUnavailable'
+  override name = 'SignInUnavailable'
   /** Epoch milliseconds. */
   readonly retryAt: number
 

@@ -16,7 +16,7 @@ import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { GitFailed } from '../git/git-end.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/user-error.ts'
-import { RightsUnavailable } from '../repositories/forge-unreachable.ts'
+import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
 /**

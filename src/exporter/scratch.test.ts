@@ -14,8 +14,8 @@ const A_DAY = 86_400_000
 /** Another process that takes its scratch space, says where it is, and goes on living. */
 async function anotherProcess(root: string) {
   const module = new URL('./scratch.ts', import.meta.url).href
-  const code = `import { takeScratch } from '${module}'
-    const { directory } = await takeScratch('${root}')
+  const code = `import { createScratch } from '${module}'
+    const { directory } = await createScratch('${root}')
     console.log(directory)
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code])

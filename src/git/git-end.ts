@@ -17,34 +17,37 @@ export class GitFailed extends Error {
   /** Set where we killed git because it exceeded a limit of time or memory. */
   readonly exceededLimit: string | undefined
 
-  constructor(args: readonly string[], { exitCode, said, tookTooLong, killedBy, cause }: Failure) {
-    super(`git ${args[0]} ${tookTooLong ?? describeEnd(exitCode, said, killedBy, cause)}`, {
+  constructor(
+    args: readonly string[],
+    { exitCode, stderr, exceededLimit, killedBy, cause }: Failure,
+  ) {
+    super(`git ${args[0]} ${exceededLimit ?? describeEnd(exitCode, stderr, killedBy, cause)}`, {
       cause,
     })
     this.exitCode = exitCode
-    this.stderr = said
-    this.exceededLimit = tookTooLong
+    this.stderr = stderr
+    this.exceededLimit = exceededLimit
   }
 }
 
 interface Failure {
   exitCode: number | null
-  said: string
-  tookTooLong?: string | undefined
+  stderr: string
+  exceededLimit?: string | undefined
   killedBy?: string | null
   cause?: unknown
 }
 
 function describeEnd(
   exitCode: number | null,
-  said: string,
+  stderr: string,
   killedBy: string | null | undefined,
   cause: unknown,
 ): string {
   if (cause instanceof Error && 'syscall' in cause) return `could not be run: ${cause.message}`
   if (cause !== undefined) return 'was stopped'
   if (killedBy) return `was killed (${killedBy})`
-  return `failed (${exitCode ?? 'stopped'}): ${said || 'no message'}`
+  return `failed (${exitCode ?? 'stopped'}): ${stderr || 'no message'}`
 }
 
 interface Limits {
@@ -63,19 +66,19 @@ export function waitForExit(
   args: readonly string[],
   { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, failurePattern }: Limits,
 ): Promise<void> {
-  let said = ''
+  let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < MAX_MESSAGE_LENGTH) said += text
+    if (stderr.length < MAX_MESSAGE_LENGTH) stderr += text
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let cause: unknown
-  let tookTooLong: string | undefined
+  let exceededLimit: string | undefined
 
   function settle(exitCode: number | null, killedBy: string | null): void {
     stopWatching()
-    const message = said.slice(0, MAX_MESSAGE_LENGTH).trim()
+    const message = stderr.slice(0, MAX_MESSAGE_LENGTH).trim()
     if (exitCode === 0 && cause === undefined && !failurePattern?.test(message)) resolve()
-    else reject(new GitFailed(args, { exitCode, said: message, tookTooLong, killedBy, cause }))
+    else reject(new GitFailed(args, { exitCode, stderr: message, exceededLimit, killedBy, cause }))
   }
 
   function stop(): void {
@@ -91,7 +94,7 @@ export function waitForExit(
     setTimeout(stopWaiting, hasExited ? 0 : KILL_TIMEOUT_MS).unref()
   }
   function stopBecause(reason: string): void {
-    tookTooLong ??= reason
+    exceededLimit ??= reason
     stop()
   }
   function abort(): void {

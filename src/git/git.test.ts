@@ -112,7 +112,7 @@ test('a git that exceeds its timeout is killed', async (t) => {
   const endless = createGit({ program, searchPath, home })
   await assert.rejects(endless.run(['version'], { timeoutMs: 300 }), {
     name: 'GitFailed',
-    tookTooLong: 'took more than 0.3 seconds',
+    exceededLimit: 'took more than 0.3 seconds',
   })
 })
 
@@ -169,7 +169,7 @@ test('a git that exceeds its memory limit is killed', async (t) => {
   const small = createGit({ program: 'git', searchPath, home, maxMemory: 64 * 1024 * 1024 })
   await assert.rejects(small.run(['check-attr', 'delta', 'x'], { dir }), {
     name: 'GitFailed',
-    tookTooLong: 'took more than 64 MiB of memory',
+    exceededLimit: 'took more than 64 MiB of memory',
   })
   // Git refuses allocations beyond its own limit.
   symlinkSync('/dev/zero', join(dir, 'refs/heads/main'))

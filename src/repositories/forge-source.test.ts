@@ -12,8 +12,8 @@ import { ForgeClient } from '../sources/forge/client/forge-client.ts'
 import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { forgeSource } from './forge-source.ts'
-import { RightsUnavailable } from './forge-unreachable.ts'
 import { listCatalogue } from './repository-store.ts'
+import { RightsUnavailable } from './rights-unavailable.ts'
 import { syncCatalogue } from './sync.ts'
 
 const MINUTE = 60_000

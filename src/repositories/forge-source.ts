@@ -10,8 +10,8 @@ import type {
   ForgeRepository,
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { asRightsUnavailable, RightsUnavailable } from './forge-unreachable.ts'
 import { keyOfName } from './repository-store.ts'
+import { asRightsUnavailable, RightsUnavailable } from './rights-unavailable.ts'
 
 export interface ForgeSourceParts {
   db: Db
@@ -33,7 +33,7 @@ const UNKNOWN = 'the forge does not know this repository'
 
 /**
  * Adds what a forge knows to repositories on disk: names, descriptions, visibility. A repository that the forge does not know
- * is not shown. If the forge does not respond, `list` uses its last answer, and `find` rejects with ForgeUnreachable unless
+ * is not shown. If the forge does not respond, `list` uses its last answer, and `find` rejects with RightsUnavailable unless
  * the last answer is less than a minute old.
  */
 export function forgeSource(source: Source, parts: ForgeSourceParts): Source {

@@ -9,7 +9,6 @@ import { isName } from '../lib/names.ts'
 import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { upsertForgeRepositories } from './forge-source.ts'
-import { asRightsUnavailable, RightsUnavailable } from './forge-unreachable.ts'
 import { findByNameAsMap, keyOfName } from './repository-store.ts'
 import {
   forgeIdOf,
@@ -18,13 +17,14 @@ import {
   recordRightsCheck,
   replaceRights,
 } from './rights-store.ts'
+import { asRightsUnavailable, RightsUnavailable } from './rights-unavailable.ts'
 import { refreshRepositories } from './sync.ts'
 
 export interface RightsParts {
   db: Db
   /** Undefined if this process has no access to the repositories. */
   source: Source | undefined
-  /** Rejects with WaitUntil or ForgeRefused. */
+  /** Rejects with ForgeUnavailable or ForgeRequestFailed. */
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
   catalogue: Pick<ForgeCatalogue, 'ofOrganization' | 'organization' | 'organizations'>
   now: () => number
@@ -41,7 +41,7 @@ export interface RightsAge {
 
 export interface RightsRefresher {
   /**
-   * Updates the permissions of a user, or the repositories of an organization, from the forge. Rejects with ForgeUnreachable
+   * Updates the permissions of a user, or the repositories of an organization, from the forge. Rejects with RightsUnavailable
    * if the forge does not respond and its last answer is too old, and with AccountRemoved if the account was deleted or
    * suspended there. `wanted` are repositories that may not be in the catalogue yet.
    */

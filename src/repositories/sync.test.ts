@@ -201,7 +201,7 @@ onEachEngine('the catalogue', (engine) => {
     await host.repository('ALICE/secret', { files: { a: '1' } })
     await host.repository('ALICE/site', { files: { a: 'another' } })
     const reason = 'its name differs only in case from alice'
-    const refused = [{ path: 'ALICE', reason, twinOf: 'alice' }]
+    const refused = [{ path: 'ALICE', reason, caseConflictWith: 'alice' }]
     const second = await syncCatalogue(parts)
     assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })

@@ -203,7 +203,7 @@ interface StandingParts {
   rights?: RightsRefresher | undefined
 }
 
-/** Returns why the maker of the schedule may no longer run it, or undefined. Throws ForgeUnreachable or AccountRemoved. */
+/** Returns why the maker of the schedule may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
 async function whyStopped(
   { db, rights }: StandingParts,
   { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,

@@ -212,7 +212,7 @@ onEachEngine('rights of the forge', (engine) => {
     forge.faultFor = () => AWAY
     pass(2 * MINUTE)
     const lax = rights.refresh(bob, STORED)
-    await assert.rejects(rights.refresh(bob, FRESH), { name: 'ForgeUnreachable' })
+    await assert.rejects(rights.refresh(bob, FRESH), { name: 'RightsUnavailable' })
     assert.equal(await lax, undefined)
   })
 
@@ -265,7 +265,7 @@ onEachEngine('rights of the forge', (engine) => {
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ answer: PROXY_NOT_FOUND })
     pass(MINUTE)
-    await assert.rejects(run(), { name: 'ForgeUnreachable' })
+    await assert.rejects(run(), { name: 'RightsUnavailable' })
     let passing = 1
     forge.faultFor = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
     pass(MINUTE)

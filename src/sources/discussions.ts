@@ -5,8 +5,8 @@ import type { RepositoryName } from './source.ts'
  * Reads issues, pull requests and other discussions about the repositories of a source. It returns facts without URLs, in batches, and
  * stores nothing: the caller stores them and passes them back.
  *
- * All methods reject with `WaitUntil` where the forge must be asked again later (the job is requeued with that due time), and with
- * `ForgeRefused` where a retry does not help. A user may see the messages of both.
+ * All methods reject with `ForgeUnavailable` where the forge must be asked again later (the job is requeued with that due time), and with
+ * `ForgeRequestFailed` where a retry does not help. A user may see the messages of both.
  */
 export interface Discussions {
   /**

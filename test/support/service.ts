@@ -64,7 +64,7 @@ export interface Service extends SharedService {
   restartShared(): Promise<void>
 }
 
-/** Starts a service in its own process, for tests that kill it or look at its process. Other tests use `startInRow`. */
+/** Starts a service in its own process, for tests that kill it or look at its process. Other tests use `startSharedService`. */
 export async function startService(
   t: Pick<TestContext, 'after'>,
   options: ServiceOptions,
@@ -88,7 +88,7 @@ export async function startService(
     await untilReady(address, () => logged)
   }
 
-  async function restartInRow(): Promise<void> {
+  async function restartShared(): Promise<void> {
     inTheRow ??= sharedProcessService(args, options.env)
     await inTheRow.start()
     await untilReady(about.url, log)
@@ -121,7 +121,7 @@ export async function startService(
     pid: () => running!.pid!,
     kill,
     restart: start,
-    restartShared: restartInRow,
+    restartShared,
   }
 }
 

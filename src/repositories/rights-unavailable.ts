@@ -2,7 +2,7 @@ import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts
 
 /** Permissions are unknown because the forge does not respond. The request may succeed later. */
 export class RightsUnavailable extends Error {
-  override name = 'ForgeUnreachable'
+  override name = 'RightsUnavailable'
   /** Epoch milliseconds. */
   readonly retryAt: number
 
@@ -14,7 +14,7 @@ export class RightsUnavailable extends Error {
 
 const RETRY_MS = 10_000
 
-/** Converts errors of requests to the forge to ForgeUnreachable; returns other errors as they are. */
+/** Converts errors of requests to the forge to RightsUnavailable; returns other errors as they are. */
 export function asRightsUnavailable(error: unknown, now: number): unknown {
   const cause = { cause: error }
   if (error instanceof ForgeUnavailable)

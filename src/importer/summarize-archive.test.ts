@@ -22,9 +22,11 @@ const entry = (path: string, text: string): UnusualEntry => ({
   numbers: 'octal',
   chatter: false,
 })
+/** The modification time of every entry that `unusualTar` writes, in seconds. */
+const MTIME = 1_000_000_000
 const OID = '1'.repeat(40)
 
-test('an archive is summarized in one pass, for any order of its entries', async () => {
+test('an archive is summarized in one pass, whatever the order of its entries', async () => {
   const site = 'repositories/octo/site'
   const entries = [
     entry(`${site}.wiki.git/HEAD`, 'ref: refs/heads/main\n'),
@@ -36,27 +38,32 @@ test('an archive is summarized in one pass, for any order of its entries', async
     ),
     entry(`${site}.git/lfs/objects/aa/bb/${'a'.repeat(64)}`, 'large'),
     entry(`${site}.git/HEAD`, 'ref: refs/heads/main\n'),
+    // Without a repository octo/lonely, this is a repository and not a wiki.
     entry('repositories/octo/lonely.wiki.git/HEAD', `${OID}\n`),
     entry('attachments/1/shot.png', 'png'),
     entry('issues_000002.json', '[{"url":"https://x.test/3"}]'),
     entry('issues_000001.json', '[{"url":"https://x.test/1"},{"url":null}]'),
     entry('users_000001.json', '{}'),
+    // An unknown kind with the name of a property of every object.
     entry('constructor_000001.json', '[1]'),
     entry('schema.json', '{"version":"1.0.1","github_sha":"abc"}'),
   ]
-  for (const all of [entries, entries.toReversed()]) {
-    const { summary, damage } = await summarizeArchive([unusualGzip(unusualTar(all), 2)], signal())
+  for (const ordered of [entries, entries.toReversed()]) {
+    const { summary, damage } = await summarizeArchive(
+      [unusualGzip(unusualTar(ordered), 2)],
+      signal(),
+    )
     assert.equal(damage, undefined)
-    const bytes = all.reduce((sum, { content }) => sum + content.length, 0)
+    const bytes = ordered.reduce((sum, { content }) => sum + content.length, 0)
     assert.deepEqual(
       { ...summary, warnings: summary.warnings.toSorted() },
       {
         made_by: 'GitHub (abc)',
-        made_at: new Date(0o7346545000 * 1000).toISOString(),
+        made_at: new Date(MTIME * 1000).toISOString(),
         schema_version: '1.0.1',
         migration_guid: null,
         has_manifest: false,
-        entries: all.length,
+        entries: ordered.length,
         bytes,
         repositories: [
           {
@@ -72,7 +79,7 @@ test('an archive is summarized in one pass, for any order of its entries', async
           },
           {
             full_name: 'octo/site',
-            bytes: all
+            bytes: ordered
               .filter(({ path }) => path.startsWith(site))
               .reduce((sum, { content }) => sum + content.length, 0),
             default_branch: 'main',
@@ -99,14 +106,14 @@ test('an archive is summarized in one pass, for any order of its entries', async
 
 test('a damaged archive is summarized as far as it can be read', async () => {
   const entries = [entry('schema.json', '{"version":"1"}'), entry('users_000001.json', '[]')]
-  const whole = unusualTar(entries)
-  const { summary, damage } = await summarizeArchive([whole.subarray(0, -1024)], signal())
+  const tar = unusualTar(entries)
+  const { summary, damage } = await summarizeArchive([tar.subarray(0, -1024)], signal())
   assert.equal(summary.entries, 2)
   assert.match(damage?.message ?? '', /ends too early/)
 })
 
-describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
-  test('is summarized with its maker, time and contents', async () => {
+describe('an archive exported by github.com', REAL_ARCHIVE.needed, () => {
+  test('is summarized with its exporter, time and contents', async () => {
     const { summary, damage } = await summarizeArchive(
       createReadStream(REAL_ARCHIVE.file),
       signal(),
@@ -126,20 +133,21 @@ describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
     assert.ok((branches ?? 0) > 0)
   })
 
-  test('has the same summary after it was packed again', needs('GNU tar'), async (t) => {
+  test('has the same summary after it is extracted or repacked', needs('GNU tar'), async (t) => {
     const folder = await temporaryFolder(t)
     await runTool('GNU tar', ['-xzf', REAL_ARCHIVE.file, '--no-same-owner', '-C', folder])
-    const again = join(await temporaryFolder(t), 'again')
-    await ARCHIVE_WRITERS['GNU tar, pax']!.write(folder, again)
+    const repacked = join(await temporaryFolder(t), 'repacked')
+    await ARCHIVE_WRITERS['GNU tar, pax']!.write(folder, repacked)
     const first = await summarizeArchive([readFileSync(REAL_ARCHIVE.file)], signal())
-    const told = (summary: typeof first.summary) => ({
+    // The number of entries and the order of the kinds depend on how the archive was packed.
+    const comparable = (summary: typeof first.summary) => ({
       ...summary,
       entries: 0,
       records: Object.fromEntries(Object.entries(summary.records).sort()),
     })
-    for (const archive of [createReadStream(again), { folder }]) {
+    for (const archive of [createReadStream(repacked), { folder }]) {
       const { summary } = await summarizeArchive(archive, signal())
-      assert.deepEqual(told(summary), told(first.summary))
+      assert.deepEqual(comparable(summary), comparable(first.summary))
     }
   })
 })

@@ -1,4 +1,7 @@
-/** Caches the results of a function. When the cache has `max` entries, it is cleared, which needs no record of their age. */
+/**
+ * Caches the results of a function, except undefined. A full cache, of `max` entries, is cleared completely, which is simpler than
+ * evicting the oldest entry.
+ */
 export function memoize<Input, Result>(
   max: number,
   compute: (input: Input) => Result,

@@ -1,17 +1,17 @@
 /**
- * Types that all facts share.
+ * Types that all facts share. A fact is the content of one archive record, such as a user, an issue or a release.
  *
- * Facts refer to people by login, to repositories as `owner/name`, to issues and pull requests by number, and to the rest by the
- * id that the host assigned, never by address. Times are ISO 8601 strings exactly as they were written, because archives use
- * several forms (`2024-05-01T12:00:00Z`, `2024-05-02T09:00:00.000+08:00`).
+ * Facts refer to people by login, to repositories as `owner/name`, to issues and pull requests by number, and to everything else by
+ * the id that the host assigned, never by URL. Times are ISO 8601 strings and are not normalized, because archives use several
+ * forms (`2024-05-01T12:00:00Z`, `2024-05-02T09:00:00.000+08:00`).
  */
 
-/** Stands for a missing creation time: some exporters leave it out for users, organizations and labels. */
+/** Replaces a missing creation time. Some exporters omit it for users, organizations and labels. */
 export const UNKNOWN_TIME = '1970-01-01T00:00:00Z'
 
 /**
  * The login of a person, a bot (`renovate[bot]`) or an organization. `ghost` stands for deleted accounts. Null if the record
- * names nobody.
+ * has no author.
  */
 export type Author = string | null
 
@@ -29,19 +29,19 @@ export interface RepositoryFact {
 
 export interface Reaction {
   author: Author
-  /** As the REST APIs of GitHub and Gitea name it: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Others are kept as they are. */
+  /** A name of the REST APIs of GitHub and Gitea: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Other names are not changed. */
   content: string
   createdAt: string
 }
 
 export interface TeamName {
   organization: string
-  /** The last part of the team's address: its name in lower case with hyphens. */
+  /** The last part of the team's URL: its name in lower case with hyphens. */
   slug: string
 }
 
-/** A person or a team that can be asked for a review. */
+/** A person or a team whose review can be requested. */
 export type Reviewer = { kind: 'user'; login: string } | ({ kind: 'team' } & TeamName)
 
-/** The subject of an event. For a transferred issue it is the former repository. */
+/** The subject of an issue event: a person or a team, or the former repository of a transferred issue. */
 export type Party = Reviewer | { kind: 'repository'; repository: string }

@@ -5,12 +5,12 @@ import { anyRecord, SHAPES } from './record-shapes.ts'
 
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
 
-/** Returns the kind of records in a file at the top of an archive, such as `issues`, or undefined for other files. */
+/** Returns the kind of records in a file, such as `issues` for `issues_000001.json`, or undefined for other files. */
 export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
 }
 
-/** Archives of other exporters, or future ones, may have more kinds. */
+/** The kinds of records that this server knows. Archives of other exporters or of future versions may have more. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'users',
   'bots',
@@ -25,7 +25,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'repository_files',
 ])
 
-/** Returns `1 pull request` for `pull_requests` and 1. */
+/** Formats a number of records, such as `1 pull request` or `2 pull requests` for the kind `pull_requests`. */
 export function formatRecordCount(kind: string, count: number): string {
   const plural = kind.replaceAll('_', ' ')
   if (count !== 1) return `${count} ${plural}`
@@ -42,29 +42,32 @@ export interface RecordsRead<T> {
   count: number
 }
 
-/** Called for each invalid record with its index, its field and the reason. The record is left out. */
-export type OnInvalid = (why: string) => void
+/** Called for each invalid record, which is left out. The message contains its index, the field and the reason. */
+export type OnInvalid = (message: string) => void
 
-/** Reads the records of one file: the fields in `SHAPES` for these kinds, all fields for others. Throws if the file is not a JSON list. */
+/**
+ * Reads and validates the records of one file. Records of a kind in `SHAPES` are reduced to the fields of its shape; others keep all
+ * fields. Throws if the file is not a JSON list.
+ */
 export function readRecordFile(
   kind: string,
   json: string,
   onInvalid: OnInvalid,
 ): RecordsRead<unknown> {
   const shape = shapeOf(kind)
-  const read: Shape<unknown> = (value, at) => {
+  const readRecord: Shape<unknown> = (value, at) => {
     const fields = shape?.(value, at)
     return Object.hasOwn(SHAPES, kind) ? fields : value
   }
-  return readList(json, read, onInvalid)
+  return readList(json, readRecord, onInvalid)
 }
 
 /** Applies `shape` to each item of a JSON list. Throws if the text is not a JSON list. */
 export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid): RecordsRead<T> {
-  const all: unknown = parseJson(json)
-  if (!Array.isArray(all)) throw new Error('it is not a list of records')
-  const read: RecordsRead<T> = { records: [], count: all.length }
-  for (const [index, value] of all.entries()) {
+  const items: unknown = parseJson(json)
+  if (!Array.isArray(items)) throw new Error('it is not a list of records')
+  const read: RecordsRead<T> = { records: [], count: items.length }
+  for (const [index, value] of items.entries()) {
     try {
       read.records.push({ index, value: shape(value, `[${index}]`) })
     } catch (error) {
@@ -74,7 +77,7 @@ export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid)
   return read
 }
 
-/** Returns undefined for an unknown kind: any record is accepted. */
+/** Returns the shape that validates records of this kind, or undefined for an unknown kind, whose records are not validated. */
 function shapeOf(kind: string): Shape<unknown> | undefined {
   if (Object.hasOwn(SHAPES, kind)) return SHAPES[kind as keyof typeof SHAPES]
   return KNOWN_KINDS.has(kind) ? anyRecord : undefined

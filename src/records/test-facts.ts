@@ -5,29 +5,29 @@ import type { AttachedTo } from './release.ts'
 
 const login = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9-]{0,20}(\[bot\])?$/)
 const plainName = fc.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}$/)
-/** Not `-` alone, which GitLab has after the repository. */
+/** Never `-` alone, which separates the repository from the rest of the path in URLs of GitLab. */
 const repositoryName = plainName.filter((name) => name !== '-')
 const repository = fc.tuple(login, repositoryName).map((parts) => parts.join('/'))
 const number = fc.integer({ min: 1, max: 1_000_000 })
 const id = fc.integer({ min: 1, max: 999_999_999_999_999 })
 const sha = fc.stringMatching(/^[0-9a-f]{40}$/)
-const words = fc.string({ unit: 'grapheme' })
-const someWords = fc.string({ unit: 'grapheme', minLength: 1 })
+const text = fc.string({ unit: 'grapheme' })
+const nonEmptyText = fc.string({ unit: 'grapheme', minLength: 1 })
 const time = fc.constantFrom('2019-11-12T20:22:22Z', '2024-05-02T09:00:00.000+08:00')
 const author = fc.option(login)
 const orNull = <T>(arbitrary: Arbitrary<T>) => fc.option(arbitrary)
-const some = <T>(arbitrary: Arbitrary<T>) => fc.array(arbitrary, { maxLength: 3 })
+const upToThree = <T>(arbitrary: Arbitrary<T>) => fc.array(arbitrary, { maxLength: 3 })
 const line = orNull(fc.nat(10_000))
 const uuid = fc.uuid()
 
-const discussed: Arbitrary<IssueOrPull> = fc.record({
+const issueOrPull: Arbitrary<IssueOrPull> = fc.record({
   kind: fc.constantFrom('issue', 'pull_request'),
   number,
 })
 
-/** Sorted by the name of the emoji, as in archives. */
+/** Archives sort reactions by the emoji's name, which is `smile` for laugh, `tada` for hooray and `thinking_face` for confused. */
 const EMOJI_ORDER = ['+1', '-1', 'eyes', 'heart', 'rocket', 'laugh', 'hooray', 'confused']
-const reactions: Arbitrary<Reaction[]> = some(
+const reactions: Arbitrary<Reaction[]> = upToThree(
   fc.record({
     author,
     content: fc.constantFrom(...EMOJI_ORDER),
@@ -44,31 +44,31 @@ const reviewer: Arbitrary<Reviewer> = fc.oneof(
 )
 
 const triage = {
-  assignees: some(login),
+  assignees: upToThree(login),
   milestone: orNull(number),
-  labels: some(someWords),
+  labels: upToThree(nonEmptyText),
 }
-const stored = (folder: string) => ({
+const storedFile = (folder: string) => ({
   name: plainName,
-  contentType: words,
+  contentType: text,
   folder: fc.constant(folder),
 })
 
 const user = fc.record({
   login,
-  name: orNull(words),
-  bio: orNull(words),
-  company: orNull(words),
-  website: orNull(words),
-  location: orNull(words),
-  emails: some(fc.record({ address: words, primary: fc.boolean(), verified: fc.boolean() })),
+  name: orNull(text),
+  bio: orNull(text),
+  company: orNull(text),
+  website: orNull(text),
+  location: orNull(text),
+  emails: upToThree(fc.record({ address: text, primary: fc.boolean(), verified: fc.boolean() })),
   avatar: orNull(fc.webUrl()),
   createdAt: time,
 })
 
-const place = {
-  diffHunk: words,
-  path: words,
+const diffPosition = {
+  diffHunk: text,
+  path: text,
   position: line,
   originalPosition: line,
   commit: orNull(sha),
@@ -76,84 +76,87 @@ const place = {
 }
 const side = fc.constantFrom('left' as const, 'right' as const)
 const enforcement = fc.constantFrom('off' as const, 'non_admins' as const, 'everyone' as const)
-const teams = some(fc.record(team))
+const teams = upToThree(fc.record(team))
 
 const attachedTo: Arbitrary<AttachedTo> = fc.oneof(
-  discussed,
-  fc.record({ kind: fc.constant('issue_comment' as const), on: discussed, id }),
+  issueOrPull,
+  fc.record({ kind: fc.constant('issue_comment' as const), on: issueOrPull, id }),
   fc.record({ kind: fc.constant('pull_request_review' as const), pull: number, id }),
   fc.record({ kind: fc.constant('pull_request_review_comment' as const), pull: number, id }),
   fc.record({ kind: fc.constant('commit_comment' as const), commit: sha, id }),
-  fc.record({ kind: fc.constant('release' as const), tag: someWords }),
+  fc.record({ kind: fc.constant('release' as const), tag: nonEmptyText }),
   fc.record({ kind: fc.constant('repository' as const) }),
 )
 
 const optionalOf = <T extends object>(fields: { [K in keyof T]: Arbitrary<T[K]> }) =>
   fc.record(fields, { requiredKeys: [] })
 
-const both = <T, O>(required: Arbitrary<T>, others: Arbitrary<O>): Arbitrary<T & O> =>
-  fc.tuple(required, others).map(([a, b]) => ({ ...a, ...b }))
+const merge = <T, O>(required: Arbitrary<T>, optional: Arbitrary<O>): Arbitrary<T & O> =>
+  fc.tuple(required, optional).map(([a, b]) => ({ ...a, ...b }))
 
 const withFile = <T extends { folder: string; name: string; uuid: string }>(fact: T) => {
-  const { folder, ...others } = fact
-  return { ...others, file: `${folder}/${fact.uuid}/${fact.name}` }
+  const { folder, ...rest } = fact
+  return { ...rest, file: `${folder}/${fact.uuid}/${fact.name}` }
 }
 
-const asset = fc.record({ uuid, ...stored('release_assets') }).map(withFile)
+const asset = fc.record({ uuid, ...storedFile('release_assets') }).map(withFile)
 
+/** Generators of random facts of each kind, for property tests. */
 export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
   users: user,
   bots: user,
   organizations: fc.record({
     login,
-    name: orNull(words),
-    description: orNull(words),
-    website: orNull(words),
-    location: orNull(words),
-    email: orNull(words),
-    members: some(fc.record({ login, role: words, state: words })),
+    name: orNull(text),
+    description: orNull(text),
+    website: orNull(text),
+    location: orNull(text),
+    email: orNull(text),
+    members: upToThree(fc.record({ login, role: text, state: text })),
     createdAt: time,
   }),
   teams: fc.record({
     ...team,
-    name: words,
-    description: orNull(words),
-    privacy: words,
+    name: text,
+    description: orNull(text),
+    privacy: text,
     parent: orNull(plainName),
-    permissions: some(fc.record({ repository, access: words })),
-    members: some(fc.record({ login, role: words })),
+    permissions: upToThree(fc.record({ repository, access: text })),
+    members: upToThree(fc.record({ login, role: text })),
     createdAt: time,
   }),
-  repositories: both(
+  repositories: merge(
     fc.record({
       owner: login,
       name: repositoryName,
-      description: orNull(words),
-      website: orNull(words),
+      description: orNull(text),
+      website: orNull(text),
       private: fc.boolean(),
-      labels: some(
-        fc.record({ name: someWords, color: words, description: orNull(words), createdAt: time }),
+      labels: upToThree(
+        fc.record({ name: nonEmptyText, color: text, description: orNull(text), createdAt: time }),
       ),
-      collaborators: some(fc.record({ login, permission: words })),
-      defaultBranch: orNull(words),
+      collaborators: upToThree(fc.record({ login, permission: text })),
+      defaultBranch: orNull(text),
       createdAt: time,
-      git: words,
+      git: text,
     }),
     optionalOf({
       hasIssues: fc.boolean(),
       hasWiki: fc.boolean(),
       hasDownloads: fc.boolean(),
       archived: fc.boolean(),
-      wiki: orNull(words),
-      topics: some(fc.record({ name: words, creator: author, createdAt: time, updatedAt: time })),
+      wiki: orNull(text),
+      topics: upToThree(
+        fc.record({ name: text, creator: author, createdAt: time, updatedAt: time }),
+      ),
     }),
   ),
   milestones: fc.record({
     repository,
     number,
     author,
-    title: words,
-    description: orNull(words),
+    title: text,
+    description: orNull(text),
     state: fc.constantFrom('open', 'closed'),
     dueOn: orNull(time),
     createdAt: time,
@@ -164,8 +167,8 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
     repository,
     number,
     author,
-    title: words,
-    body: orNull(words),
+    title: text,
+    body: orNull(text),
     ...triage,
     reactions,
     closedAt: orNull(time),
@@ -175,47 +178,47 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
   issue_comments: fc.record({
     repository,
     id,
-    on: discussed,
+    on: issueOrPull,
     author,
-    body: orNull(words),
+    body: orNull(text),
     reactions,
     createdAt: time,
   }),
-  issue_events: both(
+  issue_events: merge(
     fc.record({
       repository,
       id,
-      on: discussed,
+      on: issueOrPull,
       actor: author,
-      event: words.filter((word) => word !== 'transferred'),
+      event: text.filter((name) => name !== 'transferred'),
       createdAt: time,
     }),
     optionalOf({
-      label: fc.record({ name: someWords, color: words, textColor: words }),
-      milestoneTitle: words,
-      renamed: fc.record({ from: words, to: words }),
+      label: fc.record({ name: nonEmptyText, color: text, textColor: text }),
+      milestoneTitle: text,
+      renamed: fc.record({ from: text, to: text }),
       subject: orNull(reviewer),
       commit: orNull(sha),
       commitRepository: orNull(repository),
-      forcePush: fc.record({ ref: words, before: sha, after: sha }),
+      forcePush: fc.record({ ref: text, before: sha, after: sha }),
     }),
   ),
-  pull_requests: both(
+  pull_requests: merge(
     fc.record({
       repository,
       number,
       author,
-      title: words,
-      body: orNull(words),
-      base: fc.record({ ref: words, sha }),
-      head: fc.record({ ref: words, sha, owner: author, repository: orNull(repository) }),
+      title: text,
+      body: orNull(text),
+      base: fc.record({ ref: text, sha }),
+      head: fc.record({ ref: text, sha, owner: author, repository: orNull(repository) }),
       ...triage,
       reactions,
-      reviewRequests: some(
+      reviewRequests: upToThree(
         fc.record({ reviewer, createdAt: time, updatedAt: time, dismissedAt: orNull(time) }),
       ),
-      closes: some(
-        fc.record({ repository, issue: number, actor: author, source: words, createdAt: time }),
+      closes: upToThree(
+        fc.record({ repository, issue: number, actor: author, source: text, createdAt: time }),
       ),
       draft: fc.boolean(),
       mergedAt: orNull(time),
@@ -229,20 +232,20 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
     id,
     pull: number,
     author,
-    body: orNull(words),
+    body: orNull(text),
     headSha: orNull(sha),
     state: fc.constantFrom('pending', 'commented', 'changes_requested', 'approved', 'dismissed'),
     reactions,
     createdAt: time,
     submittedAt: orNull(time),
   }),
-  pull_request_review_threads: both(
+  pull_request_review_threads: merge(
     fc.record({
       repository,
       id,
       pull: number,
       review: orNull(id),
-      ...place,
+      ...diffPosition,
       line,
       side,
       startLine: line,
@@ -255,7 +258,7 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
     }),
     optionalOf({ outdated: fc.boolean(), subjectType: fc.constantFrom('line', 'file') }),
   ),
-  pull_request_review_comments: both(
+  pull_request_review_comments: merge(
     fc.record({
       repository,
       id,
@@ -263,8 +266,8 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
       review: orNull(id),
       thread: orNull(id),
       author,
-      body: orNull(words),
-      ...place,
+      body: orNull(text),
+      ...diffPosition,
       state: fc.constantFrom('pending', 'submitted'),
       inReplyTo: orNull(id),
       reactions,
@@ -277,41 +280,41 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
     id,
     commit: sha,
     author,
-    body: orNull(words),
-    path: orNull(words),
+    body: orNull(text),
+    path: orNull(text),
     position: line,
     reactions,
     createdAt: time,
   }),
   discussion_categories: fc.record({
     repository,
-    name: someWords,
-    emoji: orNull(words),
-    description: orNull(words),
+    name: nonEmptyText,
+    emoji: orNull(text),
+    description: orNull(text),
   }),
   discussions: fc.record({
     repository,
     number,
     author,
-    title: words,
-    body: orNull(words),
-    labels: some(someWords),
+    title: text,
+    body: orNull(text),
+    labels: upToThree(nonEmptyText),
     reactions,
-    category: orNull(someWords),
+    category: orNull(nonEmptyText),
     createdAt: time,
     updatedAt: time,
   }),
-  releases: both(
+  releases: merge(
     fc.record({
       repository,
-      tag: someWords,
+      tag: nonEmptyText,
       author,
-      name: orNull(words),
-      body: orNull(words),
+      name: orNull(text),
+      body: orNull(text),
       draft: fc.boolean(),
       prerelease: fc.boolean(),
-      target: words,
-      assets: some(asset),
+      target: text,
+      assets: upToThree(asset),
       publishedAt: orNull(time),
       createdAt: time,
     }),
@@ -319,13 +322,13 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
   ),
   protected_branches: fc.record({
     repository,
-    name: someWords,
+    name: nonEmptyText,
     creator: author,
     adminEnforced: fc.boolean(),
     allowsForcePushes: fc.boolean(),
     allowsDeletions: fc.boolean(),
     authorizedActorsOnly: fc.boolean(),
-    authorizedUsers: some(login),
+    authorizedUsers: upToThree(login),
     authorizedTeams: teams,
     reviews: fc.record({
       enforcement,
@@ -334,22 +337,29 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
       dismissStaleOnPush: fc.boolean(),
       byCodeOwners: fc.boolean(),
       restrictsDismissals: fc.boolean(),
-      dismissalUsers: some(login),
+      dismissalUsers: upToThree(login),
       dismissalTeams: teams,
     }),
     statusChecks: fc.record({
       enforcement,
       required: fc.boolean(),
       strict: fc.boolean(),
-      contexts: some(words),
+      contexts: upToThree(text),
     }),
     requiresSignatures: fc.boolean(),
     requiresLinearHistory: fc.boolean(),
   }),
   attachments: fc
-    .record({ repository, uuid, on: attachedTo, author, createdAt: time, ...stored('attachments') })
+    .record({
+      repository,
+      uuid,
+      on: attachedTo,
+      author,
+      createdAt: time,
+      ...storedFile('attachments'),
+    })
     .map(withFile),
   repository_files: fc
-    .record({ repository, id, author, createdAt: time, ...stored('repository_files') })
+    .record({ repository, id, author, createdAt: time, ...storedFile('repository_files') })
     .map(({ folder, ...fact }) => ({ ...fact, file: `${folder}/${fact.id}/${fact.name}` })),
 }

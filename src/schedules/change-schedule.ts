@@ -15,7 +15,7 @@ export interface ScheduleParts extends StartParts {
   maxSchedules: number
 }
 
-/** A request to create or change a schedule. A field that is left out keeps its value, or gets the default. */
+/** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
 export interface ScheduleInput {
   repositories?: string[]
   options: Partial<MigrationOptions>
@@ -29,20 +29,21 @@ export interface ScheduleInput {
 
 export const DEFAULT_KEEP = 4
 
-/** Throws InvalidRequest, also for everything that the start of a migration would refuse. */
+/** Creates a schedule. Throws InvalidRequest if the request is invalid, or if its migration could not be started. */
 export async function createSchedule(
   parts: ScheduleParts,
   scope: Scope,
   maker: Account,
-  asked: ScheduleInput & { options: MigrationOptions },
+  input: ScheduleInput & { options: MigrationOptions },
 ): Promise<Schedule> {
   const { db, now, maxSchedules } = parts
-  const request = await checked(parts, scope, { keep: DEFAULT_KEEP, ...asked })
+  const request = await validate(parts, scope, { keep: DEFAULT_KEEP, ...input })
   const { owner } = scope
-  const { isPaused = false } = asked
+  const { isPaused = false } = input
   const id = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
-    if ((await countSchedules(tx, scope)) >= maxSchedules) throw tooMany(scope, maxSchedules)
+    if ((await countSchedules(tx, scope)) >= maxSchedules)
+      throw tooManySchedules(scope, maxSchedules)
     const time = now()
     const nextRunAt = nextRun(request, time)
     return insertSchedule(tx, { ...request, owner, maker, nextRunAt, isPaused, now: time })
@@ -50,46 +51,58 @@ export async function createSchedule(
   return (await findSchedule(db, scope, id))!
 }
 
-function tooMany({ owner }: Scope, max: number): InvalidRequest {
+function tooManySchedules({ owner }: Scope, max: number): InvalidRequest {
   if (max === 0)
-    return new InvalidRequest([{ code: 'custom', message: 'This server has no schedules.' }])
+    return new InvalidRequest([
+      { code: 'custom', message: 'Schedules are disabled on this server.' },
+    ])
   const who = owner.type === 'Organization' ? `${owner.login} already has` : 'You already have'
   return new InvalidRequest([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
 }
 
 const MAX_ATTEMPTS = 5
 
-/** The person who resumes a schedule becomes its maker: it runs with their rights from then on. */
+/**
+ * Changes the given fields of a schedule. An account that resumes a paused schedule becomes its maker: later runs have the permissions
+ * of this account. Throws NotFound or InvalidRequest. Tries again if the schedule is changed at the same time.
+ */
 export async function changeSchedule(
   parts: ScheduleParts,
   scope: Scope,
   viewer: Account,
   id: number,
-  asked: ScheduleInput,
+  input: ScheduleInput,
 ): Promise<Schedule> {
   const { db, now } = parts
   for (let attempt = 1; ; attempt++) {
-    const known = await findSchedule(db, scope, id)
-    if (!known) throw new NotFound()
-    const options = { ...known.options, ...asked.options }
-    const request = await checkedChange(parts, scope, { ...dropWeekday(asked), options }, known)
-    const isPaused = asked.isPaused ?? known.isPaused
-    const isResumed = known.isPaused && !isPaused
+    const current = await findSchedule(db, scope, id)
+    if (!current) throw new NotFound()
+    const options = { ...current.options, ...input.options }
+    const request = await validateChange(
+      parts,
+      scope,
+      { ...clearUnusedWeekday(input), options },
+      current,
+    )
+    const isPaused = input.isPaused ?? current.isPaused
+    const isResumed = current.isPaused && !isPaused
     const time = now()
-    // Runs that were missed during the pause are not made up for.
-    const isMoved = isResumed || !isSameTiming(request, known)
-    const nextRunAt = isMoved ? nextRun(request, time) : known.nextRunAt
-    const maker = isResumed ? viewer : known.maker
+    // A resumed schedule does not catch up on runs that it missed while it was paused.
+    const isRescheduled = isResumed || !isSameTiming(request, current)
+    const nextRunAt = isRescheduled ? nextRun(request, time) : current.nextRunAt
+    const maker = isResumed ? viewer : current.maker
     const change = { ...request, isPaused, maker, nextRunAt, now: time }
-    if (await updateSchedule(db, known, change)) return (await findSchedule(db, scope, id))!
+    if (await updateSchedule(db, current, change)) return (await findSchedule(db, scope, id))!
     if (attempt === MAX_ATTEMPTS)
-      throw new Error(`schedule ${id} was changed at the same time, ${MAX_ATTEMPTS} times`)
+      throw new Error(
+        `schedule ${id}: cannot save: it was changed during each of ${MAX_ATTEMPTS} attempts`,
+      )
   }
 }
 
-/** A weekly schedule that becomes daily loses its weekday, even if the request does not say so. */
-const dropWeekday = (asked: ScheduleInput): ScheduleInput =>
-  asked.every === 'day' && asked.weekday === undefined ? { ...asked, weekday: null } : asked
+/** Clears the weekday of a schedule that becomes daily, if the request does not mention it. */
+const clearUnusedWeekday = (input: ScheduleInput): ScheduleInput =>
+  input.every === 'day' && input.weekday === undefined ? { ...input, weekday: null } : input
 
 const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
   one.every === other.every &&
@@ -97,50 +110,54 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
   one.at === other.at &&
   one.timeZone === other.timeZone
 
-/** If the request has no list of repositories, errors name the repository instead of its index. */
-async function checkedChange(
+/** Validates a change. If the request has no list of repositories, errors contain the name of a repository instead of its index. */
+async function validateChange(
   parts: StartParts,
   scope: Scope,
-  asked: ScheduleInput & { options: MigrationOptions },
-  known: Schedule,
+  input: ScheduleInput & { options: MigrationOptions },
+  current: Schedule,
 ): Promise<ScheduleRequest> {
   try {
-    return await checked(parts, scope, { ...known, ...asked }, known)
+    return await validate(parts, scope, { ...current, ...input }, current)
   } catch (error) {
-    const isSent = asked.repositories !== undefined
-    throw isSent || !(error instanceof InvalidRequest)
+    const hasRepositories = input.repositories !== undefined
+    throw hasRepositories || !(error instanceof InvalidRequest)
       ? error
-      : faultByName(error, known.repositories)
+      : faultByName(error, current.repositories)
   }
 }
 
-type Unchecked = ScheduleInput & { options: MigrationOptions; keep: number }
+type UnvalidatedSchedule = ScheduleInput & { options: MigrationOptions; keep: number }
 
-/** Reports all errors of the timing at once. Then checks what a start would refuse, if it has changed. */
-async function checked(
+/**
+ * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
+ * current ones.
+ */
+async function validate(
   parts: StartParts,
   scope: Scope,
-  asked: Unchecked,
-  known?: Schedule,
+  input: UnvalidatedSchedule,
+  current?: Schedule,
 ): Promise<ScheduleRequest> {
-  const { every, at, timeZone, weekday = null, keep, options, repositories = [] } = asked
+  const { every, at, timeZone, weekday = null, keep, options, repositories = [] } = input
   const faults: Fault[] = []
   if (every === undefined) faults.push({ field: 'every', code: 'missing_field' })
   if (at === undefined) faults.push({ field: 'at', code: 'missing_field' })
   if (timeZone === undefined) faults.push({ field: 'time_zone', code: 'missing_field' })
-  else if (!isTimeZone(timeZone)) faults.push(notATimeZone(timeZone))
+  else if (!isTimeZone(timeZone)) faults.push(invalidTimeZone(timeZone))
   if (every === 'week' && weekday === null) faults.push({ field: 'weekday', code: 'missing_field' })
   if (every === 'day' && weekday !== null) faults.push(DAILY_WITH_WEEKDAY)
   if (every === undefined || at === undefined || timeZone === undefined || faults.length > 0)
     throw new InvalidRequest(faults)
-  const isNew =
-    !known ||
-    JSON.stringify([repositories, options]) !== JSON.stringify([known.repositories, known.options])
-  const names = isNew ? await checkedNames(parts, scope, repositories, options) : repositories
+  const mustResolve =
+    !current ||
+    JSON.stringify([repositories, options]) !==
+      JSON.stringify([current.repositories, current.options])
+  const names = mustResolve ? await resolveNames(parts, scope, repositories, options) : repositories
   return { repositories: names, options, every, weekday, at, timeZone, keep }
 }
 
-const notATimeZone = (name: string): Fault => ({
+const invalidTimeZone = (name: string): Fault => ({
   field: 'time_zone',
   code: 'custom',
   message: `${JSON.stringify(name.slice(0, 100))} is not a time zone such as Europe/Zurich or UTC.`,
@@ -151,8 +168,8 @@ const DAILY_WITH_WEEKDAY: Fault = {
   message: 'Only a weekly schedule has a weekday.',
 }
 
-/** Returns full names, as the host spells them. */
-async function checkedNames(
+/** Returns the full names as the host spells them. Throws InvalidRequest if a migration of them could not be started. */
+async function resolveNames(
   parts: StartParts,
   scope: Scope,
   repositories: string[],

@@ -6,12 +6,12 @@ import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 
-/** Another process took this due time, or the schedule was changed: this run must write nothing. */
+/** Another process took this due time, or the schedule was changed or paused. The transaction of this run must be rolled back. */
 export class RunAlreadyTaken extends Error {
   override name = 'RunAlreadyTaken'
 }
 
-/** The previous run has not ended. */
+/** The migration of the previous run has not ended. */
 export class StillRunning extends Error {
   override name = 'StillRunning'
   readonly migrationId: number
@@ -23,8 +23,8 @@ export class StillRunning extends Error {
 }
 
 /**
- * Moves the schedule to its next due time. Throws RunAlreadyTaken unless it is still due at the time that the caller read, so only one
- * caller succeeds. The row is locked until the caller's transaction ends.
+ * Moves the schedule to its next due time. Throws RunAlreadyTaken if the schedule was moved, changed or paused since the caller read
+ * it, so only one caller succeeds. The row is locked until the caller's transaction ends.
  */
 export async function takeDueTime(
   tx: Db,
@@ -42,7 +42,10 @@ export async function takeDueTime(
   if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
 
-/** Locks the row until the caller's transaction ends. Throws RunAlreadyTaken if the schedule was changed since the caller read it. */
+/**
+ * Locks the row until the caller's transaction ends, with an update that changes nothing. Throws RunAlreadyTaken if the schedule was
+ * changed since the caller read it.
+ */
 export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('schedules')
@@ -53,6 +56,7 @@ export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise
   if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
 
+/** Pauses the schedule and records why. The caller's transaction has already locked the row. */
 export async function stopSchedule(
   tx: Db,
   { id, updatedAt }: Schedule,
@@ -70,7 +74,7 @@ export async function stopSchedule(
     .execute()
 }
 
-/** Corrects the next due time, unless it was changed since the caller read it. */
+/** Replaces the next due time, unless it was changed since the caller read it. */
 export async function postponeSchedule(
   db: Db,
   { id, nextRunAt }: Schedule,
@@ -84,6 +88,7 @@ export async function postponeSchedule(
     .execute()
 }
 
+/** Returns the id of the schedule's unfinished migration, or undefined if all have ended. */
 export async function unfinishedRun(db: Db, { id }: Schedule): Promise<number | undefined> {
   const row = await db
     .selectFrom('schedule_runs')
@@ -96,7 +101,9 @@ export async function unfinishedRun(db: Db, { id }: Schedule): Promise<number | 
 }
 
 export interface NewRun {
+  /** Null if a person started the run. */
   dueAt: number | null
+  /** When the run was recorded. */
   notedAt: number
   outcome: 'started' | 'skipped' | 'failed'
   migrationId?: number
@@ -104,9 +111,10 @@ export interface NewRun {
   skipped?: readonly SkippedRepository[]
 }
 
-/** Older runs are deleted, unless they are unfinished or their archive exists. */
+/** The newest runs of a schedule that are always kept. Older ones are deleted, unless they are unfinished or have an archive. */
 const MAX_RUNS = 200
 
+/** Records a run and deletes old ones. */
 export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<ScheduleRun> {
   const { skipped = [] } = run
   const inserted = await tx
@@ -124,11 +132,11 @@ export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<
     .executeTakeFirstOrThrow()
   await deleteOldRuns(tx, id)
   const state = run.outcome === 'started' ? 'pending' : null
-  return runOf({ ...inserted, state, migration_reason: null, archive_expires_at: null })
+  return toRun({ ...inserted, state, migration_reason: null, archive_expires_at: null })
 }
 
 async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
-  const oldest = await tx
+  const newestToDelete = await tx
     .selectFrom('schedule_runs')
     .select('id')
     .where('schedule_id', '=', scheduleId)
@@ -136,22 +144,22 @@ async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
     .offset(MAX_RUNS)
     .limit(1)
     .executeTakeFirst()
-  if (!oldest) return
+  if (!newestToDelete) return
   await tx
     .deleteFrom('schedule_runs')
     .where('schedule_id', '=', scheduleId)
-    .where('id', '<=', oldest.id)
-    .where((is) =>
-      is.not(
-        is.exists(
-          is
+    .where('id', '<=', newestToDelete.id)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
             .selectFrom('migrations')
             .select('migrations.id')
             .whereRef('migrations.id', '=', 'migration_id')
-            .where((has) =>
-              has.or([
-                has('archive_expires_at', 'is not', null),
-                has('state', 'in', unfinishedLiterals),
+            .where((eb) =>
+              eb.or([
+                eb('archive_expires_at', 'is not', null),
+                eb('state', 'in', unfinishedLiterals),
               ]),
             ),
         ),
@@ -160,19 +168,19 @@ async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
     .execute()
 }
 
-/** Newest first. */
+/** Returns one page of the schedule's runs, newest first. */
 export async function listRuns(
   db: Db,
   { id }: Pick<Schedule, 'id'>,
   { offset, limit }: Page,
 ): Promise<ScheduleRun[]> {
-  const rows = await runs(db)
+  const rows = await selectRuns(db)
     .where('schedule_id', '=', id)
     .orderBy('schedule_runs.id', 'desc')
     .limit(limit)
     .offset(offset)
     .execute()
-  return rows.map(runOf)
+  return rows.map(toRun)
 }
 
 export function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> {
@@ -185,19 +193,19 @@ export async function lastRuns(
   scheduleIds: readonly number[],
 ): Promise<Map<number, ScheduleRun>> {
   if (scheduleIds.length === 0) return new Map()
-  const rows = await runs(db)
-    .where('schedule_runs.id', 'in', (newest) =>
-      newest
+  const rows = await selectRuns(db)
+    .where('schedule_runs.id', 'in', (eb) =>
+      eb
         .selectFrom('schedule_runs')
-        .select((of) => of.fn.max('id').as('id'))
+        .select((eb) => eb.fn.max('id').as('id'))
         .where('schedule_id', 'in', scheduleIds)
         .groupBy('schedule_id'),
     )
     .execute()
-  return new Map(rows.map((row) => [row.schedule_id, runOf(row)]))
+  return new Map(rows.map((row) => [row.schedule_id, toRun(row)]))
 }
 
-function runs(db: Db) {
+function selectRuns(db: Db) {
   return db
     .selectFrom('schedule_runs')
     .leftJoin('migrations', 'migrations.id', 'migration_id')
@@ -206,10 +214,10 @@ function runs(db: Db) {
 }
 
 type RunRow = Row<ScheduleRunsTable> & {
-  [Of in 'state' | 'archive_expires_at']: Row<MigrationsTable>[Of] | null
+  [Column in 'state' | 'archive_expires_at']: Row<MigrationsTable>[Column] | null
 } & { migration_reason: string | null }
 
-function runOf(row: RunRow): ScheduleRun {
+function toRun(row: RunRow): ScheduleRun {
   const { state, outcome } = row
   return {
     id: row.id,

@@ -24,80 +24,83 @@ import {
 import type { User } from './user.ts'
 
 const actions = ['exported', 'partial', 'failed', 'cancelled'] as const
-const subscriptions = [
+const subscribableEvents = [
   '*',
   'migration',
   ...actions.map((action) => `migration.${action}` as const),
 ] as const
 
-const EVENTS =
-  '`migration` for all ends of migrations, or some of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for everything. `ping` is always sent.'
+const EVENTS_DESCRIPTION =
+  'The events to send: `migration` whenever a migration ends, or any of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for all events. `ping` is always sent.'
 
 const stringOrNumber: Schema<string | number> = { anyOf: [string, number] }
 
 const configFields = {
-  url: { ...uri, description: 'Where the events are sent, by POST.' },
+  url: { ...uri, description: 'The URL that events are sent to, by POST.' },
   content_type: {
     ...enumOf(['json', 'form']),
-    description: '`json`, or `form`: the JSON as the field `payload` of a form.',
+    description: '`json`, or `form` to send the JSON as the `payload` field of a form.',
   },
   secret: {
     ...string,
     maxLength: 1000,
     description:
-      'The key of the signatures `x-hub-signature-256` and `x-hub-signature`. Answers have `********` in its place; when sent, that means no change, and an empty text removes the secret.',
+      'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
   },
   insecure_ssl: {
     ...stringOrNumber,
-    description: 'Always `0`: certificates are verified. Other values are refused.',
+    description: 'Always `0`: certificates are verified. Other values are rejected.',
   },
 }
 
 export const webhookConfigSchema = object(
   { ...configFields, insecure_ssl: enumOf(['0']) },
-  { description: 'Where and how a webhook is sent.', optional: ['secret'] },
+  { description: 'Where and how the events of a webhook are sent.', optional: ['secret'] },
 )
 
 export const webhookConfigChangeSchema = request(configFields, {
   examples: [{ content_type: 'json' }],
 })
 
-const bodyFields = {
+const webhookFields = {
   name: { ...string, description: 'Always `web`.' },
-  events: { ...arrayOf(string), description: EVENTS },
+  events: { ...arrayOf(string), description: EVENTS_DESCRIPTION },
   active: { ...boolean, description: 'Whether events are sent.' },
 }
 
-const SAMPLE = 'https://ci.example.com/godwit'
+const EXAMPLE_URL = 'https://ci.example.com/godwit'
 
 export const webhookRequestSchema = request(
   {
-    ...bodyFields,
-    events: { ...bodyFields.events, default: ['migration'] },
-    active: { ...bodyFields.active, default: true },
+    ...webhookFields,
+    events: { ...webhookFields.events, default: ['migration'] },
+    active: { ...webhookFields.active, default: true },
     config: request(configFields, { required: ['url'] }),
   },
   {
     required: ['config'],
     examples: [
-      { name: 'web', events: ['migration'], config: { url: SAMPLE, content_type: 'json' } },
+      { name: 'web', events: ['migration'], config: { url: EXAMPLE_URL, content_type: 'json' } },
     ],
   },
 )
 
-/** Fields that are not sent do not change, so they have no defaults. */
+/** Omitted fields do not change, so no field has a default. */
 export const webhookChangeSchema = request(
-  { ...bodyFields, config: request(configFields) },
+  { ...webhookFields, config: request(configFields) },
   { examples: [{ active: true, events: ['migration.failed', 'migration.partial'] }] },
 )
 
 export const webhookSchema = object(
   {
-    type: { ...enumOf(['User', 'Organization']), description: 'Whose webhook it is.' },
+    type: {
+      ...enumOf(['User', 'Organization']),
+      description: 'The type of the account that owns the webhook.',
+    },
     id: integer,
     name: enumOf(['web']),
     active: boolean,
-    events: { ...arrayOf(enumOf(subscriptions)), description: EVENTS },
+    events: { ...arrayOf(enumOf(subscribableEvents)), description: EVENTS_DESCRIPTION },
     config: ref<WebhookConfig>('webhook-config'),
     ...each(['created_at', 'updated_at'], dateTime),
     ...each(['url', 'ping_url', 'deliveries_url'], uri),
@@ -106,52 +109,58 @@ export const webhookSchema = object(
         code: nullable(integer),
         status: {
           ...enumOf(['unused', 'active', 'failing']),
-          description: 'Whether the last delivery succeeded.',
+          description:
+            '`unused` before the first delivery, `failing` while events cannot be delivered, otherwise `active`.',
         },
         message: nullable(string),
       }),
-      description: 'How the last delivery went. An extension of this server for organizations.',
+      description:
+        'The result of the last delivery. An extension of this server for organizations.',
     },
     disabled_reason: {
       ...nullable(string),
-      description: `Why the server made it inactive. ${EXTENSION}`,
+      description: `Why the server disabled the webhook. ${EXTENSION}`,
     },
   },
-  { description: 'A webhook: an address that is notified when migrations end.' },
+  { description: 'A webhook: a URL that is notified when migrations end.' },
 )
 
 const deliveryFields = {
   id: integer,
   guid: {
     ...uuid,
-    description: 'Of the event: the same at every try, as in its header.',
+    description:
+      'The id of the event, as in the header `x-github-delivery`. It is the same for every attempt.',
   },
   delivered_at: dateTime,
-  redelivery: { ...boolean, description: 'Whether the event was sent before.' },
-  duration: { ...number, description: 'In seconds.' },
-  status: { ...string, description: '`OK`, or what went wrong.' },
-  status_code: { ...integer, description: 'Of the answer; 0 if there was none.' },
+  redelivery: { ...boolean, description: 'Whether an earlier attempt sent the same event.' },
+  duration: { ...number, description: 'The duration of the attempt in seconds.' },
+  status: { ...string, description: '`OK`, or why the attempt failed.' },
+  status_code: {
+    ...integer,
+    description: 'The HTTP status of the response, or 0 if there was none.',
+  },
   event: enumOf(['migration', 'ping']),
   action: nullable(string),
   ...each(['installation_id', 'repository_id', 'throttled_at'], nothing),
   state: {
     ...enumOf(['waiting', 'delivered', 'given_up']),
-    description: `Of the event by now. ${EXTENSION}`,
+    description: `The current state of the event, not the result of this attempt. ${EXTENSION}`,
   },
   next_attempt_at: {
     ...nullable(dateTime),
-    description: `When the event is sent again, if it is. ${EXTENSION}`,
+    description: `When the event will be sent again, or null. ${EXTENSION}`,
   },
 }
 
 export const webhookDeliverySchema = object(deliveryFields, {
-  description: 'One try to deliver an event to a webhook.',
+  description: 'An attempt to deliver an event to a webhook.',
 })
 
-/** The payload of an event `migration`. */
+/** The payload of a `migration` event. */
 export const webhookEventSchema = object(
   {
-    action: { ...enumOf(actions), description: 'How it ended.' },
+    action: { ...enumOf(actions), description: 'How the migration ended.' },
     migration: ref<Migration>('migration'),
     summary: ref<Summary>('summary'),
     sender: ref<User>('user'),
@@ -159,7 +168,7 @@ export const webhookEventSchema = object(
   },
   {
     description:
-      'The payload of an event `migration`, sent when a migration has ended; without its repositories.',
+      'The payload of a `migration` event, which is sent when a migration has ended. It does not list the repositories.',
     optional: ['organization'],
   },
 )
@@ -181,10 +190,10 @@ export const fullWebhookDeliverySchema = object(
     }),
     response: object({
       headers: nullable(headers),
-      payload: { ...nullable(string), description: 'The first 4096 bytes.' },
+      payload: { ...nullable(string), description: 'The first 4096 bytes of the response body.' },
     }),
   },
-  { description: 'One try to deliver an event to a webhook, and what was said on both sides.' },
+  { description: 'An attempt to deliver an event to a webhook, with its request and response.' },
 )
 
 export type Webhook = Static<typeof webhookSchema>

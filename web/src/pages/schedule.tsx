@@ -18,16 +18,16 @@ import { useAnswer } from '../use-answer.ts'
 import { useEdited } from '../use-edited.ts'
 import type { Schedule, ScheduleRun } from '../wire.ts'
 
-const EVERY_MS = 10_000
+const POLL_INTERVAL_MS = 10_000
 
-/** A schedule: its settings, its runs, and the archives it keeps. */
+/** The page of one schedule: its status, protected archives, runs and settings. */
 export default function SchedulePage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.schedules(), text: 'Schedules' }
   const { answer, failure, again, take } = useAnswer<Schedule>(
     (options) => api.schedule(id, options),
     String(id),
-    EVERY_MS,
+    POLL_INTERVAL_MS,
   )
   if (!answer) {
     if (failure) return <Problem failure={failure} onRetry={again} back={back} />
@@ -60,7 +60,7 @@ export default function SchedulePage({ id }: { id: number }) {
   )
 }
 
-/** The form stays mounted after saving, to keep the focus, the search and new edits. */
+/** The settings form. It stays mounted after saving, so that the focus, the search and newer edits are not lost. */
 function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Schedule): void }) {
   const { api } = useSignedIn()
   const { id } = schedule
@@ -81,7 +81,7 @@ function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Sc
   )
 }
 
-/** The archives that are kept in addition, because no newer archive has some of their repositories. */
+/** The archives that are kept beyond the schedule's limit, because no newer archive holds some of their repositories. */
 function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone(): void }) {
   const { api, to } = useSignedIn()
   const { id, protected_archives: archives } = schedule
@@ -90,13 +90,13 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
     <Table
       title="Protected archives"
       note="Kept because no newer archive holds these repositories"
-      columns={['Archive', 'Made', 'Repositories', 'Action']}
+      columns={['Archive', 'Created', 'Repositories', 'Action']}
       none=""
       rows={archives.map(({ migration_id: migration, created_at, repositories }) => ({
         key: migration,
         cells: [
           <a key="archive" href={to.migration(migration)}>{`Migration ${migration}`}</a>,
-          <Moment key="made" at={created_at} />,
+          <Moment key="created" at={created_at} />,
           formatNames(repositories),
           <OperatorAction
             key="action"
@@ -118,7 +118,7 @@ function Runs({ id }: { id: number }) {
   const { answer, failure, again } = useAnswer<ScheduleRun[]>(
     (options) => api.scheduleRuns(id, options),
     String(id),
-    EVERY_MS,
+    POLL_INTERVAL_MS,
   )
   if (!answer) {
     if (failure) return <Problem isPart failure={failure} onRetry={again} />
@@ -128,7 +128,7 @@ function Runs({ id }: { id: number }) {
     <Table
       title="Runs"
       columns={['Result', 'Due', 'Archive']}
-      none="It has not run yet."
+      none="No runs yet."
       {...(failure && { note: outOfDate(failure) })}
       rows={answer.data.map((run) => ({
         key: run.id,

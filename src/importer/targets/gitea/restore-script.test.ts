@@ -12,29 +12,30 @@ const DUMPS: Dumped[] = [
   { directory: 'org/secret', owner: 'org', name: 'secret', isPrivate: true },
 ]
 
-/** A stand-in for gitea that prints its arguments and fails for repositories called broken. */
-const PROGRAM = `#!/bin/sh
+/** A fake gitea that writes its arguments to the log and fails for repositories called broken. */
+const FAKE_GITEA = `#!/bin/sh
 if [ "$1" = -c ]; then shift 2; fi
 if [ "$1" = --version ]; then echo "Gitea version \${VERSION:-1.22.3} built with GNU Make"; exit; fi
 echo "$*" >> "$LOG"
 case "$*" in *broken*) echo 'no such user' >&2; exit 1 ;; esac
 `
 
-async function scene(t: TestContext, name = 'dumps of mine', dumps = DUMPS) {
+/** Writes the script and the fake gitea. Both paths contain a space, to test the quoting. */
+async function setUpScript(t: TestContext, name = 'my dumps', dumps = DUMPS) {
   const folder = await temporaryFolder(t)
-  const here = join(folder, name)
-  await mkdir(here)
-  await writeFile(join(here, 'restore.sh'), restoreScript(dumps))
+  const dumpFolder = join(folder, name)
+  await mkdir(dumpFolder)
+  await writeFile(join(dumpFolder, 'restore.sh'), restoreScript(dumps))
   const program = join(folder, 'a gitea')
-  await writeFile(program, PROGRAM)
+  await writeFile(program, FAKE_GITEA)
   await chmod(program, 0o755)
   const log = join(folder, 'log')
   await writeFile(log, '')
   return {
-    ...{ folder, here, program },
-    asked: async () => (await readFile(log, 'utf8')).trimEnd().split('\n'),
+    ...{ folder, dumpFolder, program },
+    loggedCalls: async () => (await readFile(log, 'utf8')).trimEnd().split('\n'),
     run: (args: string[] = [], env: Record<string, string> = {}) =>
-      spawnSync('sh', [join(here, 'restore.sh'), ...args], {
+      spawnSync('sh', [join(dumpFolder, 'restore.sh'), ...args], {
         env: { PATH: process.env.PATH, LOG: log, GITEA: program, ...env },
         encoding: 'utf8',
       }),
@@ -42,13 +43,13 @@ async function scene(t: TestContext, name = 'dumps of mine', dumps = DUMPS) {
 }
 
 test('the script continues after a failure and lists what was restored', async (t) => {
-  const { run, asked, here } = await scene(t)
+  const { run, loggedCalls, dumpFolder } = await setUpScript(t)
   const { status, stdout, stderr } = run([], { PUBLIC: 'yes' })
   assert.equal(status, 1)
-  assert.deepEqual(await asked(), [
-    `restore-repo --repo_dir ${here}/alice/site --owner_name anna --repo_name site`,
-    `restore-repo --repo_dir ${here}/alice/broken --owner_name anna --repo_name broken`,
-    `restore-repo --repo_dir ${here}/org/secret --owner_name org --repo_name secret`,
+  assert.deepEqual(await loggedCalls(), [
+    `restore-repo --repo_dir ${dumpFolder}/alice/site --owner_name anna --repo_name site`,
+    `restore-repo --repo_dir ${dumpFolder}/alice/broken --owner_name anna --repo_name broken`,
+    `restore-repo --repo_dir ${dumpFolder}/org/secret --owner_name org --repo_name secret`,
   ])
   assert.match(stdout, /\n2 of 3 repositories arrived\n {2}anna\/site\n {2}org\/secret\n$/)
   assert.match(stderr, /were private and are PUBLIC now.*:\n {2}org\/secret\n/)
@@ -56,17 +57,16 @@ test('the script continues after a failure and lists what was restored', async (
 })
 
 test('private repositories are not restored without a token or PUBLIC=yes', async (t) => {
-  const { run, asked } = await scene(t)
+  const { run, loggedCalls } = await setUpScript(t)
   const { status, stderr } = run(['org/secret', 'alice/site'])
   assert.equal(status, 1)
-  assert.equal((await asked()).length, 1)
+  assert.equal((await loggedCalls()).length, 1)
   assert.match(stderr, /not restored: these are private.*PUBLIC=yes:\n {2}org\/secret\n$/)
 })
 
 test('the script accepts a program with options, selected repositories and another owner', async (t) => {
-  const { run, asked, here, folder } = await scene(t)
-  await chmod(join(folder, 'a gitea'), 0o755)
-  await writeFile(join(folder, 'forgejo'), PROGRAM)
+  const { run, loggedCalls, dumpFolder, folder } = await setUpScript(t)
+  await writeFile(join(folder, 'forgejo'), FAKE_GITEA)
   await chmod(join(folder, 'forgejo'), 0o755)
   const { status, stdout, stderr } = run(['alice/site'], {
     GITEA: `${folder}/forgejo -c ${folder}/app.ini`,
@@ -74,44 +74,45 @@ test('the script accepts a program with options, selected repositories and anoth
   })
   assert.equal(status, 0, stderr)
   assert.match(stdout, /1 of 1 repositories arrived\n {2}carol\/site\n$/)
-  assert.deepEqual(await asked(), [
-    `restore-repo --repo_dir ${here}/alice/site --owner_name carol --repo_name site`,
+  assert.deepEqual(await loggedCalls(), [
+    `restore-repo --repo_dir ${dumpFolder}/alice/site --owner_name carol --repo_name site`,
   ])
 })
 
-test('without GITEA, the installed program is run', async (t) => {
-  const { run, asked, folder } = await scene(t)
+test('without GITEA, forgejo is found in the PATH', async (t) => {
+  const { run, loggedCalls, folder } = await setUpScript(t)
   const bin = join(folder, 'bin')
   await mkdir(bin)
-  await writeFile(join(bin, 'forgejo'), PROGRAM)
+  await writeFile(join(bin, 'forgejo'), FAKE_GITEA)
   await chmod(join(bin, 'forgejo'), 0o755)
   const env = { GITEA: '', PATH: `${bin}:/usr/bin:/bin` }
   const { status, stderr } = run(['alice/site'], env)
   assert.equal(status, 0, stderr)
-  assert.equal((await asked()).length, 1)
+  assert.equal((await loggedCalls()).length, 1)
 })
 
 test('an unknown repository is reported, and the others are restored', async (t) => {
-  const { run } = await scene(t)
+  const { run } = await setUpScript(t)
   const { status, stderr, stdout } = run(['alice/site', 'alice/nothing'])
   assert.equal(status, 1)
   assert.match(stderr, /not all of these are here: alice\/site alice\/nothing/)
   assert.match(stdout, /1 of 1 repositories arrived/)
 })
 
-test('nothing is tried if a requirement is missing', async (t) => {
-  const { run, asked } = await scene(t)
-  const old = run([], { VERSION: '1.18.3' })
-  assert.deepEqual([old.status, old.stdout], [2, ''])
-  assert.match(old.stderr, /loses the comments of issues/)
+test('nothing is restored if a requirement is not met', async (t) => {
+  const { run, loggedCalls } = await setUpScript(t)
+  const tooOld = run([], { VERSION: '1.18.3' })
+  assert.deepEqual([tooOld.status, tooOld.stdout], [2, ''])
+  assert.match(tooOld.stderr, /loses the comments of issues/)
   assert.equal(run([], { VERSION: '1.18.4', PUBLIC: 'yes' }).status, 1)
-  const without = run([], { GITEA: 'no-such-program' })
-  assert.match(without.stderr, /cannot run no-such-program: set GITEA/)
-  assert.equal(without.status, 2)
+  const missing = run([], { GITEA: 'no-such-program' })
+  assert.match(missing.stderr, /cannot run no-such-program: set GITEA/)
+  assert.equal(missing.status, 2)
   assert.match(run([], { GITEA_TOKEN_FILE: '/no/such' }).stderr, /cannot read \/no\/such/)
-  assert.equal((await asked()).length, 3)
-  const odd = await scene(t, 'dumps 100%')
-  const moved = odd.run()
-  assert.equal(moved.status, 2)
-  assert.match(moved.stderr, /has %, \? or # in it: move the directory/)
+  // Only the run with version 1.18.4 reached restore-repo.
+  assert.equal((await loggedCalls()).length, 3)
+  const percent = await setUpScript(t, 'dumps 100%')
+  const rejected = percent.run()
+  assert.equal(rejected.status, 2)
+  assert.match(rejected.stderr, /has %, \? or # in it: move the directory/)
 })

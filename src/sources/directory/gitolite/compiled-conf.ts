@@ -1,10 +1,11 @@
-/** A line of the configuration: its number, its permission (`R`, `RW+`, `-`, …) and the refs that it applies to. */
+/** An access rule: its sequence number, its permission (`R`, `RW+`, `-`, …) and a pattern of the refs that it applies to. */
 export interface Rule {
   order: number
   permission: string
   refs: string
 }
 
+/** A `config` or `option` line of a repository. */
 interface Option {
   order: number
   key: string
@@ -21,47 +22,50 @@ export interface CompiledConf {
   groups: Map<string, string[]>
   /** The patterns among the keys of `groups`. */
   groupPatterns: string[]
-  /** Repositories whose rules are in their own file `gl-conf`. */
+  /** Repositories whose rules are in a separate file, `gl-conf` in the repository. */
   split: Set<string>
 }
 
 const SUPPORTED_VERSION = '3.2'
 
-/** Parses `conf/gitolite.conf-compiled.pm`. Throws where it is not as expected. */
+/** Parses `conf/gitolite.conf-compiled.pm`. Throws if its version or format is not supported. */
 export function parseCompiledConf(text: string): CompiledConf {
   const variables = parseDump(text)
   const version = variables.get('data_version')
-  if (version !== SUPPORTED_VERSION) throw new Error(`data version ${version} is not known`)
+  if (version !== SUPPORTED_VERSION) throw new Error(`unsupported data version: ${version}`)
   const hash = (name: string) => asHash(variables.get(name) ?? new Map())
   return {
-    ...rulesAndOptions(hash('repos'), hash('configs')),
-    groups: mapValues(hash('groups'), (names) => asList(names).map(asText)),
+    ...convertRulesAndOptions(hash('repos'), hash('configs')),
+    groups: mapValues(hash('groups'), (names) => asList(names).map(asString)),
     groupPatterns: [...asHash(hash('patterns').get('groups') ?? new Map()).keys()],
     split: new Set(hash('split_conf').keys()),
   }
 }
 
-/** Parses a repository's own `gl-conf`. Throws where it is not as expected. */
+/** Parses the `gl-conf` of one repository. Throws if its format is not supported. */
 export function parseOwnConf(text: string): Pick<CompiledConf, 'rules' | 'options'> {
   const variables = parseDump(text)
   const hash = (name: string) => asHash(variables.get(name) ?? new Map())
-  return rulesAndOptions(hash('one_repo'), hash('one_config'))
+  return convertRulesAndOptions(hash('one_repo'), hash('one_config'))
 }
 
-function rulesAndOptions(repos: Map<string, DumpedValue>, configs: Map<string, DumpedValue>) {
-  const ruleOf = (dumped: DumpedValue): Rule => {
+function convertRulesAndOptions(
+  repos: Map<string, DumpedValue>,
+  configs: Map<string, DumpedValue>,
+) {
+  const toRule = (dumped: DumpedValue): Rule => {
     const [order, permission, refs] = asList(dumped)
-    return { order: Number(order), permission: asText(permission), refs: asText(refs) }
+    return { order: Number(order), permission: asString(permission), refs: asString(refs) }
   }
-  const optionOf = (dumped: DumpedValue): Option => {
+  const toOption = (dumped: DumpedValue): Option => {
     const [order, key, value] = asList(dumped)
-    return { order: Number(order), key: asText(key), value: asText(value) }
+    return { order: Number(order), key: asString(key), value: asString(value) }
   }
   return {
     rules: mapValues(repos, (users) =>
-      mapValues(asHash(users), (rules) => asList(rules).map(ruleOf)),
+      mapValues(asHash(users), (rules) => asList(rules).map(toRule)),
     ),
-    options: mapValues(configs, (options) => asList(options).map(optionOf)),
+    options: mapValues(configs, (options) => asList(options).map(toOption)),
   }
 }
 
@@ -74,17 +78,17 @@ function mapValues<T>(
 
 function asHash(dumped: DumpedValue): Map<string, DumpedValue> {
   if (dumped instanceof Map) return dumped
-  throw new Error('a hash expected')
+  throw new Error('expected a hash')
 }
 
 function asList(dumped: DumpedValue): DumpedValue[] {
   if (Array.isArray(dumped)) return dumped
-  throw new Error('a list expected')
+  throw new Error('expected a list')
 }
 
-function asText(dumped: DumpedValue | undefined): string {
+function asString(dumped: DumpedValue | undefined): string {
   if (typeof dumped === 'string' || typeof dumped === 'number') return String(dumped)
-  throw new Error('a text expected')
+  throw new Error('expected a string')
 }
 
 /** A value as Perl's Data::Dumper prints it; a hash is a Map. */
@@ -97,76 +101,79 @@ const NUMBER = /-?\d+(?:\.\d+)?/y
 const MAX_DEPTH = 20
 
 /**
- * Parses a sequence of `%name = ( … );` and `$name = …;`, in which gitolite stores its compiled configuration as Perl code. Nothing is
- * executed. Throws for anything but plain data.
+ * Parses the Perl code in which gitolite stores its compiled configuration: a sequence of `%name = ( … );` and `$name = …;`. The
+ * code is not executed. Throws if it contains anything but literal data.
  */
 export function parseDump(text: string): Map<string, DumpedValue> {
   const variables = new Map<string, DumpedValue>()
-  let at = 0
+  let position = 0
 
-  function take(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = at
+  /** Moves past the pattern if it matches at the current position. */
+  function consume(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = position
     const match = pattern.exec(text)
-    if (match) at = pattern.lastIndex
+    if (match) position = pattern.lastIndex
     return match
   }
 
   function expect(token: string): void {
-    take(SPACE)
-    if (!text.startsWith(token, at)) throw new Error(`"${token}" expected at character ${at}`)
-    at += token.length
+    consume(SPACE)
+    if (!text.startsWith(token, position))
+      throw new Error(`expected "${token}" at character ${position}`)
+    position += token.length
   }
 
-  function isNext(token: string): boolean {
-    take(SPACE)
-    return text.startsWith(token, at)
+  /** Skips white space, then returns whether `token` follows. */
+  function peek(token: string): boolean {
+    consume(SPACE)
+    return text.startsWith(token, position)
   }
 
-  function list<T>(end: string, item: () => T): T[] {
+  function parseList<T>(end: string, parseItem: () => T): T[] {
     const items: T[] = []
-    while (!isNext(end)) {
-      items.push(item())
-      if (!isNext(',')) break
+    while (!peek(end)) {
+      items.push(parseItem())
+      if (!peek(',')) break
       expect(',')
     }
     expect(end)
     return items
   }
 
-  function pair(depth: number): [string, DumpedValue] {
-    const key = value(depth)
+  function parsePair(depth: number): [string, DumpedValue] {
+    const key = parseValue(depth)
     expect('=>')
-    return [String(key), value(depth)]
+    return [String(key), parseValue(depth)]
   }
 
-  function value(depth = 0): DumpedValue {
-    if (depth > MAX_DEPTH) throw new Error('too deep')
-    take(SPACE)
-    const quoted = take(QUOTED)
+  function parseValue(depth = 0): DumpedValue {
+    if (depth > MAX_DEPTH) throw new Error('nested too deeply')
+    consume(SPACE)
+    const quoted = consume(QUOTED)
     if (quoted) return quoted[1]!.replace(/\\([\\'])/g, '$1')
-    const number = take(NUMBER)
+    const number = consume(NUMBER)
     if (number) return Number(number[0])
-    if (take(/undef\b/y)) return null
-    if (isNext('[')) {
+    if (consume(/undef\b/y)) return null
+    if (peek('[')) {
       expect('[')
-      return list(']', () => value(depth + 1))
+      return parseList(']', () => parseValue(depth + 1))
     }
     expect('{')
-    return new Map(list('}', () => pair(depth + 1)))
+    return new Map(parseList('}', () => parsePair(depth + 1)))
   }
 
-  take(SPACE)
-  while (at < text.length) {
-    const variable = take(VARIABLE)
-    if (!variable) throw new Error(`a variable expected at character ${at}`)
-    if (isNext('(')) {
+  consume(SPACE)
+  while (position < text.length) {
+    const variable = consume(VARIABLE)
+    if (!variable) throw new Error(`expected a variable at character ${position}`)
+    if (peek('(')) {
       expect('(')
-      variables.set(variable[1]!, new Map(list(')', () => pair(0))))
+      variables.set(variable[1]!, new Map(parseList(')', () => parsePair(0))))
     } else {
-      variables.set(variable[1]!, value())
+      variables.set(variable[1]!, parseValue())
     }
     expect(';')
-    take(SPACE)
+    consume(SPACE)
   }
   return variables
 }

@@ -13,13 +13,13 @@ $data_version = '3.2';
 %repos = ('team/site' => {'alice' => [[1, 'RW+', 'refs/.*']]});
 `
 
-/** A host with the repository team/site, which gitolite gives to alice. */
-async function gitoliteScene(t: TestContext) {
+/** Creates a gitolite host with the repository team/site, on which alice has RW+. */
+async function setUpGitolite(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
-  const base = join(host.root, '..')
-  const admin = join(base, '.gitolite')
-  const rc = join(base, '.gitolite.rc')
+  const home = join(host.root, '..')
+  const admin = join(home, '.gitolite')
+  const rc = join(home, '.gitolite.rc')
   const hook = join(admin, 'hooks/common/update')
   const dir = await host.repository('team/site')
   await mkdir(join(admin, 'conf'), { recursive: true })
@@ -29,20 +29,20 @@ async function gitoliteScene(t: TestContext) {
   await writeFile(hook, '')
   await mkdir(join(dir, 'hooks'), { recursive: true })
   await symlink(hook, join(dir, 'hooks/update'))
-  await chmod(base, 0o755)
+  await chmod(home, 0o755)
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const list = (): Promise<ListedEntry[]> => Array.fromAsync(source.list())
   return { dir, rc, source, list }
 }
 
-test('a user with RW+ is an administrator', async (t) => {
-  const { source } = await gitoliteScene(t)
+test('a user with RW+ is a collaborator with admin permission', async (t) => {
+  const { source } = await setUpGitolite(t)
   const { collaborators } = await source.facts((await source.find('team', 'site'))!)
   assert.deepEqual(collaborators, [{ login: 'alice', permission: 'admin' }])
 })
 
-test('a repository whose hook may not be read is withdrawn with the reason', async (t) => {
-  const { dir, list } = await gitoliteScene(t)
+test('a repository whose update hook cannot be read is withdrawn, with the reason', async (t) => {
+  const { dir, list } = await setUpGitolite(t)
   await chmod(join(dir, 'hooks'), 0)
   const entries = await asNobody(list)
   await chmod(join(dir, 'hooks'), 0o755)
@@ -53,8 +53,8 @@ test('a repository whose hook may not be read is withdrawn with the reason', asy
   ])
 })
 
-test('settings that may not be read are an error that names them', async (t) => {
-  const { rc, list } = await gitoliteScene(t)
+test('an unreadable .gitolite.rc is an error that names the file', async (t) => {
+  const { rc, list } = await setUpGitolite(t)
   await chmod(rc, 0)
   const error = await asNobody(() => list().catch((error: unknown) => error))
   assert.ok(error instanceof Unreadable)

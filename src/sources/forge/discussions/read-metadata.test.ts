@@ -7,34 +7,35 @@ import { GITEA_1_22 } from '../../../../test/support/forge/render.ts'
 import { readStateOf } from '../../discussions.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
-describe('a token that does not administer the repository', async () => {
+describe('with a token that has no admin permission on the repository', async () => {
   const forge = await startForge({ dialect: GITEA_1_22 })
   const { name } = addManyIssues(forge, 1)
   after(() => forge.stop())
 
   const read = async () => {
-    const kept = new MemoryDiscussionStore()
-    await kept.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), name)
-    return { kept, notes: readStateOf(kept.cursor)?.notes.join() ?? '' }
+    const store = new MemoryDiscussionStore()
+    await store.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), name)
+    return { store, notes: readStateOf(store.cursor)?.notes.join() ?? '' }
   }
+  /** What a forge answers to such a token. */
   const forbidden = { answer: { status: 403, body: {} } }
 
-  it('reads collaborators without their permissions, with a note', async () => {
+  it('collaborators are assumed to have write permission, with a note', async () => {
     const bob = { id: 99, login: 'bob', avatar_url: '' }
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/permission')) return forbidden
       return path.endsWith('/collaborators') ? { answer: { status: 200, body: [bob] } } : undefined
     }
-    const { kept, notes } = await read()
-    const [repository] = kept.facts('repositories')
+    const { store, notes } = await read()
+    const [repository] = store.facts('repositories')
     assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission: 'write' }])
     assert.match(notes, /does not tell permissions of collaborators/)
   })
 
-  it('reads everything else if it may not see collaborators, with a note', async () => {
+  it('collaborators that cannot be listed are left out, with a note', async () => {
     forge.faultFor = ({ path }) => (path.endsWith('/collaborators') ? forbidden : undefined)
-    const { kept, notes } = await read()
-    assert.deepEqual(kept.facts('repositories')[0]?.collaborators, [])
+    const { store, notes } = await read()
+    assert.deepEqual(store.facts('repositories')[0]?.collaborators, [])
     assert.match(notes, /does not give collaborators/)
   })
 })

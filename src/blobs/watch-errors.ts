@@ -8,7 +8,7 @@ import {
   type OnDisk,
 } from './blob-store.ts'
 
-/** The operation that failed. `read` fails after a successful `open`. */
+/** The operation that failed. `read` means that a blob was opened, but could not be read to its end. */
 export type BlobOperation =
   | 'put'
   | 'open'
@@ -23,12 +23,12 @@ export type BlobOperation =
 type OnError = (operation: BlobOperation) => void
 
 /**
- * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors of the
- * bytes that the caller passed, do not count.
+ * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors thrown
+ * by the bytes that the caller passed, are not failures of the store.
  */
 export function watchErrors(blobs: BlobStore, onError: OnError): BlobStore {
   const watched = watchStore(blobs, onError)
-  if (isOnDisk(blobs)) return Object.assign(watched, watchOpenFile(blobs, onError))
+  if (isOnDisk(blobs)) return Object.assign(watched, watchOnDisk(blobs, onError))
   if (isComposing(blobs)) return Object.assign(watched, watchComposing(blobs, onError))
   return watched
 }
@@ -38,12 +38,12 @@ async function watch<T>(
   operation: BlobOperation,
   work: Promise<T>,
   { signal }: Abortable = {},
-  hasCallerFailed = () => false,
+  hasInputFailed = () => false,
 ): Promise<T> {
   try {
     return await work
   } catch (error) {
-    if (!signal?.aborted && !hasCallerFailed()) onError(operation)
+    if (!signal?.aborted && !hasInputFailed()) onError(operation)
     throw error
   }
 }
@@ -51,9 +51,9 @@ async function watch<T>(
 function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
   return {
     async put(key, bytes, options) {
-      const given = watchBytes(bytes)
-      const put = blobs.put(key, given.bytes, options)
-      await watch(onError, 'put', put, options, given.haveFailed)
+      const input = watchBytes(bytes)
+      const put = blobs.put(key, input.bytes, options)
+      await watch(onError, 'put', put, options, input.hasFailed)
     },
     async open(key, range, options) {
       const opened = await watch(onError, 'open', blobs.open(key, range, options), options)
@@ -72,16 +72,19 @@ function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
       }
     },
     sweepUnfinished: (olderThanMs) => watch(onError, 'sweep', blobs.sweepUnfinished(olderThanMs)),
-    // An aborted probe counts as an error: the caller has waited too long.
+    // `watch` does not get the signal: an aborted probe is a failure, because the store did not answer in time.
     probe: (options) => watch(onError, 'probe', blobs.probe(options)),
   }
 }
 
-function watchOpenFile(blobs: OnDisk, onError: OnError): OnDisk {
+function watchOnDisk(blobs: OnDisk, onError: OnError): OnDisk {
   return {
     async openFile(key) {
       const file = await watch(onError, 'open', blobs.openFile(key))
-      return { ...file, read: (into, at) => watch(onError, 'read', file.read(into, at)) }
+      return {
+        ...file,
+        read: (buffer, position) => watch(onError, 'read', file.read(buffer, position)),
+      }
     },
   }
 }
@@ -94,15 +97,16 @@ function watchComposing(blobs: Composing, onError: OnError): Composing {
   }
 }
 
+/** Returns the same bytes, and whether reading them failed. */
 function watchBytes(bytes: Bytes) {
-  let isFailed = false
-  async function* through(): AsyncGenerator<Uint8Array> {
+  let failed = false
+  async function* passThrough(): AsyncGenerator<Uint8Array> {
     try {
       yield* bytes
     } catch (error) {
-      isFailed = true
+      failed = true
       throw error
     }
   }
-  return { bytes: through(), haveFailed: () => isFailed }
+  return { bytes: passThrough(), hasFailed: () => failed }
 }

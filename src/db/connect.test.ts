@@ -19,18 +19,18 @@ const account = (login: string) => ({
 })
 
 onEachEngine('the database', (engine) => {
-  test('returns numbers as numbers and rows from returning', async (t) => {
+  test('returns numbers as numbers, and rows from a RETURNING clause', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const made = await db
+    const inserted = await db
       .insertInto('accounts')
       .values(account('Alice'))
       .returning(['id', 'login', 'created_at', 'migration_count'])
       .executeTakeFirstOrThrow()
     const { login, created_at } = account('Alice')
-    assert.deepEqual({ ...made }, { id: 1, login, created_at, migration_count: 0 })
+    assert.deepEqual({ ...inserted }, { id: 1, login, created_at, migration_count: 0 })
     const { total } = await db
       .selectFrom('accounts')
-      .select((of) => of.fn.sum<number>('created_at').as('total'))
+      .select((eb) => eb.fn.sum<number>('created_at').as('total'))
       .executeTakeFirstOrThrow()
     assert.equal(total, 1_700_000_000_000)
   })
@@ -77,14 +77,14 @@ onEachEngine('the database', (engine) => {
   })
 })
 
-test('closing a database closes its connections, also if only the pool was used', async () => {
+test('closing a database closes its connections, even if only the pool was used', async () => {
   const { pool, close } = await connect({ dataDirectory: '', databaseUrl: await createDatabase() })
   await pool!.query('select 1')
   await close()
   assert.deepEqual([pool!.ended, pool!.totalCount], [true, 0])
 })
 
-test('a data directory can be locked by one server at a time', async (t) => {
+test('only one server at a time can lock a data directory', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-lock-'))
   t.after(() => rm(dir, { recursive: true }))
   const unlock = lockDataDirectory(dir)
@@ -93,7 +93,7 @@ test('a data directory can be locked by one server at a time', async (t) => {
   lockDataDirectory(dir)()
 })
 
-test('killing a server releases its data directory', async (t) => {
+test('killing a server unlocks its data directory', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-lock-'))
   t.after(() => rm(dir, { recursive: true }))
   const module = new URL('./connect.ts', import.meta.url).href
@@ -103,9 +103,9 @@ test('killing a server releases its data directory', async (t) => {
     `const { lockDataDirectory } = await import(${JSON.stringify(module)})
      lockDataDirectory(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1000)`,
   ])
-  await withTimeout('the holder has locked it', once(holder.stdout, 'data'))
+  await withTimeout('the holder locks the data directory', once(holder.stdout, 'data'))
   assert.throws(() => lockDataDirectory(dir), DataDirectoryInUse)
   holder.kill('SIGKILL')
-  await withTimeout('the holder is dead', once(holder, 'exit'))
+  await withTimeout('the holder exits', once(holder, 'exit'))
   lockDataDirectory(dir)()
 })

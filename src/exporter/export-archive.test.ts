@@ -19,11 +19,11 @@ import {
   formatRepositoryResult,
 } from './export-archive.ts'
 
-const OF_ALICE = { 'alice/blog': 'one', 'alice/site': 'one' }
+const ALICES_REPOSITORIES = { 'alice/blog': 'one', 'alice/site': 'one' }
 
-async function scene(
+async function setUp(
   t: TestContext,
-  contents: Record<string, string> = OF_ALICE,
+  contents: Record<string, string> = ALICES_REPOSITORIES,
   forge?: ArchiveParts['forge'],
 ) {
   const exported = await exportScene(t, contents)
@@ -32,20 +32,20 @@ async function scene(
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
   const repositories = await factsForViewer(db, { account: owner }, entries)
-  const said: string[] = []
-  const make = (allowPartial = false, signal = new AbortController().signal) => {
-    const onEnd = (end: Parameters<typeof formatRepositoryResult>[0]) =>
-      void said.push(formatRepositoryResult(end))
+  const results: string[] = []
+  const runExport = (allowPartial = false, signal = new AbortController().signal) => {
+    const onEnd = (result: Parameters<typeof formatRepositoryResult>[0]) =>
+      void results.push(formatRepositoryResult(result))
     const order = { owner, repositories, allowPartial, concurrency: 1, onEnd }
     return exportArchive(parts, order, signal)
   }
-  return { ...exported, said, make }
+  return { ...exported, results, runExport }
 }
 
-test('an archive is made without a migration, and its segments can be reused', async (t) => {
-  const { blobs, make, said, keysInStore } = await scene(t)
+test('exports an archive without a migration, and the next export reuses its segments', async (t) => {
+  const { blobs, runExport, results, keysInStore } = await setUp(t)
   {
-    await using archive = await make()
+    await using archive = await runExport()
     const paths: string[] = []
     for await (const { path, kind, content } of readEntries(readArchive(archive.plan, blobs))) {
       if (kind === 'file') paths.push(path)
@@ -54,55 +54,55 @@ test('an archive is made without a migration, and its segments can be reused', a
     assert.ok(paths.includes('repositories/alice/site.git/HEAD'))
     assert.equal(paths.at(-1), 'godwit-manifest.json')
   }
-  assert.equal((await keysInStore()).length, 2, 'metadata and manifest are gone')
-  assert.equal(said.length, 2)
-  await using _again = await make()
-  assert.match(said[2]!, /^alice\/blog: reused$/)
+  assert.equal((await keysInStore()).length, 2, 'metadata and manifest are deleted')
+  assert.equal(results.length, 2)
+  await using _secondArchive = await runExport()
+  assert.match(results[2]!, /^alice\/blog: reused$/)
 })
 
-test('a damaged segment fails the export, and the next export makes it again', async (t) => {
-  const { blobs, parts, make, said, keysInStore } = await scene(t)
+test('a damaged segment fails the export, and the next export replaces it', async (t) => {
+  const { blobs, parts, runExport, results, keysInStore } = await setUp(t)
   const { signal } = new AbortController()
-  const bytesOf = async () => {
-    await using archive = await make()
+  const exportBytes = async () => {
+    await using archive = await runExport()
     return await collect(archiveBytes(parts, archive.plan, signal))
   }
-  await bytesOf()
+  await exportBytes()
   const [key] = await keysInStore()
   await damageBlob(blobs, key!, flipBit)
-  await assert.rejects(bytesOf(), /its checksum is wrong\. Run the command again/)
-  assert.ok(await bytesOf())
-  const ends = said.slice(-2).map((line) => line.split(': ')[1])
-  assert.deepEqual(ends.sort(), ['exported', 'reused'])
+  await assert.rejects(exportBytes(), /its checksum is wrong\. Run the command again/)
+  assert.ok(await exportBytes())
+  const outcomes = results.slice(-2).map((line) => line.split(': ')[1])
+  assert.deepEqual(outcomes.sort(), ['exported', 'reused'])
 })
 
-test('an unreadable repository fails the export, or is skipped if that is allowed', async (t) => {
-  const { host, make, said, keysInStore } = await scene(t)
+test('an unreadable repository fails the export, or is skipped if partial exports are allowed', async (t) => {
+  const { host, runExport, results, keysInStore } = await setUp(t)
   host.onMake = async (fullName) => {
     if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
   }
   await assert.rejects(
-    () => make(),
+    () => runExport(),
     (error) => error instanceof ExportFailed && error.message === 'alice/blog: it is damaged',
   )
   assert.equal((await keysInStore()).length, 1)
-  assert.match(said[0]!, /^failed: alice\/blog: it is damaged$/)
-  await using archive = await make(true)
+  assert.match(results[0]!, /^failed: alice\/blog: it is damaged$/)
+  await using archive = await runExport(true)
   assert.ok(archive.plan.length > 0)
-  assert.match(said[2]!, /^skipped: alice\/blog: it is damaged$/)
+  assert.match(results[2]!, /^skipped: alice\/blog: it is damaged$/)
 })
 
-test('a failure that concerns no repository stops the export, and so does an abort', async (t) => {
-  const { host, make } = await scene(t)
+test('an error that is not about a repository stops the export, and so does an abort', async (t) => {
+  const { host, runExport } = await setUp(t)
   host.onMake = () => Promise.reject(new Error('no space left on device'))
-  await assert.rejects(() => make(true), /no space left on device/)
+  await assert.rejects(() => runExport(true), /no space left on device/)
   assert.deepEqual(host.makes, ['alice/blog'])
-  const stopping = new AbortController()
-  host.onMake = async () => stopping.abort(new Error('stopped'))
-  await assert.rejects(() => make(true, stopping.signal), /stopped/)
+  const controller = new AbortController()
+  host.onMake = async () => controller.abort(new Error('stopped'))
+  await assert.rejects(() => runExport(true, controller.signal), /stopped/)
 })
 
-test('the result of a repository has the notes and the time of its records', async (t) => {
+test('the result of a repository shows the time and the notes of its records', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   const { site } = fillForge(forge)
@@ -110,10 +110,14 @@ test('the result of a repository has the notes and the time of its records', asy
   forge.faultFor = ({ path }) =>
     path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
   const discussions = forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-  const { make, said } = await scene(t, { 'ann/site': 'one' }, { url: forge.url, discussions })
-  await using _archive = await make()
-  const [line, read, ...notes] = said[0]!.split('\n')
-  assert.equal(line, 'ann/site: exported')
-  assert.match(read!, /^ {2}20 issues and pull requests as of 20\d\d-\S+Z$/)
+  const { runExport, results } = await setUp(
+    t,
+    { 'ann/site': 'one' },
+    { url: forge.url, discussions },
+  )
+  await using _archive = await runExport()
+  const [repositoryLine, recordsLine, ...notes] = results[0]!.split('\n')
+  assert.equal(repositoryLine, 'ann/site: exported')
+  assert.match(recordsLine!, /^ {2}20 issues and pull requests as of 20\d\d-\S+Z$/)
   assert.deepEqual(notes, [`  attachments/${uuid}/a picture.png: missing on the forge`])
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endOfHunk } from './diff-hunk.ts'
 
-test('the last line of a hunk is found on its side of the diff', () => {
+test('the end of a hunk is the side, line number and position of its last line', () => {
   const hunk = '@@ -1,2 +1,4 @@ context\n # title\n text\n+new'
   assert.deepEqual(endOfHunk(hunk), { side: 'right', line: 3, position: 3 })
   assert.deepEqual(endOfHunk('@@ -19 +21 @@\n-old'), { side: 'left', line: 19, position: 1 })
@@ -10,7 +10,7 @@ test('the last line of a hunk is found on its side of the diff', () => {
   assert.deepEqual(endOfHunk(replaced), { side: 'right', line: 8, position: 4 })
 })
 
-test('a text that is not a hunk has no last line', () => {
+test('text that is not a hunk has no end', () => {
   for (const text of ['', 'text', '@@ -1 +1 @@', '@@ -0,0 +1 @@\n\\ No newline at end of file'])
     assert.equal(endOfHunk(text), undefined)
 })

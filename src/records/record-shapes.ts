@@ -5,17 +5,17 @@ export const anyText: Shape<string> = text('a text', () => true)
 export const address: Shape<string> = text('an address', (value) => URL.canParse(value))
 export const flag: Shape<boolean> = oneOf(true, false)
 
-/** Undefined if the field is absent or null. */
+/** Accepts an absent or null field and returns undefined for it. */
 export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, at) => (value === undefined || value === null ? undefined : shape(value, at))
 }
 
-/** Returns `otherwise` if the field is absent or null. */
+/** Accepts an absent or null field and returns `otherwise` for it. */
 export function orElse<T, E>(shape: Shape<T>, otherwise: E): Shape<T | E> {
   return (value, at) => (value === undefined || value === null ? otherwise : shape(value, at))
 }
 
-/** Undefined if the field is absent. Null is passed to the shape. */
+/** Accepts an absent field and returns undefined for it. Null is passed to the shape. */
 export function ifPresent<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, at) => (value === undefined ? undefined : shape(value, at))
 }
@@ -23,20 +23,19 @@ export function ifPresent<T>(shape: Shape<T>): Shape<T | undefined> {
 export const textOrNull = orElse(anyText, null)
 export const timeOrUnknown = orElse(anyText, UNKNOWN_TIME)
 
+/** Validates a field of a record and returns its value. */
 export type FieldsOf = <T>(key: string, shape: Shape<T>) => T
 
-/** Returns a function that reads the fields of a record one by one. Other fields are ignored. */
+/** Returns a function that validates single fields of a record. Fields that are not requested are ignored. */
 export function fieldsOf(value: unknown, at: string): FieldsOf {
   const record = anyObject(value, at)
   return (key, shape) => shape(record[key], at ? `${at}.${key}` : key)
 }
 
-/** The shape of an object within a record. */
+/** Returns the shape of an object, given a function that reads its fields. */
 export function part<T>(read: (field: FieldsOf) => T): Shape<T> {
   return (value, at) => read(fieldsOf(value, at))
 }
-
-/** The fields have the names of the file. Fields that older archives or other exporters leave out, or set to null, are undefined. */
 
 const login = text('a login', (value) => value !== '')
 const userOf = (field: FieldsOf) => ({ url: field('url', address), login: field('login', login) })
@@ -63,9 +62,13 @@ const generalSettings = part((field) => ({
   delete_branch_heads: field('delete_branch_heads', optional(flag)),
 }))
 
+/** Any record. Only its `url` is validated. */
 export const anyRecord = part((field) => ({ url: field('url', address) }))
 
-/** What is read of these kinds. Of other known kinds only the address is checked. */
+/**
+ * The record kinds whose fields are validated; for other known kinds, `anyRecord` is used. Fields have the same names as in the
+ * archive. Optional fields are those that older archives and other exporters omit or set to null.
+ */
 export const SHAPES = {
   users: part(userOf),
   organizations: part((field) => ({

@@ -44,6 +44,7 @@ export function readRelease(field: FieldsOf): Release {
 const asset = part((field): ReleaseAsset => {
   const file = field('asset_url', storedPath)
   return {
+    // The path is `release_assets/{uuid}/{name}`.
     uuid: file.split('/').at(-2) ?? '',
     name: field('asset_name', anyText),
     contentType: field('asset_content_type', orElse(anyText, 'application/octet-stream')),
@@ -91,7 +92,7 @@ export function readAttachment(field: FieldsOf): Attachment {
   const file = field('asset_url', storedPath)
   return {
     ...readAttachedTo(field),
-    // The address in `url` has no UUID in old archives.
+    // The path is `attachments/{uuid}/{name}`. The address in `url` has no UUID in old archives.
     uuid: file.split('/').at(-2) ?? '',
     author: field('user', person),
     name: field('asset_name', anyText),
@@ -107,7 +108,7 @@ export function writeAttachment(attachment: Attachment, links: Links) {
     type: 'attachment',
     url: links.attachment(attachment.uuid),
     legacy_url: null,
-    [on.kind]: linkTo(repository, on, links),
+    [on.kind]: attachedToLink(repository, on, links),
     user: links.person(attachment.author),
     asset_name: attachment.name,
     asset_content_type: attachment.contentType,
@@ -116,51 +117,61 @@ export function writeAttachment(attachment: Attachment, links: Links) {
   }
 }
 
-/** One of several fields names the target. If there are more, the most specific one counts. */
-function readAttachedTo(field: FieldsOf): { repository: string; on: AttachedTo } {
-  for (const read of [inIssueComment, inReviewComment, inReview, inCommitComment, inRelease]) {
+interface Attached {
+  repository: string
+  on: AttachedTo
+}
+
+/** Returns the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
+function readAttachedTo(field: FieldsOf): Attached {
+  for (const read of [
+    attachedToIssueComment,
+    attachedToReviewComment,
+    attachedToReview,
+    attachedToCommitComment,
+    attachedToRelease,
+  ]) {
     const found = read(field)
     if (found) return found
   }
-  const hasDiscussed = ['pull_request', 'issue'].some((key) => field(key, optional(anyText)))
-  if (hasDiscussed) return readDiscussed(field)
+  const isOnIssueOrPull = ['pull_request', 'issue'].some((key) => field(key, optional(anyText)))
+  if (isOnIssueOrPull) return readDiscussed(field)
   return { repository: field('repository', repositoryName), on: { kind: 'repository' } }
 }
 
-type Attached = { repository: string; on: AttachedTo } | undefined
-
-function inIssueComment(field: FieldsOf): Attached {
+function attachedToIssueComment(field: FieldsOf): Attached | undefined {
   const comment = field('issue_comment', orNone(discussed))
   if (!comment) return undefined
   const { repository, ...on } = comment
   return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
 }
 
-const inReviewComment = (field: FieldsOf) => inPull(field, 'pull_request_review_comment')
-const inReview = (field: FieldsOf) => inPull(field, 'pull_request_review')
+const attachedToReviewComment = (field: FieldsOf) =>
+  attachedToPullPart(field, 'pull_request_review_comment')
+const attachedToReview = (field: FieldsOf) => attachedToPullPart(field, 'pull_request_review')
 
-function inPull(
+function attachedToPullPart(
   field: FieldsOf,
   kind: 'pull_request_review' | 'pull_request_review_comment',
-): Attached {
+): Attached | undefined {
   const pull = field(kind, orNone(discussed))
   if (!pull) return undefined
   return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
 }
 
-function inCommitComment(field: FieldsOf): Attached {
+function attachedToCommitComment(field: FieldsOf): Attached | undefined {
   const comment = field('commit_comment', orNone(commitComment))
   if (!comment) return undefined
   return { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
 }
 
-function inRelease(field: FieldsOf): Attached {
+function attachedToRelease(field: FieldsOf): Attached | undefined {
   const found = field('release', orNone(release))
   if (!found) return undefined
   return { repository: found.repository, on: { kind: 'release', tag: found.tag } }
 }
 
-function linkTo(repository: string, on: AttachedTo, links: Links): string | null {
+function attachedToLink(repository: string, on: AttachedTo, links: Links): string | null {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':

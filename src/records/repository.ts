@@ -1,13 +1,13 @@
 import type { Author, RepositoryFact, TeamName } from './fact.ts'
 
-/** The fields of a repository's record that issues and pull requests need. */
+/** A repository, with those fields of its record that Godwit reads and writes. */
 export interface Repository {
   owner: string
   name: string
   description: string | null
   website: string | null
   private: boolean
-  /** These four are undefined if the archive does not have them. */
+  /** This and the next three are undefined if the archive does not have them. */
   hasIssues?: boolean | undefined
   hasWiki?: boolean | undefined
   hasDownloads?: boolean | undefined
@@ -18,8 +18,9 @@ export interface Repository {
   /** Null in a repository without commits. */
   defaultBranch: string | null
   createdAt: string
+  /** The path of the git repository in the archive. */
   git: string
-  /** Null or undefined if the archive has no wiki. */
+  /** The path of the wiki's git repository in the archive. Null or undefined if the archive has no wiki. */
   wiki?: string | null | undefined
 }
 
@@ -55,14 +56,14 @@ export interface Milestone extends RepositoryFact {
 export type Enforcement = 'off' | 'non_admins' | 'everyone'
 
 export interface ProtectedBranch extends RepositoryFact {
-  /** A branch, or a pattern of branches such as `release/*`. */
+  /** The name of a branch, or a pattern such as `release/*`. */
   name: string
   creator: Author
-  /** The rules apply to administrators too. */
+  /** Whether the rules apply to administrators too. */
   adminEnforced: boolean
   allowsForcePushes: boolean
   allowsDeletions: boolean
-  /** Only the following users and teams may push. */
+  /** Whether only `authorizedUsers` and `authorizedTeams` may push. */
   authorizedActorsOnly: boolean
   authorizedUsers: readonly string[]
   authorizedTeams: readonly TeamName[]
@@ -79,7 +80,7 @@ export interface ProtectedBranch extends RepositoryFact {
   statusChecks: {
     enforcement: Enforcement
     required: boolean
-    /** The branch must be up to date with its base. */
+    /** Whether a pull request must be up to date with this branch before it is merged. */
     strict: boolean
     contexts: readonly string[]
   }

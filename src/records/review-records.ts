@@ -20,6 +20,7 @@ const idOrNull = orNone(id)
 const subjectType: Shape<DiffPosition['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
 
+/** Archives have numbers for the states of reviews. */
 const STATE_BY_NUMBER = new Map<number, ReviewState>([
   [0, 'pending'],
   [1, 'commented'],
@@ -35,13 +36,14 @@ const reviewState: Shape<ReviewState> = (value, at) =>
 export function readReview(field: FieldsOf): Review {
   const submittedAt = field('submitted_at', textOrNull)
   return {
-    ...pullOf(field),
+    ...readPull(field),
     id: field('url', id),
     author: field('user', person),
     body: field('body', textOrNull),
     headSha: field('head_sha', textOrNull),
     state: field('state', reviewState),
     reactions: field('reactions', reactions),
+    // Only a submitted review may lack created_at.
     createdAt:
       submittedAt === null
         ? field('created_at', anyText)
@@ -67,24 +69,24 @@ export function writeReview(review: Review, links: Links) {
   }
 }
 
-function pullOf(field: FieldsOf): { repository: string; pull: number } {
-  const { repository, number } = field('pull_request', discussed)
-  return { repository, pull: number }
-}
-
-interface InPull {
+interface PullName {
   repository: string
   pull: number
 }
 
-const reviewLink = ({ repository, pull }: InPull, id: number | null, links: Links) =>
+function readPull(field: FieldsOf): PullName {
+  const { repository, number } = field('pull_request', discussed)
+  return { repository, pull: number }
+}
+
+const reviewLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
   id === null ? null : links.inPull(repository, pull, `pullrequestreview-${id}`)
-const threadLink = ({ repository, pull }: InPull, id: number | null, links: Links) =>
+const threadLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
   id === null ? null : links.inPull(repository, pull, `pullrequestreviewthread-${id}`)
-const commentLink = ({ repository, pull }: InPull, id: number | null, links: Links) =>
+const commentLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
   id === null ? null : links.inPull(repository, pull, `r${id}`)
 
-function readDiffPlace(field: FieldsOf): DiffPosition {
+function readDiffPosition(field: FieldsOf): DiffPosition {
   return {
     diffHunk: field('diff_hunk', orElse(anyText, '')),
     path: field('path', anyText),
@@ -96,23 +98,23 @@ function readDiffPlace(field: FieldsOf): DiffPosition {
   }
 }
 
-function writeDiffPlace(place: DiffPosition) {
+function writeDiffPosition(at: DiffPosition) {
   return {
-    diff_hunk: place.diffHunk,
-    path: place.path,
-    position: place.position,
-    original_position: place.originalPosition,
-    commit_id: place.commit,
-    original_commit_id: place.originalCommit,
+    diff_hunk: at.diffHunk,
+    path: at.path,
+    position: at.position,
+    original_position: at.originalPosition,
+    commit_id: at.commit,
+    original_commit_id: at.originalCommit,
   }
 }
 
 export function readReviewThread(field: FieldsOf): ReviewThread {
   return {
-    ...pullOf(field),
+    ...readPull(field),
     id: field('url', id),
     review: field('pull_request_review', idOrNull),
-    ...readDiffPlace(field),
+    ...readDiffPosition(field),
     line: field('line', countOrNull),
     side: field('side', orElse(side, 'right')),
     startLine: field('start_line', countOrNull),
@@ -132,7 +134,7 @@ export function writeReviewThread(thread: ReviewThread, links: Links) {
     url: threadLink(thread, thread.id, links),
     pull_request: links.discussed(thread.repository, { kind: 'pull_request', number: thread.pull }),
     pull_request_review: reviewLink(thread, thread.review, links),
-    ...writeDiffPlace(thread),
+    ...writeDiffPosition(thread),
     start_line: thread.startLine,
     line: thread.line,
     start_side: thread.startSide,
@@ -147,6 +149,7 @@ export function writeReviewThread(thread: ReviewThread, links: Links) {
   }
 }
 
+/** Archives have numbers for the states of review comments, too. */
 const PENDING = 0
 const SUBMITTED = 1
 const commentState: Shape<ReviewComment['state']> = (value, at) =>
@@ -154,13 +157,13 @@ const commentState: Shape<ReviewComment['state']> = (value, at) =>
 
 export function readReviewComment(field: FieldsOf): ReviewComment {
   return {
-    ...pullOf(field),
+    ...readPull(field),
     id: field('url', id),
     review: field('pull_request_review', idOrNull),
     thread: field('pull_request_review_thread', idOrNull),
     author: field('user', person),
     body: field('body', textOrNull),
-    ...readDiffPlace(field),
+    ...readDiffPosition(field),
     state: field('state', orElse(commentState, 'submitted')),
     inReplyTo: field('in_reply_to', idOrNull),
     reactions: field('reactions', reactions),
@@ -179,7 +182,7 @@ export function writeReviewComment(comment: ReviewComment, links: Links) {
     user: links.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
-    ...writeDiffPlace(comment),
+    ...writeDiffPosition(comment),
     state: comment.state === 'pending' ? PENDING : SUBMITTED,
     in_reply_to: commentLink(comment, comment.inReplyTo, links),
     reactions: writeReactions(comment.reactions, 'PullRequestReviewComment', links),

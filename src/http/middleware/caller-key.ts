@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 
-/** Returns the key under which limits count a request: its account, or its address if it has no token. */
+/** Returns the key under which limits count a request: the account, or the IP address of an anonymous caller. */
 export function callerKey({ viewer, ip }: Pick<FastifyRequest, 'viewer' | 'ip'>): string {
   return viewer ? `account ${viewer.account.id}` : `address ${addressKey(ip)}`
 }
 
 /**
- * Returns the key under which limits count an address: the address itself for IPv4, and the /64 network for IPv6, because a client
- * with one IPv6 address usually has all 2^64 of its network. An IPv4 address in IPv6 notation counts as IPv4. Text that is not an
- * address (a trusted proxy may forward anything) is its own key.
+ * Returns the key under which limits count an IP address: the address itself for IPv4, and the /64 network for IPv6, because a
+ * client with one IPv6 address usually has all 2^64 of its network. An IPv4 address in IPv6 notation counts as IPv4. Text that is
+ * not an address (a trusted proxy may forward anything) is its own key.
  */
 export function addressKey(address: string): string {
   if (!address.includes(':')) return address
@@ -22,8 +22,9 @@ export function addressKey(address: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** Returns the eight groups of an IPv6 address, or undefined if the text is not one. */
+/** Returns the eight 16-bit groups of an IPv6 address, or undefined if the text is not an IPv6 address. */
 function ipv6Groups(address: string): number[] | undefined {
+  // A zone, as in `fe80::1%eth0`, is ignored.
   const [text = ''] = address.split('%')
   const [head = '', tail, ...more] = text.split('::')
   if (more.length > 0) return undefined
@@ -35,6 +36,7 @@ function ipv6Groups(address: string): number[] | undefined {
   return groups.some(Number.isNaN) ? undefined : groups
 }
 
+/** Parses the groups on one side of `::`. An IPv4 address becomes two groups; an invalid group becomes NaN. */
 function parseGroups(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -31,10 +31,10 @@ interface ErrorResponse {
 }
 
 const RETRY_AFTER_SECONDS = 10
-/** A longer list helps nobody, and would make a large response of a small request. */
+/** A longer list would not help the caller, and a small request could cause a large response. */
 const MAX_FAULTS = 20
 
-/** Turns every error into the JSON that GitHub's API has for errors. No other code writes error responses of the API. */
+/** Returns the error handler of the API, which converts every error to JSON in GitHub's format. */
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = prepareErrorResponse(error, log, request, reply)
@@ -44,18 +44,19 @@ export function errorHandler(documentation: string, log: Logger) {
   }
 }
 
-/** Turns errors into plain text for git, which shows each line after `remote: `, and asks for credentials at 401. */
+/** Returns the error handler of the git routes. It sends plain text, because git prints each line of the body after `remote: `. */
 export function gitErrorHandler(log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = prepareErrorResponse(error, log, request, reply)
+    // Without this header, git does not ask for credentials.
     if (status === 401) reply.header('www-authenticate', 'Basic realm="Godwit", charset="UTF-8"')
-    // The client may still be sending a body that nobody reads.
+    // The client may still be sending a body that the server will not read.
     if (!request.raw.complete) reply.header('connection', 'close')
     reply.type('text/plain; charset=utf-8').send(`${body.message}\n`)
   }
 }
 
-/** Logs an unexpected error, and sets the status and `retry-after` of its response. */
+/** Logs the error if it is unexpected, sets the status and `retry-after`, and returns the status and the body. */
 function prepareErrorResponse(
   error: FastifyError,
   log: Logger,
@@ -65,24 +66,24 @@ function prepareErrorResponse(
   const { resource = 'Migration' } = request.routeOptions.config ?? {}
   const response = errorResponse(error, resource)
   const { status } = response
-  // The code that calls the forge has logged why it failed.
-  const isLogged =
+  // An HttpError is thrown on purpose. Failures of the forge are logged by the code that calls it.
+  const isExpected =
     error instanceof HttpError ||
     error instanceof SignInUnavailable ||
     error instanceof RightsUnavailable
-  if (status >= 500 && !isLogged) log.error({ err: error, id: request.id }, 'request failed')
+  if (status >= 500 && !isExpected) log.error({ err: error, id: request.id }, 'request failed')
   if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
   reply.code(status)
   return response
 }
 
 function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
-  if (error instanceof HttpError) return httpError(error)
-  if (error instanceof SignInUnavailable) return httpError(signInUnavailable())
-  if (error instanceof RightsUnavailable) return httpError(rightsUnavailable())
+  if (error instanceof HttpError) return fromHttpError(error)
+  if (error instanceof SignInUnavailable) return fromHttpError(signInUnavailable())
+  if (error instanceof RightsUnavailable) return fromHttpError(rightsUnavailable())
   if (error instanceof AccountRemoved)
     return { status: 403, body: { message: `${error.message}.` } }
-  // Nobody reads this response: the log and the metrics show the status.
+  // The client has disconnected. The status is only for the log and the metrics.
   if (error instanceof ClientGone) return { status: 499, body: { message: error.message } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof InvalidRequest) return validationFailed(error.faults, resource)
@@ -91,24 +92,27 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error instanceof WebhookLimitReached)
     return validationFailed([{ code: 'custom', message: error.message }], resource)
   if (error.validation)
-    return validationFailed(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
-  if (isDiskFull(error)) return httpError(diskFull())
-  if (isTemporary(error)) return httpError(unavailable())
+    return validationFailed(error.validation.slice(0, MAX_FAULTS).map(toFault), resource)
+  if (isDiskFull(error)) return fromHttpError(diskFull())
+  if (isTemporary(error)) return fromHttpError(unavailable())
   const { statusCode = 500, message } = error
   return statusCode < 500
     ? { status: statusCode, body: { message } }
     : { status: 500, body: { message: 'Server Error' } }
 }
 
-const httpError = ({ status, message }: HttpError): ErrorResponse => ({ status, body: { message } })
+const fromHttpError = ({ status, message }: HttpError): ErrorResponse => ({
+  status,
+  body: { message },
+})
 
 function validationFailed(faults: Fault[], resource: Resource): ErrorResponse {
   const errors = faults.slice(0, MAX_FAULTS).map((fault) => ({ resource, ...fault }))
   return { status: 422, body: { message: 'Validation Failed', errors } }
 }
 
-/** For `/repositories/3` the invalid field is `repositories`, index 3; for `/config/url` it is `url`. */
-function faultOf({ params, instancePath }: NonNullable<FastifyError['validation']>[number]): Fault {
+/** Converts a schema error. For `/repositories/3` the invalid field is `repositories`, index 3; for `/config/url` it is `url`. */
+function toFault({ params, instancePath }: NonNullable<FastifyError['validation']>[number]): Fault {
   const { missingProperty } = params
   if (typeof missingProperty === 'string') return { field: missingProperty, code: 'missing_field' }
   const [, field = '', child] = instancePath.split('/')
@@ -118,21 +122,21 @@ function faultOf({ params, instancePath }: NonNullable<FastifyError['validation'
     : { field: child, code: 'invalid' }
 }
 
-/** Errors of the host rather than of the request: no disk space, no file handles, a broken disk, an unreachable host. */
+/** Errors that the machine or the network causes, not the request: a full or broken disk, no file handles, an unreachable host. */
 const TEMPORARY_CODES = new Set([
   ...['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'],
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'],
   ...['EAI_AGAIN', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
 ])
 
-/** Primary result codes of SQLite: busy, locked, out of memory, read-only, input/output, full, cannot open. */
+/** Primary result codes of SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot open. */
 const TEMPORARY_SQLITE_CODES = new Set([5, 6, 7, 8, 10, 13, 14])
 
 const SQLITE_FULL = 13
 /** 53100 is PostgreSQL's disk_full. */
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', '53100'])
 
-/** Whether a disk of this host or of the database is full. */
+/** Returns whether a disk of this machine or of the database server is full. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { errcode } = error as { errcode?: unknown }
@@ -140,31 +144,32 @@ export function isDiskFull(error: unknown): boolean {
   return isSqliteFull || DISK_FULL_CODES.has(codeOf(error) ?? '') || isDiskFull(error.cause)
 }
 
-/** Whether a failure of the host may pass, so that a later request may succeed. */
+/** Returns whether the error is not the fault of the request, so that the same request may succeed later. */
 export function isTemporary(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   // One permanent error among several makes all of them permanent.
   if (error instanceof AggregateError)
     return error.errors.length > 0 && error.errors.every(isTemporary)
-  // The error that started the cleanup matters more than the error of the cleanup.
+  // `suppressed` is the original error; the other one was thrown while cleaning up after it.
   if (error instanceof SuppressedError) return isTemporary(error.suppressed)
   const { errcode, syscall } = error as { errcode?: unknown; syscall?: unknown }
   if (typeof errcode === 'number') return TEMPORARY_SQLITE_CODES.has(errcode & 0xff)
-  // A failed connect is temporary whatever its code: the file of a socket may be missing (ENOENT).
+  // A failed connect is temporary whatever its code. For example, the file of a Unix socket may be missing (ENOENT).
   if (syscall === 'connect' || TEMPORARY_CODES.has(codeOf(error) ?? '')) return true
   if (isPostgresUnavailable(error)) return true
   return error instanceof GitFailed || error instanceof BlobsUnavailable || isTemporary(error.cause)
 }
 
 /**
- * Answers requests that Node cannot parse. They reach neither a route nor Fastify, so the response is written by hand. If a complete
- * request came before on the same connection, the connection ends after its response: the client would take an error for it.
+ * Answers requests that Node cannot parse. These do not reach Fastify, so the response is written to the socket. If an earlier
+ * request on the same connection has no response yet, no error is sent, because the client would take it for that response. The
+ * connection is then closed after the response.
  */
 export function malformedRequests(documentation: string) {
   const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>()
 
   return {
-    /** Remembers the latest request of each connection. */
+    /** Records the latest request of each connection. */
     watch(server: Server): void {
       server.on('request', (request, response) => latest.set(request.socket, { request, response }))
     },
@@ -176,7 +181,7 @@ export function malformedRequests(documentation: string) {
         response!.once('close', () => socket.destroy())
         return
       }
-      if (socket.writable) socket.write(malformedResponse(error.code, documentation))
+      if (socket.writable) socket.write(formatMalformedResponse(error.code, documentation))
       socket.destroy()
     },
   }
@@ -188,7 +193,7 @@ const PARSER_ERRORS: Record<string, [status: number, message: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
 }
 
-function malformedResponse(code: string, documentation: string): string {
+function formatMalformedResponse(code: string, documentation: string): string {
   const [status, message] = PARSER_ERRORS[code] ?? [400, 'Bad Request']
   const body = JSON.stringify({ message, documentation_url: documentation, status: String(status) })
   return [

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Migration } from '../../migrations/migration.ts'
 import { viewerOf } from './authenticate.ts'
 
-/** Logs a change to a migration: who made it, with which token. */
+/** Logs a change to a migration with the account, token and address of the caller. */
 export function audit(
   log: Logger,
   request: FastifyRequest,
@@ -13,7 +13,7 @@ export function audit(
   auditAction(log, request, action, { migration: id, guid, owner: owner.login })
 }
 
-/** Logs a change to anything else. */
+/** Logs a change to any resource, such as a schedule or a webhook, with the account, token and address of the caller. */
 export function auditAction(
   log: Logger,
   request: FastifyRequest,
@@ -21,16 +21,16 @@ export function auditAction(
   details: Record<string, unknown>,
 ): void {
   const { account, tokenId } = viewerOf(request)
-  const by = { login: account.login, tokenId, from: request.ip }
-  log.info({ audit: action, id: request.id, ...by, ...details }, action)
+  const caller = { login: account.login, tokenId, from: request.ip }
+  log.info({ audit: action, id: request.id, ...caller, ...details }, action)
 }
 
-/** An answered request, as the log and the metrics see it. */
+/** A completed request, as reported to the log and the metrics. */
 export interface Answered {
   id: string
   method: string
   url: string
-  /** The pattern of the route, such as `/user/migrations/:migration_id`; undefined if no route matched. */
+  /** The route pattern, such as `/user/migrations/:migration_id`; undefined if no route matched. */
   route: string | undefined
   status: number
   ms: number
@@ -40,11 +40,11 @@ export interface Answered {
 
 export type OnAnswered = (answered: Answered) => void
 
-/** Access tokens, clone tokens, and tokens of Gitea and Forgejo. */
+/** Matches Godwit's access tokens and clone tokens, and the tokens of Gitea and Forgejo, which look like commit hashes. */
 const TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
 const MIN_FORGE_TOKEN_LENGTH = 40
 
-/** Logs one line for each request, without its query (it has the credential of a signed link) and without tokens in its path. */
+/** Logs one line for each request. Omits the query, because that of a signed link is a credential, and hides tokens in the path. */
 export function requestLog(log: Logger): OnAnswered {
   return ({ id, method, url, status, ms, login, ip }) => {
     const path = pathWithoutSecrets(url)

@@ -1,27 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** A session cookie is ignored without this header. No other site can make a browser send it, because no preflight allows it. */
+/** A session cookie without this header is ignored. Other sites cannot send the header, because CORS preflights do not allow it. */
 export const SESSION_HEADER = 'x-godwit-session'
 
-/** Browsers accept a `__Host-` cookie only over TLS, for exactly this host and all of its paths. */
+/** Browsers accept a `__Host-` cookie only over TLS, without a domain and with the path `/`. */
 const cookieName = (isSecure: boolean): string =>
   isSecure ? '__Host-godwit_session' : 'godwit_session'
 
 export type SessionCookies = ReturnType<typeof sessionCookies>
 
+/** Returns functions that read, set and clear the session cookie. It is `Secure` if the base URL or the request uses TLS. */
 export function sessionCookies(baseUrl: string) {
-  const isPublicSecure = new URL(baseUrl).protocol === 'https:'
-  const isSecure = ({ protocol }: FastifyRequest) => isPublicSecure || protocol === 'https'
-  const write = (reply: FastifyReply, request: FastifyRequest, value: string, rest = '') => {
+  const isBaseUrlSecure = new URL(baseUrl).protocol === 'https:'
+  const isSecure = ({ protocol }: FastifyRequest) => isBaseUrlSecure || protocol === 'https'
+  const write = (reply: FastifyReply, request: FastifyRequest, value: string, attributes = '') => {
     const name = cookieName(isSecure(request))
     const secure = isSecure(request) ? '; Secure' : ''
     reply.header(
       'set-cookie',
-      `${name}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}${rest}`,
+      `${name}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}${attributes}`,
     )
   }
   return {
-    /** Returns the secret of the session, if the request was sent by a page of this server. */
+    /** Returns the secret of the session; undefined without a cookie, or if no page of this server sent the request. */
     read(request: FastifyRequest): string | undefined {
       if (!isOfOurPages(request)) return undefined
       const name = cookieName(isSecure(request))
@@ -38,8 +39,8 @@ export function sessionCookies(baseUrl: string) {
   }
 }
 
-/** Whether a page of this server sent the request: browsers say so in `sec-fetch-site`. */
+/** Returns whether a page of this server sent the request. Old browsers do not send `sec-fetch-site`. */
 export function isOfOurPages({ headers }: FastifyRequest): boolean {
-  const from = headers['sec-fetch-site']
-  return headers[SESSION_HEADER] !== undefined && (from === undefined || from === 'same-origin')
+  const site = headers['sec-fetch-site']
+  return headers[SESSION_HEADER] !== undefined && (site === undefined || site === 'same-origin')
 }

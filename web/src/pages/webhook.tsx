@@ -16,18 +16,18 @@ import { useAnswer } from '../use-answer.ts'
 import { useEdited } from '../use-edited.ts'
 import type { Webhook, WebhookChange } from '../wire.ts'
 
-const EVERY_MS = 10_000
+const POLL_INTERVAL_MS = 10_000
 
-/** A webhook: its settings, a ping to test it, and its deliveries. */
+/** The page of a webhook: its settings, its deliveries, and buttons to ping and delete it. */
 export default function WebhookPage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.webhooks(), text: 'Webhooks' }
   const { answer, failure, again, take } = useAnswer<Webhook>(
     (options) => api.webhook(id, options),
     String(id),
-    EVERY_MS,
+    POLL_INTERVAL_MS,
   )
-  const [pings, setPings] = useState(0)
+  const [pingCount, setPingCount] = useState(0)
   if (!answer) {
     if (failure) return <Problem failure={failure} onRetry={again} back={back} />
     return <Loading what="Loading the webhook" />
@@ -39,7 +39,7 @@ export default function WebhookPage({ id }: { id: number }) {
         title={`Webhook ${id}`}
         back={back}
         about={webhook.config.url}
-        actions={<Actions id={id} onPinged={() => setPings(pings + 1)} />}
+        actions={<Actions id={id} onPinged={() => setPingCount(pingCount + 1)} />}
       />
       {failure && <OutOfDate failure={failure} />}
       {webhook.disabled_reason !== null && (
@@ -52,7 +52,7 @@ export default function WebhookPage({ id }: { id: number }) {
         </div>
       )}
       <div className={styles.parts}>
-        <WebhookDeliveries id={id} pings={pings} />
+        <WebhookDeliveries id={id} pings={pingCount} />
         <Settings webhook={webhook} onSaved={take} />
       </div>
     </>
@@ -63,8 +63,8 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
   const { api } = useSignedIn()
   const { id, config, events, active } = webhook
   const { url, content_type } = config
-  const known = { url, content_type, events, active }
-  const { draft, change, save, load } = useEdited<WebhookSettings>(known)
+  const saved = { url, content_type, events, active }
+  const { draft, change, save, load } = useEdited<WebhookSettings>(saved)
   return (
     <WebhookForm
       settings={draft}
@@ -74,7 +74,7 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
       name="Save changes"
       save={(secret) =>
         save(async (changes) => {
-          onSaved(await api.changeWebhook(id, changeOf(changes, secret)))
+          onSaved(await api.changeWebhook(id, toWebhookChange(changes, secret)))
           announce(`Webhook ${id} saved`)
         })
       }
@@ -82,8 +82,8 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
   )
 }
 
-/** In the API, the address is in `config`. */
-function changeOf(changes: Partial<WebhookSettings>, secret: string): WebhookChange {
+/** Converts edited settings to the API's request, which has the URL, the content type and the secret in `config`. */
+function toWebhookChange(changes: Partial<WebhookSettings>, secret: string): WebhookChange {
   const { url, content_type, ...rest } = changes
   const config = {
     ...(url !== undefined && { url }),
@@ -126,7 +126,7 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
         name="Delete"
         label={`Delete webhook ${id}`}
         question={`Delete webhook ${id}?`}
-        consequence="Nothing more is sent to it, and its deliveries are no longer listed."
+        consequence="No more events are sent to it, and its past deliveries are no longer listed."
         act={async () => {
           await api.deleteWebhook(id)
           goTo(to.webhooks())

@@ -2,12 +2,12 @@ import type { Readable } from 'node:stream'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-/** A call of git on a repository. */
+/** Options of a git command that runs on a repository. */
 export type RepositoryCall = GitCall & { dir: string }
 
-const MAX_RECORD_LENGTH = 1024 * 1024
+const MAX_RECORD_BYTES = 1024 * 1024
 
-/** Runs git and yields its output record by record, so that a million refs take no more memory than one. */
+/** Runs git and yields its output record by record, so that a million refs need no more memory than one. */
 export async function* gitRecords(
   git: Git,
   args: readonly string[],
@@ -20,22 +20,23 @@ export async function* gitRecords(
   await running.done
 }
 
-/** Splits the output of a running git into records. */
+/** Splits the output of a running git process into records. Output after the last separator is ignored. */
 export async function* splitRecords(
   stdout: Readable,
   separator: '\n' | '\0',
 ): AsyncGenerator<string, void, void> {
   let rest = ''
-  // Latin-1 keeps the bytes of a character that two chunks share.
+  // Latin-1 maps each byte to one character, so a UTF-8 character that is split between two chunks is not damaged.
   for await (const chunk of stdout.setEncoding('latin1') as AsyncIterable<string>) {
     const records = (rest + chunk).split(separator)
     rest = records.pop()!
     for (const record of records) yield Buffer.from(record, 'latin1').toString()
-    if (rest.length > MAX_RECORD_LENGTH) throw new Unreadable('git lists a name of endless length')
+    if (rest.length > MAX_RECORD_BYTES)
+      throw new Unreadable('git printed a record of more than 1 MiB')
   }
 }
 
-/** Returns the contents of blobs in the order of their names; undefined for a missing one. */
+/** Returns the contents of blobs in the order of `oids`; undefined for a missing blob. */
 export async function readBlobs(
   git: Git,
   oids: readonly string[],
@@ -46,7 +47,10 @@ export async function readBlobs(
   return [...parseBatch(await git.run(['cat-file', '--batch'], { ...call, input }))]
 }
 
-/** A blob is a line `<oid> blob <size>`, its bytes and a newline. A missing blob is a line without a size. */
+/**
+ * Parses the output of `git cat-file --batch`. A blob is a line `<oid> blob <size>`, its bytes and a newline. A missing blob is a
+ * line `<oid> missing`.
+ */
 function* parseBatch(batch: Buffer): Generator<Buffer | undefined, void, void> {
   for (let at = 0; at < batch.length; ) {
     const start = batch.indexOf('\n', at) + 1

@@ -3,22 +3,22 @@ import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
 
-/** A response whose body is still to be read or discarded. */
+/** A response whose body the caller must read or discard. */
 export interface HttpResponse {
   status: number
-  /** Returns a header by its name in lower case. */
+  /** Returns the value of a header. The name must be in lower case. */
   header(name: string): string | undefined
   body: AsyncIterable<Uint8Array>
   discard(): void
 }
 
-/** Four issues are read at a time, by each of several jobs of one process. */
-const KEEP_ALIVE = { keepAlive: true, maxSockets: 16 }
-const agents = { 'http:': new http.Agent(KEEP_ALIVE), 'https:': new https.Agent(KEEP_ALIVE) }
+/** Several jobs of a process may run at the same time, and each reads four issues at a time. */
+const AGENT_OPTIONS = { keepAlive: true, maxSockets: 16 }
+const agents = { 'http:': new http.Agent(AGENT_OPTIONS), 'https:': new https.Agent(AGENT_OPTIONS) }
 
 /**
- * Sends a GET request and follows no redirect. This does not use `fetch`, because a large repository takes 100,000 requests, and
- * the objects that fetch allocates for each become most of the memory of the process.
+ * Sends a GET request. Does not follow redirects. Does not use `fetch`, because a large repository takes 100,000 requests, and
+ * the objects that fetch allocates for each would take up most of the memory of the process.
  */
 export function sendGet(
   url: string,
@@ -29,16 +29,16 @@ export function sendGet(
   const { request } = isSecure ? https : http
   const agent = agents[isSecure ? 'https:' : 'http:']
   return new Promise((resolve, reject) => {
-    request(new URL(url), { agent, headers, signal }, (message) => resolve(responseOf(message)))
+    request(new URL(url), { agent, headers, signal }, (message) => resolve(toHttpResponse(message)))
       .on('error', reject)
       .end()
   })
 }
 
-/** The connection of a longer body is closed instead of reading the rest. */
+/** To discard a body of at most this length, it is read to its end; for a longer one, the connection is closed. */
 const MAX_DRAINED_BYTES = 64 * 1024
 
-const responseOf = (message: IncomingMessage): HttpResponse => ({
+const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
   status: message.statusCode ?? 0,
   header: (name) => {
     const value = message.headers[name]
@@ -47,14 +47,14 @@ const responseOf = (message: IncomingMessage): HttpResponse => ({
   body: message,
   discard() {
     const length = Number(message.headers['content-length'] ?? Number.NaN)
-    // Reading a short body to its end lets the agent use the connection again.
+    // The agent can reuse a connection only after the body was read to its end.
     if (length <= MAX_DRAINED_BYTES) message.resume()
     else message.destroy()
   },
 })
 
-/** A complete response may take this many times the timeout of its first byte. */
-const COMPLETE_FACTOR = 2
+/** The whole response may take this many times as long as the wait for its next part. */
+const TOTAL_TIMEOUT_FACTOR = 2
 
 /**
  * Aborts a request if the response, or the next part of it, does not arrive in time, if the whole response takes too long, or if
@@ -71,7 +71,7 @@ export class ResponseTimeout {
     this.#timeoutMs = timeoutMs
     this.#callerSignal = callerSignal
     this.#timer = this.#startTimer()
-    // AbortSignal.any would leak: the caller's signal lives for hours and keeps a reference for every request.
+    // AbortSignal.any would leak memory: the caller's signal lives for hours and would keep a reference for every request.
     callerSignal.addEventListener('abort', this.#abort, { once: true })
     if (callerSignal.aborted) this.#abort()
   }
@@ -80,11 +80,13 @@ export class ResponseTimeout {
     return this.#controller.signal
   }
 
+  /** Restarts the timeout. Called when a part of the response has arrived. */
   renew = () => {
     clearTimeout(this.#timer)
     this.#timer = this.#startTimer()
   }
 
+  /** Stops the timeout. Called when the response is complete or has failed. */
   end(): void {
     clearTimeout(this.#timer)
     this.#callerSignal.removeEventListener('abort', this.#abort)
@@ -93,54 +95,54 @@ export class ResponseTimeout {
   readonly #abort = () => this.#controller.abort(this.#callerSignal.reason)
 
   #startTimer(): NodeJS.Timeout {
-    const completeMs = COMPLETE_FACTOR * this.#timeoutMs
-    const leftMs = Math.max(0, this.#startedAt + completeMs - performance.now())
-    const [afterMs, message] =
-      leftMs < this.#timeoutMs
-        ? [leftMs, `did not answer completely within ${completeMs / 1000} s`]
+    const totalTimeoutMs = TOTAL_TIMEOUT_FACTOR * this.#timeoutMs
+    const remainingMs = Math.max(0, this.#startedAt + totalTimeoutMs - performance.now())
+    const [delayMs, message] =
+      remainingMs < this.#timeoutMs
+        ? [remainingMs, `did not answer completely within ${totalTimeoutMs / 1000} s`]
         : [this.#timeoutMs, `did not answer within ${this.#timeoutMs / 1000} s`]
     const abort = () => this.#controller.abort(new DOMException(message, 'TimeoutError'))
-    return setTimeout(abort, afterMs)
+    return setTimeout(abort, delayMs)
   }
 }
 
-/** A request failed in a way that the next attempt may not: a proxy reported the forge as down, or the body was truncated. */
+/** A request failed, but a retry may succeed: a proxy reported the forge as down, or the body was truncated. */
 export class TransientFailure extends Error {
   override name = 'TransientFailure'
 }
 
-/** Comments of an issue come in one response, so thousands of them must fit. A page of 50 issues has a few hundred kB. */
+/** All comments of an issue come in one response, so thousands of comments must fit. A page of 50 issues has a few hundred kB. */
 const MAX_BYTES = 64 * 1024 * 1024
-/** Bounds the memory of a parsed body: short values take 20 times as many bytes as their JSON text. */
+/** Limits the memory for a parsed body: short values take 20 times as many bytes as their JSON text. */
 const MAX_VALUES = 3_000_000
-/** Bounds the stack of recursive functions that read the body. */
+/** Limits the recursion of functions that read the body. */
 const MAX_DEPTH = 200
 
 /**
- * Reads the body as JSON and calls `onChunk` for each part of it. Rejects with ForgeRefused for a web page, which the next request
- * would return too, and with TransientFailure for invalid JSON, because that is a truncated response.
+ * Reads the body as JSON and calls `onChunk` for each part of it. Rejects with ForgeRequestFailed for a web page or a body above
+ * the limits, because a retry would not help, and with TransientFailure for invalid JSON, which is usually a truncated response.
  */
 export async function readJson(
   response: HttpResponse,
   url: string,
   onChunk: () => void,
 ): Promise<unknown> {
-  const refuseWebPage = () => {
+  const failForWebPage = () => {
     throw new ForgeRequestFailed(
       response.status,
-      `${url} answers with a web page instead of JSON: check the address of the forge, and what stands in front of it`,
+      `${url} answers with a web page instead of JSON: check the address of the forge, and any proxy in front of it`,
     )
   }
   if (/html/i.test(response.header('content-type') ?? '')) {
     response.discard()
-    refuseWebPage()
+    failForWebPage()
   }
   const text = await readText(response, url, onChunk)
-  if (/^\s*</.test(text)) refuseWebPage()
+  if (/^\s*</.test(text)) failForWebPage()
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new TransientFailure(`${url} answers with JSON that breaks off or is damaged`, {
+    throw new TransientFailure(`${url} answers with truncated or invalid JSON`, {
       cause: error,
     })
   }
@@ -149,8 +151,8 @@ export async function readJson(
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
- * Returns whether the body is an error message of Gitea's or Forgejo's API: JSON with a message and the URL of the API's
- * documentation. A body of another content type is not read.
+ * Reads the body and returns whether it is an error message of Gitea's or Forgejo's API: JSON with a message and the URL of the
+ * API's documentation. A body of another content type is not read.
  */
 export async function hasForgeError(response: HttpResponse): Promise<boolean> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return false
@@ -174,63 +176,62 @@ async function readText(
   maxBytes = MAX_BYTES,
 ): Promise<string> {
   const chunks: Uint8Array[] = []
-  const shape = new JsonShape()
+  const counter = new JsonCounter()
   let bytes = 0
   for await (const chunk of response.body) {
     onChunk()
     bytes += chunk.byteLength
     chunks.push(chunk)
-    shape.add(chunk)
+    counter.add(chunk)
     const excess =
       (bytes > maxBytes && `more than ${maxBytes / 1024 / 1024} MiB`) ||
-      (shape.values > MAX_VALUES && `more than ${MAX_VALUES} values`) ||
-      (shape.depth > MAX_DEPTH && `values nested deeper than ${MAX_DEPTH} levels`)
+      (counter.values > MAX_VALUES && `more than ${MAX_VALUES} values`) ||
+      (counter.maxDepth > MAX_DEPTH && `values nested deeper than ${MAX_DEPTH} levels`)
     if (excess) throw new ForgeRequestFailed(response.status, `${url} answers with ${excess}`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Counts the values of a JSON text and their depth before it is parsed. Without these limits a forge that sends 64 MiB of `[[[…`
- * or `0,0,0…` would exhaust the stack or more than a gigabyte of memory. Measured: 6 ms of CPU time for 1 MB, where JSON.parse takes
- * 3 ms; that is 12 s for 100,000 responses of 20 kB.
+ * Counts the values in JSON text and measures how deeply they are nested, before the text is parsed. Without these limits a forge
+ * that sends 64 MiB of `[[[…` or `0,0,0…` would exhaust the stack or more than a gigabyte of memory. Measured: 6 ms of CPU time for
+ * 1 MB, where JSON.parse takes 3 ms; that is 12 s for 100,000 responses of 20 kB.
  */
-class JsonShape {
+class JsonCounter {
   values = 0
-  /** The greatest depth so far. */
-  depth = 0
-  #open = 0
-  #isText = false
+  maxDepth = 0
+  #depth = 0
+  #inString = false
   #isEscaped = false
 
   add(chunk: Uint8Array): void {
-    let [values, depth, open] = [this.values, this.depth, this.#open]
-    let [isText, isEscaped] = [this.#isText, this.#isEscaped]
+    let [values, maxDepth, depth] = [this.values, this.maxDepth, this.#depth]
+    let [inString, isEscaped] = [this.#inString, this.#isEscaped]
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]
-      if (isText) {
+      if (inString) {
         if (isEscaped) isEscaped = false
         else if (byte === BACKSLASH) isEscaped = true
-        else if (byte === QUOTE) isText = false
-      } else if (byte === QUOTE) isText = true
+        else if (byte === QUOTE) inString = false
+      } else if (byte === QUOTE) inString = true
       else if (byte === COMMA) values++
-      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
         values++
-        if (++open > depth) depth = open
-      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) open--
+        if (++depth > maxDepth) maxDepth = depth
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
     }
     this.values = values
-    this.depth = depth
-    this.#open = open
-    this.#isText = isText
+    this.maxDepth = maxDepth
+    this.#depth = depth
+    this.#inString = inString
     this.#isEscaped = isEscaped
   }
 }
 
-/** Explains a failed connection to an operator. `url` must not contain a secret. */
+/** Returns an error message for the operator. It contains `url`, which must not contain a secret. */
 export function explainConnectionError(url: string, error: unknown): string {
   const { code, message } = rootCause(error)
   const { host } = new URL(url)
@@ -243,7 +244,7 @@ export function explainConnectionError(url: string, error: unknown): string {
   return `the connection to ${url} broke: ${message || code}`
 }
 
-/** Returns whether TLS failed or the certificate is not trusted. Retrying helps with neither. */
+/** Returns whether TLS failed or the certificate is not trusted. A retry does not help. */
 export function isTlsError(error: unknown): boolean {
   const { code } = rootCause(error)
   return isTlsCode(code) || isCertificateCode(code)

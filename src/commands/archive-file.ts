@@ -3,9 +3,12 @@ import { stat } from 'node:fs/promises'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
-/** Returns a function that opens the archive: a file, standard input (-), or a directory that it was unpacked into. */
-export async function archiveAt(name: string): Promise<() => Bytes | Folder> {
-  if (name === '-') return () => process.stdin
-  if ((await stat(name)).isDirectory()) return () => ({ folder: name })
-  return () => createReadStream(name, { highWaterMark: 256 * 1024 })
+/**
+ * Returns a function that opens an archive. `path` is an archive file, a directory with the unpacked archive, or `-` for standard
+ * input, which can be read only once. Rejects if the path does not exist.
+ */
+export async function archiveAt(path: string): Promise<() => Bytes | Folder> {
+  if (path === '-') return () => process.stdin
+  if ((await stat(path)).isDirectory()) return () => ({ folder: path })
+  return () => createReadStream(path, { highWaterMark: 256 * 1024 })
 }

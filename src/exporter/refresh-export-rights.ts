@@ -12,14 +12,15 @@ export interface RightsParts {
   db: Db
   source: Source
   now: () => number
-  /** What accounts may do on the forge; undefined without a forge. */
+  /** Updates the permissions of accounts from the forge. Undefined if no forge is configured. */
   rights: RightsRefresher | undefined
 }
 
 /**
- * The first step of every job that reads repositories: asks the forge what the owner of the migration may do now and, if the
- * job has a position, what the forge says about that repository. Does nothing without a forge. Throws RetryLater if the forge
- * is unreachable, and PermanentError if it has removed the account: its names may belong to somebody else by now.
+ * Updates the permissions of the migration's owner from the forge and, if `position` is given, the facts about the repository at
+ * that position of the migration. Every job that reads repositories calls this first. Does nothing if no forge is configured.
+ * Throws RetryLater if the forge is unavailable, and PermanentError if the account was deleted or suspended there: another account
+ * may have its login by now.
  */
 export async function refreshExportRights(
   { db, source, now, rights }: RightsParts,

@@ -20,7 +20,7 @@ const COLUMNS = [
 
 type Column = (typeof COLUMNS)[number]
 
-/** The column that counts each kind of record for its author. */
+/** The column in which a record of each kind counts for its author. Other kinds are not counted. */
 const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
   issues: 'issues',
   pull_requests: 'pull_requests',
@@ -32,14 +32,18 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
 }
 
 export interface PeopleList {
+  /** The names of the counted kinds of contributions, such as `issues`. */
   titles: readonly string[]
-  /** Sorted by how much they wrote, the most first. */
+  /** The most active first. `wrote` has one count for each title. */
   people: { login: string; wrote: readonly number[] }[]
-  /** About records that could not be read. */
+  /** Describe records that could not be read. */
   warnings: string[]
 }
 
-/** Lists everyone who wrote something in the archive or owns one of its repositories. Holds one file of records in memory. */
+/**
+ * Lists the accounts that wrote or reacted to something in the archive, or own one of its repositories. Reads one file of records into
+ * memory at a time.
+ */
 export async function listPeople(
   archive: Bytes | Folder,
   signal: AbortSignal,
@@ -47,7 +51,7 @@ export async function listPeople(
   const people = new Map<string, { login: string; wrote: number[] }>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
-  const countsOf = (author: Author) => {
+  const countsFor = (author: Author) => {
     const login = author ?? 'ghost'
     const known = people.get(login.toLowerCase())
     if (known) return known.wrote
@@ -55,14 +59,14 @@ export async function listPeople(
     people.set(login.toLowerCase(), { login, wrote })
     return wrote
   }
-  const count = (author: Author, column: Column) => countsOf(author)[COLUMNS.indexOf(column)]!++
+  const count = (author: Author, column: Column) => countsFor(author)[COLUMNS.indexOf(column)]!++
   for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
     const kind = kindOfFile(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
     const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
     const column = COLUMN_OF_KIND[kind]
     for (const { value } of readFacts(kind, await textOf(entry), warn).records) {
-      if (kind === 'repositories' && 'owner' in value) countsOf(value.owner)
+      if (kind === 'repositories' && 'owner' in value) countsFor(value.owner)
       if (!column) continue
       if ('author' in value) count(value.author, column)
       const reactions = 'reactions' in value ? value.reactions : undefined
@@ -70,21 +74,22 @@ export async function listPeople(
     }
   }
   limited.end()
-  return { titles: COLUMNS, people: mostFirst([...people.values()]), warnings }
+  return { titles: COLUMNS, people: sortByActivity([...people.values()]), warnings }
 }
 
-function mostFirst(people: PeopleList['people']): PeopleList['people'] {
+function sortByActivity(people: PeopleList['people']): PeopleList['people'] {
   const total = ({ wrote }: PeopleList['people'][number]) => wrote.reduce((a, b) => a + b, 0)
   return people.sort((a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1))
 }
 
+/** An account on the target. */
 export interface MappedPerson {
   login: string
-  /** The id of the account on the target, if the file has it. */
+  /** The id of the account on the target. Undefined if the file does not specify it. */
   id: number | undefined
 }
 
-/** By the old login in lower case. */
+/** The accounts on the target, by the lower-case login in the archive. */
 export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
 export interface ReadPeople {
@@ -92,11 +97,12 @@ export interface ReadPeople {
   warnings: string[]
 }
 
-const HEADER = 'old-login'
+const FIRST_COLUMN_TITLE = 'old-login'
 
 /**
- * Reads a CSV file with `old-login,new-login` on each line. The first line may name the columns, as `godwit show --people` writes
- * them. Then the column `account-id` is read too, and others are ignored. A line without a new login maps nobody.
+ * Reads a CSV file with `old-login,new-login` on each line. The first line may be a header, as `godwit show --people` writes it. With
+ * a header, the column `account-id` is read too. Other columns, empty lines, lines that start with `#` and lines without a new
+ * login are ignored. `refusal` returns why a new login is invalid, or undefined if it is valid. An invalid line is a warning.
  */
 export function readPeople(
   csv: string,
@@ -109,24 +115,24 @@ export function readPeople(
   const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
-    // An apostrophe keeps a spreadsheet from taking a login for a formula.
+    // `csvLine` adds an apostrophe to text that a spreadsheet would interpret as a formula.
     const cells = parseCells(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
-    if (index === 0 && cells?.[0]?.toLowerCase() === HEADER) {
+    if (index === 0 && cells?.[0]?.toLowerCase() === FIRST_COLUMN_TITLE) {
       idColumn = cells.indexOf('account-id')
       continue
     }
-    const read = cells ? parsePerson(cells, idColumn, refusal) : 'its quotes do not match'
+    const parsed = cells ? parsePerson(cells, idColumn, refusal) : 'its quotes do not match'
     const warn = (why: string) =>
       limited.add('lines', `line ${index + 1}: ${why}; the line is ignored`)
-    if (typeof read === 'string') warn(read)
-    else if (read && people.has(read.old)) warn(`${read.old} is mapped by an earlier line`)
-    else if (read) people.set(read.old, read.person)
+    if (typeof parsed === 'string') warn(parsed)
+    else if (parsed && people.has(parsed.old)) warn(`${parsed.old} is mapped by an earlier line`)
+    else if (parsed) people.set(parsed.old, parsed.person)
   }
   limited.end()
   return { people, warnings }
 }
 
-/** Returns undefined if the line maps nobody, and a message if it is invalid. */
+/** Parses the cells of one line. Returns undefined if the line has no new login, and a message if it is invalid. */
 function parsePerson(
   [old = '', login, ...others]: string[],
   idColumn: number,
@@ -142,21 +148,21 @@ function parsePerson(
   return { old: old.toLowerCase(), person: { login, id: id === '' ? undefined : Number(id) } }
 }
 
-/** Returns undefined if a quote is not closed. */
+/** Splits a line of CSV. Returns undefined if its quotes do not match. */
 function parseCells(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',').map((cell) => cell.trim())
   const cells: string[] = []
   let rest = line
   for (;;) {
-    const [all, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
-    if (all === undefined) return undefined
+    const [match, quoted, plain] = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(?=,|$)/.exec(rest) ?? []
+    if (match === undefined) return undefined
     cells.push(quoted === undefined ? (plain ?? '').trim() : quoted.replaceAll('""', '"'))
-    if (all.length === rest.length) return cells
-    rest = rest.slice(all.length + 1)
+    if (match.length === rest.length) return cells
+    rest = rest.slice(match.length + 1)
   }
 }
 
-/** Returns one line of CSV (RFC 4180). An apostrophe marks text that a spreadsheet would take for a formula. */
+/** Returns one line of CSV (RFC 4180). Puts an apostrophe before text that a spreadsheet would interpret as a formula. */
 export function csvLine(cells: readonly (string | number)[]): string {
   return `${cells.map(csvCell).join(',')}\n`
 }

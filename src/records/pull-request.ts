@@ -1,8 +1,8 @@
 import type { Author, Reaction, RepositoryFact, Reviewer } from './fact.ts'
 
-/** Open while `closedAt` is null, merged if `mergedAt` is not null. */
+/** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
 export interface PullRequest extends RepositoryFact {
-  /** Of the same sequence as the numbers of issues. */
+  /** Issues and pull requests of a repository share one sequence of numbers. */
   number: number
   author: Author
   title: string
@@ -14,13 +14,13 @@ export interface PullRequest extends RepositoryFact {
   labels: readonly string[]
   reactions: readonly Reaction[]
   reviewRequests: readonly ReviewRequest[]
-  /** The issues that its merge closes. */
+  /** The issues that are closed when the pull request is merged. */
   closes: readonly ClosingReference[]
   draft: boolean
   mergedAt: string | null
   closedAt: string | null
   createdAt: string
-  /** Null while it is not merged. Undefined in archives from before 2024. */
+  /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
   mergeCommit?: string | null | undefined
 }
 
@@ -28,9 +28,9 @@ export interface PullRequestHead {
   /** The name of the branch, without `refs/heads/`. */
   ref: string
   sha: string
-  /** The owner of the repository with the branch, even if it was deleted. */
+  /** The owner of the repository that has the branch. Set even if that repository was deleted. */
   owner: Author
-  /** `owner/name`, or null if the fork was deleted. The commits are still in `refs/pull/N/head` of the base. */
+  /** `owner/name`, or null if the fork was deleted. The base repository still has the commits, in `refs/pull/N/head`. */
   repository: string | null
 }
 
@@ -42,11 +42,12 @@ export interface ReviewRequest {
 }
 
 export interface ClosingReference {
-  /** `owner/name` and number of the issue, perhaps of another repository. */
+  /** `owner/name` of the issue's repository, which can differ from that of the pull request. */
   repository: string
+  /** The number of the issue. */
   issue: number
   actor: Author
-  /** `xref` for a keyword in the body, `manual` for a link made by hand. */
+  /** `xref` for a keyword in the body, `manual` for a link that a user added. */
   source: string
   createdAt: string
 }
@@ -55,9 +56,11 @@ export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'appro
 
 export interface Review extends RepositoryFact {
   id: number
+  /** The number of the pull request. */
   pull: number
   author: Author
   body: string | null
+  /** The head of the pull request at the time of the review. */
   headSha: string | null
   state: ReviewState
   reactions: readonly Reaction[]
@@ -66,17 +69,17 @@ export interface Review extends RepositoryFact {
   submittedAt: string | null
 }
 
-/** `left` is the old file, `right` the new one. */
+/** The side of a diff: `left` is the old file, `right` is the new file. */
 export type Side = 'left' | 'right'
 
 /** The position of a comment in a diff. */
 export interface DiffPosition {
-  /** Never empty: importers refuse an empty one. */
+  /** Exports never leave it empty, because importers reject that. Empty if it is missing in an archive that is read. */
   diffHunk: string
   path: string
-  /** The line below the first `@@` of the hunk in the current diff. Null if the comment is outdated. */
+  /** The number of lines below the first `@@` in the current diff. Null if the comment is outdated. */
   position: number | null
-  /** The line below the first `@@` of the hunk in the diff that was commented on. */
+  /** The number of lines below the first `@@` in the diff that was commented on. */
   originalPosition: number | null
   commit: string | null
   originalCommit: string | null
@@ -84,36 +87,41 @@ export interface DiffPosition {
   subjectType?: 'line' | 'file' | undefined
 }
 
-/** A root comment with its replies. The REST API has no threads, so one is made for each root comment. */
+/** A root comment with its replies. The REST API has no threads, so a thread is created for each root comment. */
 export interface ReviewThread extends RepositoryFact, DiffPosition {
   id: number
+  /** The number of the pull request. */
   pull: number
   /** The id of the review that started the thread. */
   review: number | null
-  /** The line of the file on `side`. Null if the thread is outdated. */
+  /** The line number in the file on `side`; the last line if there are several. Null if the thread is outdated. */
   line: number | null
   side: Side
-  /** The first line of several. Null for a single line. */
+  /** The first line if the thread is about several lines. Null for a single line. */
   startLine: number | null
   startSide: Side | null
   originalLine: number | null
   originalStartLine: number | null
   createdAt: string
   resolvedAt: string | null
+  /** The account that resolved the thread. */
   resolver: Author
   outdated?: boolean | undefined
 }
 
 export interface ReviewComment extends RepositoryFact, DiffPosition {
   id: number
+  /** The number of the pull request. */
   pull: number
+  /** The id of the review that the comment belongs to. */
   review: number | null
+  /** The id of the thread that the comment belongs to. */
   thread: number | null
   author: Author
   body: string | null
-  /** A pending comment has not been sent yet. */
+  /** A pending comment belongs to a review that has not been submitted yet. */
   state: 'pending' | 'submitted'
-  /** The id of the comment that it replies to. Null for the first of a thread. */
+  /** The id of the comment that this one replies to. Null for the first comment of a thread. */
   inReplyTo: number | null
   reactions: readonly Reaction[]
   createdAt: string
@@ -121,11 +129,13 @@ export interface ReviewComment extends RepositoryFact, DiffPosition {
 
 export interface CommitComment extends RepositoryFact {
   id: number
+  /** The SHA of the commit. */
   commit: string
   author: Author
   body: string | null
   /** Null for a comment on the whole commit. */
   path: string | null
+  /** The number of lines below the first `@@` in the diff of the file. */
   position: number | null
   reactions: readonly Reaction[]
   createdAt: string

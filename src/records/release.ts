@@ -8,7 +8,7 @@ export interface Release extends RepositoryFact {
   body: string | null
   draft: boolean
   prerelease: boolean
-  /** The branch or commit to create the tag from if it does not exist. */
+  /** The branch or commit that the tag is created from if it does not exist. */
   target: string
   assets: readonly ReleaseAsset[]
   /** Null for drafts. */
@@ -18,11 +18,12 @@ export interface Release extends RepositoryFact {
   reactions?: readonly Reaction[] | undefined
 }
 
+/** A file that users uploaded to the host and that the archive contains. */
 export interface StoredFile {
-  /** The file name that the user gave, without a path. */
+  /** The name of the uploaded file, without a path. */
   name: string
   contentType: string
-  /** Its path in the archive: `attachments/{uuid}/{name}` or `release_assets/{uuid}/{name}`. */
+  /** The path in the archive: `attachments/{uuid}/{name}` or `release_assets/{uuid}/{name}`. */
   file: string
 }
 
@@ -30,7 +31,7 @@ export interface ReleaseAsset extends StoredFile {
   uuid: string
 }
 
-/** The object whose text links to the attachment. */
+/** The object whose text links to an attachment. */
 export type AttachedTo =
   | IssueOrPull
   | { kind: 'issue_comment'; on: IssueOrPull; id: number }
@@ -47,7 +48,7 @@ export interface Attachment extends RepositoryFact, StoredFile {
   createdAt: string
 }
 
-/** An attachment in archives until about 2023. */
+/** An attachment as archives stored it until about 2023. */
 export interface RepositoryFile extends RepositoryFact, StoredFile {
   id: number
   author: Author

@@ -7,9 +7,9 @@ import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** How often a new reference to facts updates `named_at` of their row at most. */
+/** `named_at` is the time of the last new reference to a row. It is updated at most once in this time, to save writes. */
 const REFERENCE_UPDATE_MS = DAY_MS
-/** Facts with a reference newer than this are never swept. Far longer than REFERENCE_UPDATE_MS. */
+/** Facts are not swept for this time after `named_at`. Must be longer than REFERENCE_UPDATE_MS. */
 export const UNREFERENCED_FOR_MS = 7 * DAY_MS
 
 interface FactsRow {
@@ -21,51 +21,56 @@ interface FactsRow {
 }
 
 /**
- * Inserts facts that are not stored yet and returns the ids of all, in the same order. Call it in the transaction that refers
- * to them. It updates `named_at` of old rows, so that the sweep does not delete them, and inserts a row again that the sweep
- * has deleted meanwhile.
+ * Inserts facts that are not stored yet, and returns the ids of all facts in the given order. Call it in the transaction that stores
+ * these ids. It updates an old `named_at`, so that the sweep does not delete the row. If the sweep has deleted a row in the meantime,
+ * it is inserted again.
  */
 export async function saveFacts(
   tx: Db,
   all: readonly RepositoryFacts[],
   now: number,
 ): Promise<number[]> {
-  const wanted = await mapInTurns(all, factsRowOf)
-  const rows = new Map(wanted.map((each) => [each.digest, each]))
-  const known = await selectInBatches([...rows.keys()], (digests) =>
+  const rows = await mapInTurns(all, factsRowOf)
+  const rowsByDigest = new Map(rows.map((row) => [row.digest, row]))
+  const recent = await selectInBatches([...rowsByDigest.keys()], (digests) =>
     tx
       .selectFrom('facts')
       .select(['id', 'digest'])
       .where('digest', 'in', digests)
       .where('named_at', '>', now - REFERENCE_UPDATE_MS),
   )
-  const ids = new Map(known.map(({ id, digest }) => [digest, id]))
+  const ids = new Map(recent.map(({ id, digest }) => [digest, id]))
   // Sorted, so that transactions that write the same rows cannot deadlock.
-  const others = [...rows.values()]
+  const missingOrOld = [...rowsByDigest.values()]
     .filter(({ digest }) => !ids.has(digest))
     .sort((a, b) => (a.digest < b.digest ? -1 : 1))
-  const written = await selectInBatches(others, (some) =>
+  const written = await selectInBatches(missingOrOld, (batch) =>
     tx
       .insertInto('facts')
-      .values(some.map((each) => ({ ...each, named_at: now })))
+      .values(batch.map((row) => ({ ...row, named_at: now })))
       .onConflict((conflict) => conflict.column('digest').doUpdateSet({ named_at: now }))
       .returning(['id', 'digest']),
   )
   for (const { id, digest } of written) ids.set(digest, id)
-  return wanted.map(({ digest }) => ids.get(digest)!)
+  return rows.map(({ digest }) => ids.get(digest)!)
 }
 
-function factsRowOf(each: RepositoryFacts): FactsRow {
-  const facts = JSON.stringify(each)
+function factsRowOf(repository: RepositoryFacts): FactsRow {
+  const facts = JSON.stringify(repository)
   const digest = hash('sha256', facts, 'base64url')
-  const full_name = fullNameOf(each)
-  return { digest, repository_id: each.id, full_name, facts, size_kib: Math.round(each.sizeKib) }
+  return {
+    digest,
+    repository_id: repository.id,
+    full_name: fullNameOf(repository),
+    facts,
+    size_kib: Math.round(repository.sizeKib),
+  }
 }
 
-/** The prepared statement always has so many parameters, so that its text stays the same. */
-const STATEMENT_IDS = 10
+/** A prepared statement has a fixed number of parameters. */
+const IDS_PER_STATEMENT = 10
 
-const factsTexts = prepared(
+const selectFacts = prepared(
   (db, ids: Record<number, number>) =>
     db
       .selectFrom('facts')
@@ -73,38 +78,40 @@ const factsTexts = prepared(
       .where(
         'id',
         'in',
-        Array.from({ length: STATEMENT_IDS }, (_, at) => ids[at]!),
+        Array.from({ length: IDS_PER_STATEMENT }, (_, index) => ids[index]!),
       ),
   (rows) => rows,
   { isCached: false },
 )
 
-/** Returns the facts of a page of repositories. Facts exist as long as a migration refers to them. */
+/** Returns the facts with these ids, with a prepared statement that is fast for a page of repositories. */
 export async function factsOfPage(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
-  const batches = [...batchesOf(ids, STATEMENT_IDS)].map((some) =>
-    factsTexts(
+  const batches = [...batchesOf(ids, IDS_PER_STATEMENT)].map((batch) =>
+    selectFacts(
       db,
-      Array.from({ length: STATEMENT_IDS }, (_, at) => some[at] ?? some[0]!),
+      // A shorter batch repeats its first id.
+      Array.from({ length: IDS_PER_STATEMENT }, (_, index) => batch[index] ?? batch[0]!),
     ),
   )
   const rows = (await Promise.all(batches)).flat()
   return new Map(rows.map(({ id, facts }) => [id, JSON.parse(facts) as RepositoryFacts]))
 }
 
+/** Returns the facts with these ids. For long lists: other work runs between the batches. */
 export async function factsById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
   const found = new Map<number, RepositoryFacts>()
-  for (const some of statementBatches([...new Set(ids)])) {
+  for (const batch of statementBatches([...new Set(ids)])) {
     await nextTurn()
     const rows = await db
       .selectFrom('facts')
       .select(['id', 'facts'])
-      .where('id', 'in', some)
+      .where('id', 'in', batch)
       .execute()
     for (const row of rows) found.set(row.id, JSON.parse(row.facts) as RepositoryFacts)
   }
@@ -114,43 +121,46 @@ export async function factsById(
 export interface NamedRepository {
   repositoryId: number
   fullName: string
-  /** The size in the catalogue at that time. */
+  /** The size that the catalogue had when the facts were stored. */
   bytes: number
 }
 
-/** Returns the repository of each id. */
+/** Returns the repository that each of these facts describes, by the id of the facts. */
 export async function namesById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, NamedRepository>> {
-  const rows = await selectInBatches([...new Set(ids)], (some) =>
+  const rows = await selectInBatches([...new Set(ids)], (batch) =>
     db
       .selectFrom('facts')
       .select(['id', 'repository_id as repositoryId', 'full_name as fullName', 'size_kib'])
-      .where('id', 'in', some),
+      .where('id', 'in', batch),
   )
   return new Map(
     rows.map(({ id, size_kib, ...named }) => [id, { ...named, bytes: size_kib * 1024 }]),
   )
 }
 
-/** Returns those of the ids that are facts of this repository. */
+/** Returns the ids of the facts that describe this repository. */
 export async function factsOfRepository(
   db: Db,
   ids: readonly number[],
   repositoryId: number,
 ): Promise<Set<number>> {
-  const rows = await selectInBatches(ids, (some) =>
+  const rows = await selectInBatches(ids, (batch) =>
     db
       .selectFrom('facts')
       .select('id')
-      .where('id', 'in', some)
+      .where('id', 'in', batch)
       .where('repository_id', '=', repositoryId),
   )
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Returns ids above `after` of facts without a reference since then. */
+/**
+ * Returns the ids above `after` of facts without a new reference after `since`, in ascending order. Older snapshots may still refer to
+ * them: the caller must check that.
+ */
 export async function findUnreferencedFacts(
   db: Db,
   { since, after, atMost }: { since: number; after: number; atMost: number },
@@ -166,7 +176,10 @@ export async function findUnreferencedFacts(
   return rows.map(({ id }) => id)
 }
 
-/** Deletes facts unless they have a new reference. One statement for each, so that it never holds one lock while it waits for another. */
+/**
+ * Deletes facts, except those with a new reference after `since`, and returns the number of deleted rows. Deletes each row in its own
+ * statement, so that it never waits for one lock while it holds another.
+ */
 export async function deleteUnreferencedFacts(
   db: Db,
   ids: readonly number[],

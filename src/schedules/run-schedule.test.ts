@@ -7,11 +7,11 @@ import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
 
-const SINCE = '2026-06-01T12:00Z'
+const START = '2026-06-01T12:00Z'
 
-/** Whose time has come. */
+/** Creates a schedule and sets the clock to the time of its next run. */
 async function dueScene(t: TestContext, engine: Engine) {
-  const scene = await scheduleScene(t, engine, SINCE)
+  const scene = await scheduleScene(t, engine, START)
   const schedule = await scene.make({ repositories: ['atlas', 'bob/notes'] })
   scene.clock.now = schedule.nextRunAt
   return { ...scene, schedule }
@@ -21,8 +21,8 @@ const loseAccess = ({ db }: ScheduleScene, login: string) =>
   db.deleteFrom('collaborators').where('login_key', '=', login).execute()
 
 onEachEngine('a schedule', (engine) => {
-  test('runs once, however many processes try, and not before its time', async (t) => {
-    const scene = await scheduleScene(t, engine, SINCE)
+  test('runs once when several processes try to run it, and not before it is due', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
     const schedule = await scene.make()
     assert.equal(new Date(schedule.nextRunAt).toISOString(), '2026-06-02T00:30:00.000Z')
     scene.clock.now = schedule.nextRunAt - 60_000
@@ -37,11 +37,11 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
-  test('stays due if the start fails, without a partial write', async (t) => {
+  test('stays due if the migration cannot be started, and nothing is written', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts } = scene
     const enqueue = async () => {
-      throw new Error('no room in the queue')
+      throw new Error('the queue is full')
     }
     await scene.runDue({ queue: { ...parts.queue, enqueue } })
     assert.deepEqual(await scene.runs(schedule), [])
@@ -52,7 +52,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('makes up for all missed times with one run', async (t) => {
+  test('runs only once after several missed runs', async (t) => {
     const scene = await dueScene(t, engine)
     scene.clock.now += 10 * DAY + 3 * HOUR
     await scene.runDue()
@@ -63,7 +63,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(nextRunAt, scene.schedule.nextRunAt + 11 * DAY)
   })
 
-  test('skips a run while the previous one has not ended, and records that', async (t) => {
+  test('skips a run while the previous one has not ended, and records the skipped run', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock } = scene
     await scene.runDue()
@@ -74,8 +74,8 @@ onEachEngine('a schedule', (engine) => {
       [skipped!.state, skipped!.migrationId, skipped!.reason],
       ['skipped', null, 'migration 1 of this schedule has not ended'],
     )
-    const now = scene.runNow(schedule)
-    await assert.rejects(now, ({ faults }: InvalidRequest) => {
+    const manualRun = scene.runNow(schedule)
+    await assert.rejects(manualRun, ({ faults }: InvalidRequest) => {
       assert.equal(faults[0]!.message, 'Migration 1 of this schedule has not ended.')
       return true
     })
@@ -92,15 +92,17 @@ onEachEngine('a schedule', (engine) => {
     )
   })
 
-  test('runs once by request, without changing its next time', async (t) => {
-    const scene = await scheduleScene(t, engine, SINCE)
+  test('runs once for concurrent manual requests, even while paused, and keeps its next run time', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
     const schedule = await scene.make({ isPaused: true })
-    const tries = await Promise.allSettled(Array.from({ length: 4 }, () => scene.runNow(schedule)))
-    const [done, ...others] = tries.filter(({ status }) => status === 'fulfilled')
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 4 }, () => scene.runNow(schedule)),
+    )
+    const [succeeded, ...others] = attempts.filter(({ status }) => status === 'fulfilled')
     assert.deepEqual(others, [])
-    assert.deepEqual(done, { status: 'fulfilled', value: (await scene.runs(schedule))[0] })
-    for (const each of tries)
-      if (each.status === 'rejected') assert.ok(each.reason instanceof InvalidRequest)
+    assert.deepEqual(succeeded, { status: 'fulfilled', value: (await scene.runs(schedule))[0] })
+    for (const attempt of attempts)
+      if (attempt.status === 'rejected') assert.ok(attempt.reason instanceof InvalidRequest)
     assert.deepEqual(
       (await scene.runs(schedule)).map(({ dueAt, state }) => [dueAt, state]),
       [[null, 'pending']],
@@ -121,7 +123,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations())[0]!.repository_count, 1)
 
     host.contents.delete('alice/atlas')
-    // No archive holds any of them.
+    // Removes the archives. While an archive contains the repositories, the run starts a migration, which then fails.
     await scene.db.updateTable('migrations').set({ archive_expires_at: null }).execute()
     clock.now += DAY
     await scene.runDue()
@@ -131,12 +133,11 @@ onEachEngine('a schedule', (engine) => {
       ['failed', null, 'alice may no longer migrate any of the repositories', 2],
     )
     assert.equal((await scene.again(schedule)).isPaused, false)
-    const now = scene.runNow(schedule)
-    await assert.rejects(now, InvalidRequest)
+    await assert.rejects(scene.runNow(schedule), InvalidRequest)
     assert.equal((await scene.runs(schedule)).length, 2)
   })
 
-  test('is paused when every token of its maker is revoked, but not when they expire', async (t) => {
+  test('is paused when all tokens of its maker are revoked, but not when they expire', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db, alice, parts } = scene
     const token = { name: '', expiresAt: clock.now - 1, now: 0 }
@@ -149,9 +150,9 @@ onEachEngine('a schedule', (engine) => {
     await revokeToken(db, 2, clock.now)
     clock.now += DAY
     await scene.runDue()
-    const stopped = await scene.again(schedule)
+    const paused = await scene.again(schedule)
     assert.deepEqual(
-      [stopped.isPaused, stopped.pausedReason],
+      [paused.isPaused, paused.pausedReason],
       [true, 'every token of alice is revoked'],
     )
     clock.now += 9 * DAY
@@ -161,19 +162,19 @@ onEachEngine('a schedule', (engine) => {
       ['failed', 'exported'],
     )
     await addToken(db, alice, { ...token, expiresAt: null })
-    const asked = { options: {}, isPaused: false }
+    const input = { options: {}, isPaused: false }
     const change = () =>
-      changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, asked)
+      changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, input)
     const resumed = await change()
     assert.deepEqual([resumed.isPaused, resumed.pausedReason], [false, null])
-    // What was due while it was stopped is not made up for.
+    // Runs that were missed while it was paused are not made up for.
     assert.ok(resumed.nextRunAt > clock.now && resumed.nextRunAt <= clock.now + DAY)
     await db.deleteFrom('schedules').execute()
     await assert.rejects(change(), NotFound)
   })
 
-  test('of an organization is paused when its maker is no longer an owner; another owner can resume it', async (t) => {
-    const scene = await scheduleScene(t, engine, SINCE)
+  test('of an organization is paused when its maker is no longer an owner, and another owner can resume it', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
     const { octo, clock, db, alice, parts } = scene
     const bob = await scene.person('bob')
     for (const { id } of [alice, bob])
@@ -189,16 +190,16 @@ onEachEngine('a schedule', (engine) => {
     await removeMembership(db, octo, alice, 'manual')
     clock.now += DAY
     await scene.runDue()
-    const stopped = await scene.again(schedule)
-    assert.equal(stopped.pausedReason, 'alice is no longer an owner of octo')
-    // Another owner runs it by their own right, and in their own name.
+    const paused = await scene.again(schedule)
+    assert.equal(paused.pausedReason, 'alice is no longer an owner of octo')
+    // A manual run acts as the owner who requests it.
     await scene.runNow(schedule, bob)
     await scene.export()
     const startedBy = async () => JSON.parse((await scene.migrations()).at(-1)!.started_by!).login
     assert.equal(await startedBy(), 'bob')
-    const asked = { options: {}, isPaused: false }
-    const all = { ...parts, maxSchedules: 9 }
-    const resumed = await changeSchedule(all, { owner: octo }, bob, schedule.id, asked)
+    const input = { options: {}, isPaused: false }
+    const dependencies = { ...parts, maxSchedules: 9 }
+    const resumed = await changeSchedule(dependencies, { owner: octo }, bob, schedule.id, input)
     assert.equal(resumed.maker.login, 'bob')
     clock.now = resumed.nextRunAt
     await scene.runDue()
@@ -206,7 +207,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal(await startedBy(), 'bob')
   })
 
-  test('records the reason if the start is refused', async (t) => {
+  test('records the reason if its migration may not be started', async (t) => {
     const scene = await dueScene(t, engine)
     await scene.start(['alice/atlas'])
     await scene.runDue({ maxUnfinished: 1 })
@@ -215,13 +216,13 @@ onEachEngine('a schedule', (engine) => {
     assert.match(run!.reason!, /^You already have 1 unfinished migrations/)
   })
 
-  test('does not run while it is paused, or if it is changed or deleted during the start', async (t) => {
+  test('does not run while it is paused, or if it is changed or deleted while a run starts', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db, parts, alice } = scene
-    const all = { ...parts, maxSchedules: 9 }
-    const change = (asked: object) =>
-      changeSchedule(all, { owner: alice }, alice, schedule.id, { options: {}, ...asked })
-    // Changed while the run looks at the repositories.
+    const dependencies = { ...parts, maxSchedules: 9 }
+    const change = (input: object) =>
+      changeSchedule(dependencies, { owner: alice }, alice, schedule.id, { options: {}, ...input })
+    // Changes the schedule while the run looks up the repositories.
     const source = { ...parts.source! }
     source.find = async (...name) => {
       await change({ at: '05:00' })
@@ -246,7 +247,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await scene.migrations(), [])
   })
 
-  test('does not run twice if it is changed while it starts', async (t) => {
+  test('does not run twice if a run starts during a change', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts, alice } = scene
     const source = { ...parts.source! }
@@ -255,42 +256,42 @@ onEachEngine('a schedule', (engine) => {
       await scene.runDue()
       return parts.source!.find(...name)
     }
-    const asked = { options: {}, repositories: ['alice/birds'] }
-    const all = { ...parts, source, maxSchedules: 9 }
-    await changeSchedule(all, { owner: alice }, alice, schedule.id, asked)
+    const input = { options: {}, repositories: ['alice/birds'] }
+    const dependencies = { ...parts, source, maxSchedules: 9 }
+    await changeSchedule(dependencies, { owner: alice }, alice, schedule.id, input)
     assert.equal((await scene.migrations()).length, 1)
     await scene.export()
     await scene.runDue()
     assert.equal((await scene.migrations()).length, 1)
   })
 
-  test('names a missing repository if a change has no list of repositories', async (t) => {
+  test('names a missing repository in the error if a change does not list the repositories', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, parts, alice } = scene
     await loseAccess(scene, 'alice')
-    const refused = (asked: Partial<ScheduleInput>) => {
-      const all = { ...parts, maxSchedules: 9 }
-      const change = { options: { excludeMetadata: true }, ...asked }
-      return changeSchedule(all, { owner: alice }, alice, schedule.id, change).then(
-        () => assert.fail('it was changed'),
+    const errorsOf = (input: Partial<ScheduleInput>) => {
+      const dependencies = { ...parts, maxSchedules: 9 }
+      const change = { options: { excludeMetadata: true }, ...input }
+      return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, change).then(
+        () => assert.fail('the change was accepted'),
         ({ faults }: InvalidRequest) => faults,
       )
     }
     const [field, code, value] = ['repositories', 'missing', 'bob/notes']
     const message = 'bob/notes no longer exists, or may no longer be migrated.'
-    assert.deepEqual(await refused({}), [{ field, code, value, message }])
+    assert.deepEqual(await errorsOf({}), [{ field, code, value, message }])
     const repositories = ['bob/notes', 'atlas']
-    assert.deepEqual(await refused({ repositories }), [{ field, code, index: 0 }])
+    assert.deepEqual(await errorsOf({ repositories }), [{ field, code, index: 0 }])
   })
 
-  test('never waits longer than its period after the clock was wrong, ahead or behind', async (t) => {
-    const scene = await scheduleScene(t, engine, SINCE)
+  test('never waits longer than its period after a wrong clock, fast or slow, was corrected', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
     const { clock } = scene
     const daily = await scene.make()
     const weekly = await scene.make({ every: 'week', weekday: 'friday' })
     const jumps = [HOUR, 14 * HOUR, DAY, 2 * DAY, 8.9 * DAY, 9.1 * DAY, 3000 * DAY]
-    for (const jump of jumps.flatMap((each) => [each, -each])) {
-      const now = Date.parse(SINCE)
+    for (const jump of jumps.flatMap((ms) => [ms, -ms])) {
+      const now = Date.parse(START)
       for (const at of [now + jump, now]) {
         clock.now = at
         await scene.runDue()
@@ -299,7 +300,11 @@ onEachEngine('a schedule', (engine) => {
       for (const { id, every } of [daily, weekly]) {
         const { nextRunAt } = await scene.again({ ...daily, id })
         const due = every === 'day' ? '2026-06-02T00:30Z' : '2026-06-05T00:30Z'
-        assert.equal(nextRunAt, Date.parse(due), `${every}, wrong by ${jump / HOUR} hours`)
+        assert.equal(
+          nextRunAt,
+          Date.parse(due),
+          `every ${every}, clock wrong by ${jump / HOUR} hours`,
+        )
       }
     }
   })
@@ -314,24 +319,24 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
-  test('is refused beyond the maximum or with invalid settings, and nothing is written', async (t) => {
-    const scene = await scheduleScene(t, engine, SINCE)
-    const refused = (asked: Parameters<typeof scene.make>[0]) =>
-      scene.make(asked).then(
-        () => assert.fail('it was made'),
+  test('is rejected above the maximum number or with invalid settings, and nothing is written', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
+    const errorsOf = (input: Parameters<typeof scene.make>[0]) =>
+      scene.make(input).then(
+        () => assert.fail('the schedule was created'),
         (error: InvalidRequest) =>
           error.faults.map(({ field, code, index }) => ({ field, code, index })),
       )
     const fault = (field: string, code: string, index?: number) => ({ field, code, index })
-    assert.deepEqual(await refused({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])
-    assert.deepEqual(await refused({ every: 'week' }), [fault('weekday', 'missing_field')])
-    assert.deepEqual(await refused({ weekday: 'monday' }), [fault('weekday', 'custom')])
-    assert.deepEqual(await refused({ repositories: ['atlas', 'none'] }), [
+    assert.deepEqual(await errorsOf({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])
+    assert.deepEqual(await errorsOf({ every: 'week' }), [fault('weekday', 'missing_field')])
+    assert.deepEqual(await errorsOf({ weekday: 'monday' }), [fault('weekday', 'custom')])
+    assert.deepEqual(await errorsOf({ repositories: ['atlas', 'none'] }), [
       fault('repositories', 'missing', 1),
     ])
-    assert.deepEqual(await refused({ repositories: [] }), [fault('repositories', 'missing_field')])
+    assert.deepEqual(await errorsOf({ repositories: [] }), [fault('repositories', 'missing_field')])
     assert.deepEqual(await scene.db.selectFrom('schedules').selectAll().execute(), [])
-    const many = await Promise.allSettled(Array.from({ length: 6 }, () => scene.make()))
-    assert.equal(many.filter(({ status }) => status === 'fulfilled').length, 3)
+    const created = await Promise.allSettled(Array.from({ length: 6 }, () => scene.make()))
+    assert.equal(created.filter(({ status }) => status === 'fulfilled').length, 3)
   })
 })

@@ -8,6 +8,7 @@ import type { Page } from '../migrations/snapshot-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 
 export interface ScheduleChange extends ScheduleRequest {
+  /** The account that creates or changes the schedule. Runs act as this account. */
   maker: Account
   nextRunAt: number
   isPaused: boolean
@@ -18,12 +19,13 @@ interface NewSchedule extends ScheduleChange {
   owner: Account
 }
 
+/** Returns the id of the new schedule. */
 export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<number> {
   const { owner, maker, isPaused, now } = schedule
   const { id } = await tx
     .insertInto('schedules')
     .values({
-      ...columnsOf(schedule),
+      ...requestColumns(schedule),
       owner_id: owner.id,
       maker_id: maker.id,
       next_run_at: schedule.nextRunAt,
@@ -37,7 +39,7 @@ export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<num
   return id
 }
 
-const columnsOf = (request: ScheduleRequest) => ({
+const requestColumns = (request: ScheduleRequest) => ({
   repositories: JSON.stringify(request.repositories),
   options: JSON.stringify(request.options),
   every: request.every,
@@ -47,33 +49,33 @@ const columnsOf = (request: ScheduleRequest) => ({
   keep: request.keep,
 })
 
-/** Returns false if the schedule was deleted or changed since the caller read it. */
+/** Changes a schedule. Returns false if it was deleted, changed or run since the caller read it. */
 export async function updateSchedule(
   db: Db,
-  { id, updatedAt, nextRunAt: known }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
+  { id, updatedAt, nextRunAt: knownNextRunAt }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
   change: ScheduleChange,
 ): Promise<boolean> {
   const { maker, nextRunAt, isPaused, now } = change
   const { numUpdatedRows } = await db
     .updateTable('schedules')
-    .set((row) => ({
-      ...columnsOf(change),
+    .set((eb) => ({
+      ...requestColumns(change),
       maker_id: maker.id,
       next_run_at: nextRunAt,
       ...(isPaused
-        ? { paused_at: row.fn.coalesce('paused_at', row.val(now)) }
+        ? { paused_at: eb.fn.coalesce('paused_at', eb.val(now)) }
         : { paused_at: null, paused_reason: null }),
       updated_at: Math.max(now, updatedAt + 1),
     }))
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
-    // A run changes `next_run_at`, but not `updated_at`.
-    .where('next_run_at', '=', known)
+    // A run updates `next_run_at`, but not `updated_at`.
+    .where('next_run_at', '=', knownNextRunAt)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 
-/** Keeps its migrations. Returns false if there is no such schedule. */
+/** Deletes a schedule, but not its migrations. Returns false if the schedule does not exist. */
 export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('schedules')
@@ -94,10 +96,10 @@ export async function findSchedule(
     .where('id', '=', id)
     .where('owner_id', '=', owner.id)
     .execute()
-  return (await schedulesOf(db, rows))[0]
+  return (await toSchedules(db, rows))[0]
 }
 
-/** Oldest first. */
+/** Returns a page of the owner's schedules, oldest first. */
 export async function listSchedules(
   db: Db,
   { owner }: Scope,
@@ -111,14 +113,14 @@ export async function listSchedules(
     .limit(limit)
     .offset(offset)
     .execute()
-  return schedulesOf(db, rows)
+  return toSchedules(db, rows)
 }
 
 export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
   return countRows(db.selectFrom('schedules').where('owner_id', '=', owner.id))
 }
 
-/** Returns the due schedules of all accounts, longest overdue first. */
+/** Returns the due schedules of all accounts, the longest overdue first. */
 export async function dueSchedules(
   db: Db,
   { now, atMost }: { now: number; atMost: number },
@@ -128,22 +130,22 @@ export async function dueSchedules(
     .orderBy('next_run_at')
     .limit(atMost)
     .execute()
-  return schedulesOf(db, rows)
+  return toSchedules(db, rows)
 }
 
 const DAY_MS = 24 * 60 * 60_000
 
-/** Returns the schedules of all accounts whose next due time is further away than their period. */
+/** Returns the active schedules whose next run is more than one period ahead: it was computed while the clock was wrong. */
 export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Schedule[]> {
   const rows = await activeSchedules(db)
-    .where((is) =>
-      is.or([
-        is('next_run_at', '>', now + 7 * DAY_MS),
-        is.and([is('every', '=', 'day'), is('next_run_at', '>', now + DAY_MS)]),
+    .where((eb) =>
+      eb.or([
+        eb('next_run_at', '>', now + 7 * DAY_MS),
+        eb.and([eb('every', '=', 'day'), eb('next_run_at', '>', now + DAY_MS)]),
       ]),
     )
     .execute()
-  return schedulesOf(db, rows)
+  return toSchedules(db, rows)
 }
 
 const activeSchedules = (db: Db) =>
@@ -151,15 +153,15 @@ const activeSchedules = (db: Db) =>
 
 export type SchedulesByState = Record<'active' | 'paused' | 'overdue', number>
 
-/** A schedule is overdue if it is active and was due before `overdueBefore`. */
+/** Counts the schedules of all accounts. One that is not paused and was due before `overdueBefore` counts as overdue, not as active. */
 export async function countSchedulesByState(
   db: Db,
   overdueBefore: number,
 ): Promise<SchedulesByState> {
   const rows = await db
     .selectFrom('schedules')
-    .select((row) => [
-      row
+    .select((eb) => [
+      eb
         .case()
         .when('paused_at', 'is not', null)
         .then('paused' as const)
@@ -168,7 +170,7 @@ export async function countSchedulesByState(
         .else('active' as const)
         .end()
         .as('state'),
-      row.fn.countAll<number>().as('total'),
+      eb.fn.countAll<number>().as('total'),
     ])
     .groupBy('state')
     .execute()
@@ -177,7 +179,7 @@ export async function countSchedulesByState(
   return counts
 }
 
-async function schedulesOf(db: Db, rows: readonly Row<SchedulesTable>[]): Promise<Schedule[]> {
+async function toSchedules(db: Db, rows: readonly Row<SchedulesTable>[]): Promise<Schedule[]> {
   const accounts = await accountsById(
     db,
     rows.flatMap(({ owner_id, maker_id }) => [owner_id, maker_id]),

@@ -21,20 +21,20 @@ import {
 import type { User } from './user.ts'
 
 export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
-/** States on the routes that only this server has: they distinguish cancelled migrations from failed ones. */
+/** The states on routes that are not part of GitHub's API. They distinguish cancelled migrations from failed ones. */
 export const shownStates = [...migrationStates, 'cancelled'] as const
-const zonedTime = { ...dateTime, description: "With the offset of the server's time zone." }
+const zonedTime = { ...dateTime, description: "Has the UTC offset of the server's time zone." }
 
 export const migrationSchema = object(
   {
     id: integer,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...string, description: 'An opaque identifier.' },
     owner: ref<User>('user'),
     guid: uuid,
     state: {
       ...enumOf(migrationStates),
       description:
-        '`pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back. A cancelled migration is `failed`.',
+        '`pending`, then `exporting`, then `exported` or `failed`; or directly from `pending` to `failed`. A migration never returns to an earlier state. A cancelled migration is `failed`.',
     },
     ...each(
       [
@@ -46,37 +46,39 @@ export const migrationSchema = object(
         'exclude_owner_projects',
         'org_metadata_only',
       ],
-      { ...boolean, description: 'As requested at the start.' },
+      { ...boolean, description: 'The value in the request that started the migration.' },
     ),
     repositories: {
       ...arrayOf(ref<ExtendedRepository>('extended-repository')),
-      description: 'In the requested order; empty if the caller excluded them.',
+      description: 'In the order of the request. Empty if the caller excluded them.',
     },
     url: uri,
     created_at: zonedTime,
     updated_at: zonedTime,
-    archive_url: { ...uri, description: 'Present while there is an archive to download.' },
+    archive_url: { ...uri, description: 'Present while the archive can be downloaded.' },
   },
-  { description: 'A migration of repositories.', optional: ['archive_url'] },
+  { description: 'An export of repositories to an archive.', optional: ['archive_url'] },
 )
 
 const startFlagDescriptions = {
   lock_repositories:
     'Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires.',
-  exclude_metadata: 'Exclude metadata of the repositories.',
+  exclude_metadata: 'Exclude the metadata of the repositories.',
   exclude_git_data: 'Exclude the git repositories and their wikis.',
   exclude_attachments: 'Exclude attachments.',
   exclude_releases: 'Exclude releases.',
-  exclude_owner_projects: 'Exclude projects of the owner. Archives never contain any.',
+  exclude_owner_projects:
+    'Exclude projects of the owner. Has no effect: archives never contain projects.',
   org_metadata_only:
-    'Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored.',
-  allow_partial: `Skip repositories that cannot be exported, instead of failing. ${EXTENSION}`,
+    'Export only the metadata of the organization or, in a migration of a user, of the organizations that the user administers. `repositories` is ignored.',
+  allow_partial: `Skip repositories that cannot be exported, instead of failing the migration. ${EXTENSION}`,
 }
 
 export type StartFlag = keyof typeof startFlagDescriptions
 export const startFlags = Object.keys(startFlagDescriptions) as StartFlag[]
 export type StartFlags = Partial<Record<StartFlag, boolean>>
 
+/** Returns the schema of each flag, with additional JSON schema keywords. */
 const flagSchemas = (keywords: object) =>
   Object.fromEntries(
     startFlags.map((name) => [
@@ -94,12 +96,13 @@ export const startRequestSchema = request(
       ...arrayOf(string),
       maxItems: MAX_LIST_LENGTH,
       description:
-        '`owner/name`, or the name of a repository of the caller, or of the organization.',
+        'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
     },
     exclude: {
       ...arrayOf(string),
       maxItems: MAX_LIST_LENGTH,
-      description: '`repositories` excludes them from the answer. Other values are ignored.',
+      description:
+        '`repositories` omits the repositories from the response. Other values are ignored.',
     },
     ...startFlagSchemas,
   },
@@ -111,8 +114,12 @@ export const startRequestSchema = request(
 
 export const repositoryCountsSchema = object({
   ...each(['total', 'skipped', 'failed', 'remaining'], count),
-  exported: { ...count, description: 'Including reused repositories.' },
-  reused: { ...count, description: 'Exported before and unchanged since then.' },
+  exported: { ...count, description: 'Number of exported repositories, including reused ones.' },
+  reused: {
+    ...count,
+    description:
+      'Number of repositories whose earlier export was reused, because they have not changed since.',
+  },
 })
 
 export const summarySchema = object(
@@ -123,7 +130,7 @@ export const summarySchema = object(
     reason: {
       ...nullable(string),
       description:
-        'Why it failed: one line for each repository that could not be exported; or `cancelled`.',
+        'Why the migration failed, with one line for each repository that could not be exported; or `cancelled`.',
     },
     ...each(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], boolean),
     ...each(['org_metadata_only', 'allow_partial'], boolean),
@@ -138,16 +145,20 @@ export const summarySchema = object(
           expires_at: dateTime,
           damaged: {
             ...boolean,
-            description: 'Stored data is damaged: start a new migration. The report names it.',
+            description:
+              'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
           },
         }),
       ),
-      description: 'Null if there is no archive to download.',
+      description: 'Null if no archive can be downloaded.',
     },
-    held_locks: { ...count, description: 'Number of repositories that it locks.' },
+    held_locks: {
+      ...count,
+      description: 'Number of repositories that the migration currently locks.',
+    },
     names: { ...arrayOf(string), description: 'Names of the first three repositories.' },
   },
-  { description: 'A migration and its result, without its repositories.' },
+  { description: 'A migration and its result, without the list of its repositories.' },
 )
 
 export const lockSchema = object(
@@ -163,14 +174,17 @@ export const heldLockSchema = object(
   {
     ...lockSchema.properties,
     migration_id: integer,
-    login: { ...string, description: 'The account whose migration locks it.' },
+    login: { ...string, description: 'The account whose migration locks the repository.' },
   },
-  { description: 'A locked repository, and the migration that locks it.' },
+  { description: 'A locked repository and the migration that locks it.' },
 )
 
 export const archiveLinkSchema = object(
   {
-    url: { ...uri, description: 'A credential: anyone who has it can download the archive.' },
+    url: {
+      ...uri,
+      description: 'Keep it secret: anyone who has this URL can download the archive.',
+    },
     name: { ...string, description: 'File name of the archive.' },
     bytes: { ...count, description: 'Size of the archive.' },
     expires_at: { ...dateTime, description: 'When the link expires.' },

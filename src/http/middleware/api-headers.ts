@@ -3,7 +3,7 @@ import { unknownVersion, userAgentMissing } from './http-errors.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
-const METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
+const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const PREFLIGHT_MAX_AGE_SECONDS = '86400'
 
 const commonHeaders = (vendorName: string) => ({
@@ -18,7 +18,10 @@ const commonHeaders = (vendorName: string) => ({
   'x-content-type-options': 'nosniff',
 })
 
-/** The headers that every operation requires of requests and sets in responses. */
+/**
+ * Returns functions that check and set the headers that all operations of the API share. `vendor` is part of the header names:
+ * `github` gives `X-GitHub-Request-Id`.
+ */
 export function apiHeaders(vendor: string) {
   const vendorName = vendor === 'github' ? 'GitHub' : vendor
   const common = commonHeaders(vendorName)
@@ -27,7 +30,7 @@ export function apiHeaders(vendor: string) {
   const requestIdHeader = `x-${vendor}-request-id`
 
   return {
-    /** Sets the common headers. Throws if the request has no `user-agent`, or asks for an unknown version of the API. */
+    /** Sets the common response headers. Throws if the request has no `User-Agent` or names an unknown version of the API. */
     setApiHeaders(request: FastifyRequest, reply: FastifyReply): void {
       reply.headers(common).header(requestIdHeader, request.id)
       if (!request.headers['user-agent']) throw userAgentMissing()
@@ -37,13 +40,13 @@ export function apiHeaders(vendor: string) {
       reply.header(selectedHeader, version)
     },
 
-    /** Answers CORS preflights: any page may call the API, because a browser never adds the token by itself. */
+    /** Answers CORS preflight requests. Any origin may call the API: browsers do not send the token automatically. */
     addPreflightRoute(app: FastifyInstance): void {
       app.options('/*', async (_request, reply) =>
         reply
           .headers({
             ...common,
-            'access-control-allow-methods': METHODS,
+            'access-control-allow-methods': ALLOWED_METHODS,
             'access-control-allow-headers': `Authorization, Content-Type, If-None-Match, Range, If-Range, Accept-Encoding, X-${vendorName}-Api-Version, X-Requested-With, User-Agent`,
             'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
           })

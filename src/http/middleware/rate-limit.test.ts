@@ -31,20 +31,21 @@ test('setting the clock back does not extend a window', async () => {
 
 const HOUR = 3_600_000
 
-/** Two sets of counters on the same rows, as two processes have them. */
-async function twoOnPostgres(t: TestContext) {
+/** Creates two sets of counters that share the same rows, as in two processes, and counts the statements that they run. */
+async function twoProcesses(t: TestContext) {
   const { pool } = await openDatabase(t, 'postgres')
   const counters = [1, 2].map(() => countersInPostgres(HOUR, Date.now, pool!))
-  let writes = 0
+  let statements = 0
   const query = pool!.query.bind(pool)
+  // Each statement acquires a connection of the pool.
   pool!.on('acquire', () => {
-    writes += 1
+    statements += 1
   })
-  return { counters, writes: () => writes, query: (sql: string) => query(sql) }
+  return { counters, statements: () => statements, query: (sql: string) => query(sql) }
 }
 
-test('processes that share counters return each count exactly once, with few writes', async (t) => {
-  const { counters, writes } = await twoOnPostgres(t)
+test('processes that share counters return each count exactly once, with few statements', async (t) => {
+  const { counters, statements } = await twoProcesses(t)
   const counted = await Promise.all(
     Array.from({ length: 100 }, (_, n) => counters[n % 2]!.add('ada', 1)),
   )
@@ -52,12 +53,12 @@ test('processes that share counters return each count exactly once, with few wri
     counted.map(({ times }) => times).sort((a, b) => a - b),
     Array.from({ length: 100 }, (_, n) => n + 1),
   )
-  assert.ok(writes() <= 6, `${writes()} writes`)
+  assert.ok(statements() <= 6, `${statements()} statements`)
   assert.ok(counted.every(({ endsAt }) => endsAt > Date.now() + HOUR - 60_000))
 })
 
-test('a negative addition is applied in order, and keys are independent', async (t) => {
-  const { counters } = await twoOnPostgres(t)
+test('a negative addition is applied in order, and each key has its own count', async (t) => {
+  const { counters } = await twoProcesses(t)
   const [{ add }] = counters as [ReturnType<typeof countersInPostgres>]
   const counted = await Promise.all([
     add('ada', 1),
@@ -72,16 +73,16 @@ test('a negative addition is applied in order, and keys are independent', async 
   )
 })
 
-test('a failing statement rejects the pending additions, but no later ones', async (t) => {
-  const { counters, query } = await twoOnPostgres(t)
+test('a failing statement rejects the pending additions, but not later ones', async (t) => {
+  const { counters, query } = await twoProcesses(t)
   const [{ add }] = counters as [ReturnType<typeof countersInPostgres>]
-  await query('alter table rate_limits rename to elsewhere')
-  const waiting = await Promise.allSettled([add('ada', 1), add('ada', 1)])
+  await query('alter table rate_limits rename to renamed_rate_limits')
+  const pending = await Promise.allSettled([add('ada', 1), add('ada', 1)])
   assert.deepEqual(
-    waiting.map(({ status }) => status),
+    pending.map(({ status }) => status),
     ['rejected', 'rejected'],
   )
-  await query('alter table elsewhere rename to rate_limits')
+  await query('alter table renamed_rate_limits rename to rate_limits')
   assert.equal((await add('ada', 1)).times, 1)
 })
 
@@ -91,7 +92,11 @@ test('setting the clock back does not extend a shared window', async (t) => {
   const { add, get } = countersInPostgres(HOUR, () => time, pool!)
   await add('ada', 2)
   time -= 60_000
-  assert.equal((await get('ada')).times, 2, 'the clocks of two machines may differ')
+  assert.equal(
+    (await get('ada')).times,
+    2,
+    'a difference of a minute between the clocks of two machines is tolerated',
+  )
   time -= 24 * HOUR
   assert.deepEqual(await get('ada'), { times: 0, endsAt: time + HOUR })
   assert.deepEqual(await add('ada', 1), { times: 1, endsAt: time + HOUR })

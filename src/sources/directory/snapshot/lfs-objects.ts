@@ -8,37 +8,40 @@ import { refuseSpecialFiles } from '../files/special-files.ts'
 import { lstatIfExists, readEntries } from '../files/sync-fs.ts'
 import { findPointers } from './lfs-pointers.ts'
 
-/** The path of an LFS object in an archive, wherever the object was found. */
+/** Returns the path of an LFS object in an archive. It does not depend on where the object was found. */
 export const lfsPath = (oid: string) => `lfs/objects/${gitLfsPath(oid).join('/')}`
 
-const OWN_STORAGE = 'lfs'
+const DEFAULT_STORAGE = 'lfs'
 const HEX_PAIR = /^[0-9a-f]{2}$/
 const FULL_OID = /^[0-9a-f]{64}$/
 
 /**
- * Lists all objects in the repository's own storage, `lfs` or the directory that `lfs.storage` names, in the order of their paths.
- * Throws Unsupported for a link: what is behind it may belong to others.
+ * Lists the LFS objects inside the repository, sorted by path. They are in `lfs` and in the directory that `storage` (the setting
+ * `lfs.storage`) names. Throws Unsupported for a symbolic link, because its target may belong to another repository.
  */
 export async function listLfsObjects(
   at: NamedDirectory,
   storage: string | undefined,
 ): Promise<ObjectFile[]> {
   const found = new Map<string, ObjectFile>()
-  for (const folder of new Set([OWN_STORAGE, ...ownStorage(at, storage)]))
+  for (const folder of new Set([DEFAULT_STORAGE, ...configuredStorage(at, storage)]))
     for (const file of await listObjectsIn(at, `${folder}/objects`)) found.set(file.path, file)
   return [...found.keys()].sort().map((path) => found.get(path)!)
 }
 
-/** Returns `storage` relative to the repository. Outside the repository it may hold the objects of others. */
-function ownStorage({ dir }: NamedDirectory, storage: string | undefined): string[] {
+/**
+ * Returns the path of `storage` relative to the repository. Returns nothing if it is outside the repository, where it may contain
+ * objects of other repositories.
+ */
+function configuredStorage({ dir }: NamedDirectory, storage: string | undefined): string[] {
   if (storage === undefined) return []
-  const inside = relative(dir, resolve(dir, storage))
-  return inside === '' || isOutside(inside) ? [] : [inside]
+  const path = relative(dir, resolve(dir, storage))
+  return path === '' || isOutside(path) ? [] : [path]
 }
 
 const isOutside = (path: string) => path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
 
-/** Lists the files `aa/bb/aabb…` below the folder. */
+/** Lists the files `aa/bb/aabb…` in the folder. */
 async function listObjectsIn(at: NamedDirectory, folder: string): Promise<ObjectFile[]> {
   const parts = folder.split(sep)
   for (let depth = 1; depth <= parts.length; depth++) {
@@ -48,19 +51,21 @@ async function listObjectsIn(at: NamedDirectory, folder: string): Promise<Object
   const files: ObjectFile[] = []
   for (const first of await listNames(at, folder, HEX_PAIR))
     for (const second of await listNames(at, `${folder}/${first}`, HEX_PAIR)) {
-      const inside = `${folder}/${first}/${second}`
-      for (const oid of await listNames(at, inside, FULL_OID))
+      const parent = `${folder}/${first}/${second}`
+      for (const oid of await listNames(at, parent, FULL_OID))
         if (oid.startsWith(`${first}${second}`))
-          files.push(await objectFile(at, `${inside}/${oid}`, oid))
+          files.push(await objectFile(at, `${parent}/${oid}`, oid))
     }
   return files
 }
 
+/** Returns the sorted names of the entries that match the pattern; none if the folder does not exist. */
 async function listNames(at: NamedDirectory, folder: string, pattern: RegExp): Promise<string[]> {
   const entries = await ifExists(readEntries(join(at.dir, folder)), 'ENOENT', 'ENOTDIR')
-  const wanted = (entries ?? []).filter(({ name }) => pattern.test(name))
-  for (const entry of wanted) if (entry.isSymbolicLink()) refuseLink(at, `${folder}/${entry.name}`)
-  return wanted.map(({ name }) => name).sort()
+  const matching = (entries ?? []).filter(({ name }) => pattern.test(name))
+  for (const entry of matching)
+    if (entry.isSymbolicLink()) refuseLink(at, `${folder}/${entry.name}`)
+  return matching.map(({ name }) => name).sort()
 }
 
 async function objectFile(at: NamedDirectory, path: string, oid: string): Promise<ObjectFile> {
@@ -76,21 +81,22 @@ function refuseLink({ name }: NamedDirectory, path: string): never {
   throw new Unsupported(name, `${path} is a symbolic link`)
 }
 
-const MAX_CACHED = 1000
+const MAX_CACHED_REPOSITORIES = 1000
 
 /**
- * A directory of LFS objects that all repositories of a host share. It does not say which repository an object belongs to, so a
- * repository gets only the objects that the pointers in its branches and tags name.
+ * A directory of LFS objects that all repositories of a host share. It does not record which repository an object belongs to, so a
+ * repository gets only the objects that LFS pointers in its branches and tags refer to.
  */
 export class SharedLfs {
   readonly #directory: string
-  /** The pointers by directory and heads: finding those of an unchanged repository again would take two git processes. */
+  /** Caches the pointers by directory and heads, so that an unchanged repository needs no git processes. */
   readonly #pointers = new Map<string, LfsPointer[]>()
 
   constructor(directory: string) {
     this.#directory = resolve(directory)
   }
 
+  /** Returns the LFS pointers in the trees of `heads`, the commits and tags that the refs point to. */
   async pointersOf(
     repository: BareRepository,
     heads: readonly string[],
@@ -103,21 +109,25 @@ export class SharedLfs {
     if (cached) return cached
     await refuseSpecialFiles(repository, { git, signal })
     const pointers = await findPointers(git, dir, heads, signal)
-    if (this.#pointers.size >= MAX_CACHED) this.#pointers.clear()
+    if (this.#pointers.size >= MAX_CACHED_REPOSITORIES) this.#pointers.clear()
     this.#pointers.set(key, pointers)
     return pointers
   }
 
-  /** `storage` is the repository's `lfs.storage`; it counts where it is inside the shared directory. */
+  /**
+   * Returns the objects of these pointers that the shared directory has. `storage` is the repository's `lfs.storage`; it is searched
+   * too if it is inside the shared directory.
+   */
   async objectsOf(
     { dir }: BareRepository,
     storage: string | undefined,
     pointers: readonly LfsPointer[],
   ): Promise<ObjectFile[]> {
     const layouts = [gitLfsPath, giteaPath]
-    const own = storage === undefined ? '..' : relative(this.#directory, resolve(dir, storage))
-    const ownParts = own.split(sep).filter((part) => part !== '')
-    if (!isOutside(own)) layouts.push((oid) => [...ownParts, 'objects', ...gitLfsPath(oid)])
+    const subfolder =
+      storage === undefined ? '..' : relative(this.#directory, resolve(dir, storage))
+    const parts = subfolder.split(sep).filter((part) => part !== '')
+    if (!isOutside(subfolder)) layouts.push((oid) => [...parts, 'objects', ...gitLfsPath(oid)])
     const files: ObjectFile[] = []
     for (const { oid, size } of pointers)
       for (const layout of layouts) {
@@ -129,7 +139,7 @@ export class SharedLfs {
     return files
   }
 
-  /** Follows no links. A file of another size than the pointer's is not its object. */
+  /** Returns the path of the file, or undefined if it is missing, has another size or is reached through a symbolic link. */
   async #findFile(parts: readonly string[], size: number): Promise<string | undefined> {
     let path = this.#directory
     for (const [depth, part] of parts.entries()) {

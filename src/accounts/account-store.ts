@@ -18,7 +18,7 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
   return row && accountOf(row)
 }
 
-/** Returns accounts by id. Unknown ids are missing from the map. */
+/** Returns a map from id to account. It does not contain unknown ids. */
 export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
   const rows = await selectInBatches([...new Set(ids)], (batch) =>
     db.selectFrom('accounts').selectAll().where('id', 'in', batch),
@@ -26,7 +26,7 @@ export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<
   return new Map(rows.map((row) => [row.id, accountOf(row)]))
 }
 
-/** Returns a function that gives the stored spelling of a login in any letter case: of these logins, or of all accounts. */
+/** Returns a function that maps a login in any case to its stored spelling. It covers `logins`, or all accounts by default. */
 export async function knownSpellings(
   db: Db,
   logins?: readonly string[],
@@ -41,7 +41,7 @@ export async function knownSpellings(
   return (login) => spellings.get(nameKey(login))
 }
 
-/** Creates an account if it is new. An existing account gets the spelling of the login, and `createdAt` if that is earlier. */
+/** Creates an account, or updates the spelling of its login, and its creation time if `createdAt` is earlier. */
 export async function ensureAccount(
   db: Db,
   login: string,
@@ -64,8 +64,8 @@ export async function ensureAccount(
 }
 
 /**
- * Creates an organization, or turns an account that no person ever used into one. Returns undefined if a person used it. Requires a
- * transaction.
+ * Returns the organization with this login. Creates it if there is no such account, and converts an account that was never used.
+ * Returns undefined if a person has used the account. Must be called in a transaction.
  */
 export async function ensureOrganization(
   tx: Db,
@@ -84,16 +84,16 @@ export async function ensureOrganization(
   return { ...account, type: 'Organization' }
 }
 
-/** Whether the account only owns repositories: nobody ever signed in, started a migration or configured anything with it. */
+/** Whether nobody ever signed in, started a migration or configured anything with the account. It may own repositories. */
 export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')
     .select('id')
     .where('id', '=', id)
-    .where('id', 'not in', (holders) => holders.selectFrom('tokens').select('account_id'))
-    .where('id', 'not in', (owners) => owners.selectFrom('schedules').select('owner_id'))
-    .where('id', 'not in', (owners) => owners.selectFrom('webhooks').select('owner_id'))
-    // Unused tokens of the forge are deleted, but the account keeps its forge_id.
+    .where('id', 'not in', (query) => query.selectFrom('tokens').select('account_id'))
+    .where('id', 'not in', (query) => query.selectFrom('schedules').select('owner_id'))
+    .where('id', 'not in', (query) => query.selectFrom('webhooks').select('owner_id'))
+    // An account with a forge_id belongs to somebody on the forge, even if their unused tokens were deleted.
     .where('forge_id', 'is', null)
     .where('migration_count', '=', 0)
     .executeTakeFirst()
@@ -105,7 +105,7 @@ export interface AccountChange {
   siteAdmin?: boolean
 }
 
-/** Changes an account, and creates it if it does not exist. */
+/** Updates an account. Creates it first if it does not exist. */
 export async function setAccount(
   db: Db,
   login: string,

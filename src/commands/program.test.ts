@@ -5,8 +5,8 @@ import type { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { createProgram } from './program.ts'
 
-function everyCommand(parent: Command): Command[] {
-  return parent.commands.flatMap((command) => [command, ...everyCommand(command)])
+function commandsBelow(parent: Command): Command[] {
+  return parent.commands.flatMap((command) => [command, ...commandsBelow(command)])
 }
 
 const pathOf = (command: Command): string =>
@@ -19,9 +19,9 @@ function helpOf(command: Command): string {
   return help
 }
 
-test('every command has examples in its help that it accepts', async () => {
+test('the help of every command has examples, which use existing commands and options', async () => {
   const program = await createProgram()
-  const all = new Map(everyCommand(program).map((command) => [pathOf(command), command]))
+  const all = new Map(commandsBelow(program).map((command) => [pathOf(command), command]))
   assert.ok(all.size > 25, [...all.keys()].join())
   for (const [path, command] of all) {
     const help = helpOf(command)
@@ -29,22 +29,22 @@ test('every command has examples in its help that it accepts', async () => {
     assert.ok(examples, `${path} has no examples`)
     for (const example of examples.match(/(?<!\/)\bgodwit [a-z][^|&#\n]*/g) ?? []) {
       const words = example.trim().split(/\s+/)
-      const shown = all.get(words.slice(0, 3).join(' ')) ?? all.get(words.slice(0, 2).join(' '))
-      assert.ok(shown, `${path}: no such command as in: ${example}`)
-      const known = [...shown.options, ...program.options].map(({ long }) => long)
+      const used = all.get(words.slice(0, 3).join(' ')) ?? all.get(words.slice(0, 2).join(' '))
+      assert.ok(used, `${path}: unknown command in the example: ${example}`)
+      const known = [...used.options, ...program.options].map(({ long }) => long)
       for (const flag of words.filter((word) => word.startsWith('--')))
-        assert.ok(known.includes(flag), `${path}: ${pathOf(shown)} has no ${flag}`)
+        assert.ok(known.includes(flag), `${path}: ${pathOf(used)} has no ${flag}`)
     }
   }
 })
 
-test('only the requested command is loaded, and the others are listed', async () => {
+test('a program that loads only the requested command lists all commands', async () => {
   const names = (program: Command) => program.commands.map((command) => command.name())
-  const whole = await createProgram()
-  const lean = await createProgram(['help', 'token'])
-  assert.deepEqual(names(lean), names(whole))
+  const complete = await createProgram()
+  const partial = await createProgram(['help', 'token'])
+  assert.deepEqual(names(partial), names(complete))
   const token = (program: Command) => program.commands.find((each) => each.name() === 'token')!
-  assert.equal(helpOf(token(lean)), helpOf(token(whole)))
+  assert.equal(helpOf(token(partial)), helpOf(token(complete)))
 })
 
 test('the help and the README list the same exit codes', async () => {
@@ -52,6 +52,6 @@ test('the help and the README list the same exit codes', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
   for (const [code, meaning] of exitCodes) {
     assert.ok(help.includes(`${code.padEnd(6)} ${meaning}`), code)
-    assert.ok(readme.includes(`| ${code} | ${meaning} |`), `the README lacks ${code}`)
+    assert.ok(readme.includes(`| ${code} | ${meaning} |`), `the README does not list ${code}`)
   }
 })

@@ -8,19 +8,20 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 /** The exit code that shells report for a signal. */
 export const exitCodeOf = (signal: StopSignal): number => 128 + constants.signals[signal]
 
-/** Resolves at the first SIGTERM or SIGINT. The process is ended 10 seconds later, or at a second signal. */
+/** Resolves at the first SIGTERM or SIGINT. If the process is still running after 10 seconds, or at a second signal, it exits. */
 export function untilStopSignal(): Promise<StopSignal> {
   return new Promise((resolve) => {
     const onSignal = (signal: StopSignal) => {
-      const end = () => process.exit(exitCodeOf(signal))
-      process.once('SIGTERM', end).once('SIGINT', end)
-      setTimeout(end, STOP_TIMEOUT_MS).unref()
+      const exit = () => process.exit(exitCodeOf(signal))
+      process.once('SIGTERM', exit).once('SIGINT', exit)
+      setTimeout(exit, STOP_TIMEOUT_MS).unref()
       resolve(signal)
     }
     process.once('SIGTERM', () => onSignal('SIGTERM')).once('SIGINT', () => onSignal('SIGINT'))
   })
 }
 
+/** A command failed because a signal stopped it. */
 class Stopped extends UserError {
   override readonly exitCode: number
 
@@ -30,9 +31,12 @@ class Stopped extends UserError {
   }
 }
 
-/** Runs `act`, and aborts it at the first stop signal. `setStopMessage` changes the message for a user who stops it. */
+/**
+ * Runs `run`, and aborts its signal at the first SIGTERM or SIGINT. If `run` rejects after that, throws Stopped with the stop message,
+ * which `run` can replace with `setStopMessage`.
+ */
 export async function runUntilStopped(
-  act: (signal: AbortSignal, setStopMessage: (message: string) => void) => Promise<void>,
+  run: (signal: AbortSignal, setStopMessage: (message: string) => void) => Promise<void>,
   stopMessage = 'stopped; no unfinished files are left',
 ): Promise<void> {
   let message = stopMessage
@@ -43,7 +47,7 @@ export async function runUntilStopped(
     stopping.abort()
   })
   try {
-    await act(stopping.signal, (newMessage) => {
+    await run(stopping.signal, (newMessage) => {
       message = newMessage
     })
   } catch (error) {

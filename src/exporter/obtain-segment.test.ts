@@ -10,13 +10,13 @@ import { type Obtained, obtainSegment } from './obtain-segment.ts'
 
 const FACTS = { id: 7, name: 'site', owner: { login: 'alice' } } as RepositoryFacts
 
-/** A maker that reads and writes nothing: the test sets the fingerprint of the repository. */
-async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+/** Obtains segments from a fake maker, which reads no repository: `state.fingerprint` is what it finds. */
+async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const state = {
     now: 1000,
     fingerprint: 'first',
-    /** Called after the repository was inspected. */
+    /** Called after the repository is inspected. */
     onInspected: async () => {},
     /** Called while the segment is made. */
     onMake: async () => {},
@@ -27,7 +27,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     deleted: [] as string[],
     progress: [] as number[],
   }
-  const segments: Pick<SegmentMaker, 'make'> = {
+  const maker: Pick<SegmentMaker, 'make'> = {
     async make({ key, lastVerified, storedFingerprints }, signal, onProgress) {
       state.inspections += 1
       const { fingerprint } = state
@@ -39,8 +39,8 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       await state.onMake()
       signal.throwIfAborted()
       const stored = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
-      const about = { contents: '{}', verified: fingerprint, warning: 'beware' }
-      return { ...inspection, segment: { ...stored, fingerprint, ...about } }
+      const details = { contents: '{}', verified: fingerprint, warning: 'a warning' }
+      return { ...inspection, segment: { ...stored, fingerprint, ...details } }
     },
   }
   const blobs = {
@@ -50,7 +50,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const parts = {
     db,
     blobs: blobs as Partial<BlobStore> as BlobStore,
-    segments: segments as SegmentMaker,
+    segments: maker as SegmentMaker,
     now: () => state.now,
     segmentCheckAgeMs: 1_000_000,
   }
@@ -74,7 +74,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 
 onEachEngine('the segment of a repository', (engine) => {
   test('is made once, and reused while nothing changes', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+    const { db, state, obtain } = await setUp(t, engine)
     const made = await obtain()
     assert.deepEqual({ ...made, segmentKey: '' }, { segmentKey: '', reused: false, bytes: 100 })
     assert.equal(await findSegment(db, 'first'), made.segmentKey)
@@ -83,18 +83,19 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.deepEqual([state.inspections, state.progress.length], [2, 1])
   })
 
-  test('is made again after a change, with what was verified before', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+  test('is made again after a change, given the state that was verified last', async (t) => {
+    const { db, state, obtain } = await setUp(t, engine)
     const first = await obtain()
     state.fingerprint = 'second'
     const second = await obtain()
     assert.notEqual(second.segmentKey, first.segmentKey)
     assert.deepEqual(state.lastVerified, [undefined, 'first'])
+    // Both segments were created at the same time, so either may count as the newest.
     assert.match(String(await lastVerified(db, 7)), /first|second/)
   })
 
   test('is reused when the repository returns to an earlier state', async (t) => {
-    const { state, obtain } = await scene(t, engine)
+    const { state, obtain } = await setUp(t, engine)
     const first = await obtain()
     state.fingerprint = 'second'
     await obtain()
@@ -102,8 +103,8 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.deepEqual(await obtain(), { ...first, reused: true })
   })
 
-  test('is the one that was recorded first if two exports make the same', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+  test('is the one that was recorded first if two exports make it at the same time', async (t) => {
+    const { db, state, obtain } = await setUp(t, engine)
     let first: Obtained | undefined
     state.onMake = async () => {
       state.onMake = async () => {}
@@ -115,11 +116,15 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.equal(state.deleted.length, 1)
     assert.notEqual(state.deleted[0], second.segmentKey)
     const [segment] = await db.selectFrom('segments').select('named_at').execute()
-    assert.equal(segment?.named_at, 9000, 'the sweep counts from its last use')
+    assert.equal(
+      segment?.named_at,
+      9000,
+      'the second export counts as a use, which delays the sweep',
+    )
   })
 
-  test('is not recorded if its result is not', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+  test('is not recorded if recording the result of the export fails', async (t) => {
+    const { db, state, obtain } = await setUp(t, engine)
     const fail = () => Promise.reject(new Error('the lease was lost'))
     await assert.rejects(obtain(fail), /the lease was lost/)
     assert.equal(await findSegment(db, 'first'), undefined)
@@ -128,7 +133,7 @@ onEachEngine('the segment of a repository', (engine) => {
   })
 
   test('is not recorded if the repository cannot be read or the export is aborted', async (t) => {
-    const { db, state, obtain, aborter } = await scene(t, engine)
+    const { db, state, obtain, aborter } = await setUp(t, engine)
     state.onMake = async () => {
       throw new Unreadable('alice/site: HEAD is missing')
     }
@@ -139,7 +144,7 @@ onEachEngine('the segment of a repository', (engine) => {
   })
 
   test('is made again if it is swept while the repository is inspected', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+    const { db, state, obtain } = await setUp(t, engine)
     const swept = await obtain()
     state.onInspected = async () => {
       state.onInspected = async () => {}
@@ -150,8 +155,8 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.notEqual(made.segmentKey, swept.segmentKey)
   })
 
-  test('is not reused if it is swept after it was found', async (t) => {
-    const { db, state, obtain } = await scene(t, engine)
+  test('is not reused if it is swept before the reuse is recorded', async (t) => {
+    const { db, state, obtain } = await setUp(t, engine)
     await obtain()
     state.onTransaction = async () => void (await db.deleteFrom('segments').execute())
     await assert.rejects(obtain(), /the segment was swept/)

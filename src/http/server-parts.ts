@@ -32,21 +32,21 @@ export interface ServerParts
   /** How many git processes may serve clones at a time, and how long a request waits for one. */
   cloneSlots: { max: number; waitMs: number }
   cloneTokens: CloneTokens
-  /** Addresses or networks whose `x-forwarded-for` is trusted. */
+  /** IP addresses or networks of the proxies whose `x-forwarded-for` is trusted. */
   trustedProxies: string[]
   version: string
-  /** The version of GitHub Enterprise Server that `/meta` reports; none by default. */
+  /** The version of GitHub Enterprise Server that `/meta` reports. Undefined if it reports none, which is the default. */
   installedVersion: string | undefined
-  /** Whether a webhook may be sent to an IP address. */
+  /** Returns whether webhooks may be sent to an IP address. */
   isWebhookAllowed: IsAllowed
-  /** Undefined if the pages were not built. */
+  /** The files of the dashboard. Undefined if they were not built. */
   dashboard: Dashboard | undefined
 }
 
-/** The dependencies of the operations of the API. */
+/** The dependencies of the API routes: those of the server, and what the server creates from them. */
 export interface ApiParts extends ServerParts {
   admission: Admission
-  /** Limits starts of migrations, and forecasts, which examine repositories as a start does. */
+  /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
   starts: HeavyRequests
   largeResponses: HeavyRequests
   streams: ProgressStreams

@@ -11,8 +11,8 @@ import type { Attachment, Release, RepositoryFile } from './release.ts'
 import type { Milestone, ProtectedBranch, Repository } from './repository.ts'
 
 /**
- * Every kind of fact by the name of its files, such as `issues_000001.json`, in the order of writing: the target of a link comes
- * before the link.
+ * The type of each kind of fact. The keys are the names of the files in an archive: `issues` are in `issues_000001.json`. The kinds
+ * are in the order in which they are written: a record comes after the records that it links to.
  */
 export interface FactsByKind {
   users: User
@@ -39,13 +39,13 @@ export interface FactsByKind {
 
 export type FactKind = keyof FactsByKind
 
-/** The excluded kinds do not exist on forges, so they are only read. */
+/** The kinds that are written. Forges do not have the excluded kinds, so these are only read from archives of other exporters. */
 export type WrittenKind = Exclude<
   FactKind,
   'bots' | 'discussion_categories' | 'discussions' | 'repository_files'
 >
 
-/** Issues, pull requests and releases with everything that belongs to them, in the order of the archive's files. */
+/** Issues, pull requests and releases with everything that belongs to them, in the order in which they are written. */
 export const ISSUE_TRACKER_KINDS = [
   'milestones',
   'issues',

@@ -17,7 +17,7 @@ export interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
-  /** Whether the viewer of the archive may see the members of an organization. */
+  /** Returns whether the viewer of the archive may see the members of an organization. */
   maySeeMembers(organization: Organization): boolean
   signal: AbortSignal
 }
@@ -29,8 +29,8 @@ interface RepositoryRows {
 }
 
 /**
- * The records from the forge for the repositories of one archive. People, organizations and teams are in memory, the rest is
- * read one record at a time.
+ * The records that were read from the forge for the repositories of one archive. Users, organizations and teams are held in memory.
+ * The rest is read from the blob store, one record at a time.
  */
 export class ArchivedRecords {
   readonly users = new Map<string, User>()
@@ -40,14 +40,15 @@ export class ArchivedRecords {
   readonly #rows: RepositoryRows[]
   /** The paths of all attachments and release assets in the archive. */
   readonly #files = new Set<string>()
-  readonly #attachments = new Set<string>()
+  /** The UUIDs of all attachments in the archive. */
+  readonly #attachmentIds = new Set<string>()
 
   private constructor(parts: ArchivedRecordsParts, rows: RepositoryRows[]) {
     this.#parts = parts
     this.#rows = rows
   }
 
-  /** Returns undefined if nothing was read from a forge. */
+  /** Opens the records of these repositories. Returns undefined if none of them has records from a forge. */
   static async open(parts: ArchivedRecordsParts): Promise<ArchivedRecords | undefined> {
     const rows: RepositoryRows[] = []
     for (const { facts, records } of parts.repositories) {
@@ -63,33 +64,34 @@ export class ArchivedRecords {
     return records
   }
 
-  /** Returns the login in the spelling of the forge. */
+  /** Returns the login as the forge spells it, or unchanged if the forge does not know it. */
   spelt = (login: string): string => {
     const key = nameKey(login)
     return this.users.get(key)?.login ?? this.organizations.get(key)?.login ?? login
   }
 
   async repository(fullName: string): Promise<Repository | undefined> {
-    const rows = this.#rows.find((each) => each.fullName === fullName)
+    const rows = this.#rows.find((candidate) => candidate.fullName === fullName)
     let found: Repository | undefined
-    // Read to the end, because damage is detected only there.
+    // All rows are read, because damage is detected only at the end.
     if (rows) for await (const fact of this.#read(rows, 'repositories')) found ??= fact
     return found
   }
 
+  /** Yields the records of one kind, as they are written to the archive. */
   async *records(kind: Kind & keyof FactsByKind, addresses: RecordAddresses) {
-    for (const { fact, forge } of this.#all(kind)) {
-      for await (const each of fact) {
-        const kept = this.#withoutMissingFiles(kind, each)
-        if (kept)
-          yield writeRecord(kind, this.#withRewrittenLinks(kept, forge, addresses), addresses)
+    for (const { facts, forge } of this.#readAll(kind)) {
+      for await (const fact of facts) {
+        const archived = this.#withoutMissingFiles(kind, fact)
+        if (archived)
+          yield writeRecord(kind, this.#withRewrittenLinks(archived, forge, addresses), addresses)
       }
     }
   }
 
-  *#all<K extends Kind & keyof FactsByKind>(kind: K) {
+  *#readAll<K extends Kind & keyof FactsByKind>(kind: K) {
     for (const rows of this.#rows)
-      yield { fact: this.#read(rows, kind), forge: rows.contents.forge }
+      yield { facts: this.#read(rows, kind), forge: rows.contents.forge }
   }
 
   #read<K extends Kind>({ key, contents }: RepositoryRows, kind: K) {
@@ -97,7 +99,7 @@ export class ArchivedRecords {
     return readRows(blobs, key, contents.sections, kind, signal)
   }
 
-  /** Files that are not in the archive get no record: the forge did not have them, or they are excluded. */
+  /** Removes files that are not in the archive, because the forge did not have them or they are excluded. */
   #withoutMissingFiles<K extends keyof FactsByKind>(
     kind: K,
     fact: FactsByKind[K],
@@ -110,22 +112,23 @@ export class ArchivedRecords {
     return { ...release, assets } as unknown as FactsByKind[K]
   }
 
-  /** Rewrites links in texts to the addresses of the attachments' records. */
+  /** Rewrites links to attachments in the body of a fact, so that they match the addresses of the attachment records. */
   #withRewrittenLinks<F extends object>(fact: F, forge: string, addresses: RecordAddresses): F {
     const { body } = fact as { body?: unknown }
-    if (typeof body !== 'string' || this.#attachments.size === 0) return fact
+    if (typeof body !== 'string' || this.#attachmentIds.size === 0) return fact
     const { attachment } = linksAt(addresses)
-    const addressOf = (uuid: string) => (this.#attachments.has(uuid) ? attachment(uuid) : undefined)
+    const addressOf = (uuid: string) =>
+      this.#attachmentIds.has(uuid) ? attachment(uuid) : undefined
     return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }
   }
 
   async #readFileNames(): Promise<void> {
     for (const { records } of this.#parts.repositories)
       for (const key of archivedKeysOf(records)) {
-        const found = await this.#parts.contents.of<FilesContents>(key)
-        for (const { path } of found?.files ?? []) {
+        const contents = await this.#parts.contents.of<FilesContents>(key)
+        for (const { path } of contents?.files ?? []) {
           this.#files.add(path)
-          if (path.startsWith('attachments/')) this.#attachments.add(path.split('/')[1] ?? '')
+          if (path.startsWith('attachments/')) this.#attachmentIds.add(path.split('/')[1] ?? '')
         }
       }
   }
@@ -137,11 +140,11 @@ export class ArchivedRecords {
       for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
       for await (const user of this.#read(rows, 'users')) this.#addUser(user)
       for await (const user of this.#read(rows, 'members'))
-        if (this.#isMemberShown(user.login)) this.#addUser(user)
+        if (this.#isVisibleMember(user.login)) this.#addUser(user)
     }
   }
 
-  /** The first user with more than a login is kept. */
+  /** Adds a user. A profile with an avatar replaces one without, which may have only a login. */
   #addUser(user: User): void {
     const known = this.users.get(nameKey(user.login))
     if (!known || (known.avatar === null && user.avatar !== null))
@@ -152,22 +155,24 @@ export class ArchivedRecords {
     return this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
   }
 
-  #isMemberShown(login: string): boolean {
+  /** Whether the login is a member of an organization or team whose members the viewer may see. */
+  #isVisibleMember(login: string): boolean {
     const key = nameKey(login)
-    const isAmong = (members: readonly { login: string }[]) =>
+    const hasLogin = (members: readonly { login: string }[]) =>
       members.some((member) => nameKey(member.login) === key)
     return (
-      this.organizations.values().some(({ members }) => isAmong(members)) ||
-      this.teams.values().some(({ members }) => isAmong(members))
+      this.organizations.values().some(({ members }) => hasLogin(members)) ||
+      this.teams.values().some(({ members }) => hasLogin(members))
     )
   }
 
-  /** A team may have permissions on several of the repositories. */
+  /** Adds a team, or adds the permissions if another repository had the same team. Members are left out if they are not visible. */
   #addTeam(fact: Team): void {
     const key = `${nameKey(fact.organization)}/${fact.slug}`
-    const isShown = (this.organizations.get(nameKey(fact.organization))?.members.length ?? 0) > 0
+    const areMembersVisible =
+      (this.organizations.get(nameKey(fact.organization))?.members.length ?? 0) > 0
     const known = this.teams.get(key)
     const permissions = [...(known?.permissions ?? []), ...fact.permissions]
-    this.teams.set(key, { ...fact, permissions, members: isShown ? fact.members : [] })
+    this.teams.set(key, { ...fact, permissions, members: areMembersVisible ? fact.members : [] })
   }
 }

@@ -8,31 +8,35 @@ export interface DependencyParts {
   db: Db
   blobs: BlobStore
   log: Logger
-  /** Whether the catalogue has been synchronized once since the start. */
+  /** Returns whether the catalogue has been synchronized since this process started. */
   isCatalogueRead: () => boolean
-  /** Rejects if the data directory cannot be written; absent if neither the database nor archives are in it. */
+  /** Rejects if the data directory is not writable. Absent if neither the database nor archives are in it. */
   probeData?: (() => Promise<void>) | undefined
 }
 
 /** A service or directory that this process needs. */
 export interface Dependency {
   name: 'catalogue' | 'database' | 'blobs' | 'data'
-  /** Without it, reads, downloads and deletions still work; migrations cannot be started or exported. */
+  /** While this dependency is unavailable, migrations cannot be started or exported, but reads, downloads and deletions work. */
   isForWritesOnly?: true
   isAvailable(): Promise<boolean>
 }
 
 /** Load balancers give up on a readiness check after a few seconds. */
 const PROBE_TIMEOUT_MS = 2000
-/** A probe that does not end is replaced by a new one, because its connection may be dead. */
+/** A probe that runs longer is replaced by a new one, because its connection may be dead. */
 const MAX_PROBE_AGE_MS = 15_000
 /** How long a success is cached: readiness is checked often, and requests to a bucket cost money. */
-const CACHED_MS = { database: 0, blobs: 5000, data: 5000 }
+const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000 }
 
+/** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
 export function dependencies(parts: DependencyParts): Dependency[] {
   const { db, blobs, log, isCatalogueRead, probeData } = parts
-  const probed = (name: keyof typeof CACHED_MS, probe: () => Promise<unknown>): Dependency => {
-    const sharedProbe = shareProbe(probe, CACHED_MS[name])
+  const dependency = (
+    name: keyof typeof SUCCESS_TTL_MS,
+    probe: () => Promise<unknown>,
+  ): Dependency => {
+    const sharedProbe = shareProbe(probe, SUCCESS_TTL_MS[name])
     return {
       name,
       async isAvailable() {
@@ -40,7 +44,7 @@ export function dependencies(parts: DependencyParts): Dependency[] {
           await withDeadline(sharedProbe())
           return true
         } catch (err) {
-          log.warn({ err, name }, 'a dependency does not answer')
+          log.warn({ err, name }, 'a dependency is unavailable')
           return false
         }
       },
@@ -48,9 +52,9 @@ export function dependencies(parts: DependencyParts): Dependency[] {
   }
   return [
     { name: 'catalogue', isAvailable: async () => isCatalogueRead() },
-    probed('database', () => sql`select 1`.execute(db)),
-    probed('blobs', () => blobs.probe({ signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })),
-    ...(probeData ? [{ ...probed('data', probeData), isForWritesOnly: true as const }] : []),
+    dependency('database', () => sql`select 1`.execute(db)),
+    dependency('blobs', () => blobs.probe({ signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })),
+    ...(probeData ? [{ ...dependency('data', probeData), isForWritesOnly: true as const }] : []),
   ]
 }
 
@@ -60,9 +64,9 @@ interface Probe {
   state: 'running' | 'succeeded' | 'failed'
 }
 
-/** Concurrent callers share one probe, and a success is cached: probes do not slow down a slow store further. */
-function shareProbe(probe: () => Promise<unknown>, cachedMs: number): () => Promise<unknown> {
-  const maxAgeMs = { running: MAX_PROBE_AGE_MS, succeeded: cachedMs, failed: 0 }
+/** Shares one probe between concurrent callers, and caches a success, so that probes do not add load to a slow store. */
+function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => Promise<unknown> {
+  const maxAgeMs = { running: MAX_PROBE_AGE_MS, succeeded: successTtlMs, failed: 0 }
   let last: Probe | undefined
   return () => {
     if (last && performance.now() - last.startedAt < maxAgeMs[last.state]) return last.result
@@ -76,7 +80,7 @@ function shareProbe(probe: () => Promise<unknown>, cachedMs: number): () => Prom
   }
 }
 
-/** Rejects if the work takes longer than a readiness check may. The work itself goes on. */
+/** Rejects if the work takes longer than a readiness check may take. The work is not aborted. */
 export async function withDeadline<T>(work: Promise<T>): Promise<T> {
   const finished = new AbortController()
   const timeout = sleep(PROBE_TIMEOUT_MS, undefined, { signal: finished.signal, ref: false }).then(

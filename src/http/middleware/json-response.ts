@@ -5,7 +5,7 @@ import { mapInTurns } from '../../lib/turns.ts'
 import type { HeavyRequests } from './concurrency-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** Responses with more repositories than this are large: a migration is then sent while it is rendered, never held in memory. */
+/** A response with more repositories is large. `sendRendered` streams it, so that it is never held in memory as a whole. */
 const MAX_REPOSITORIES_IN_MEMORY = 1000
 
 export const isLargeResponse = (repositoryCount: number): boolean =>
@@ -17,9 +17,9 @@ export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
 }
 
 interface EtagOptions {
-  /** Values of headers that the ETag must cover in addition to the body. */
+  /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
   alsoMadeFrom?: EtagParts
-  /** Adds to the body what the ETag must not cover: a credential that changes every minute. */
+  /** Inserts values that the ETag must not cover, such as credentials that change every minute. Not called for a 304. */
   complete?: (json: Buffer) => Buffer
 }
 
@@ -35,7 +35,7 @@ export function sendJsonWithEtag(
   return sendText(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
-/** Like `answerIfChanged`, for a body with a long list of repositories: other requests run while it is rendered. */
+/** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
 export async function sendLongJsonWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -46,7 +46,7 @@ export async function sendLongJsonWithEtag(
   return sendText(reply, json)
 }
 
-/** Like `answer`, for a body with a long list of repositories: other requests run while it is rendered. */
+/** Like `sendJson`, for a body with a long list of repositories: rendering it does not block other requests. */
 export async function sendLongJson(
   reply: FastifyReply,
   body: WithRepositories,
@@ -58,13 +58,15 @@ interface WithRepositories {
   repositories: readonly unknown[]
 }
 
-const EMPTY_LIST = '"repositories":[]'
+const EMPTY_REPOSITORIES = '"repositories":[]'
 
 async function renderLong(body: WithRepositories): Promise<string> {
-  const repositories = await mapInTurns(body.repositories, (each) => JSON.stringify(each))
+  const repositories = await mapInTurns(body.repositories, (repository) =>
+    JSON.stringify(repository),
+  )
   const rest = JSON.stringify({ ...body, repositories: [] })
-  // The text cannot occur within a string: its quotes would be escaped.
-  const listEnd = rest.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
+  // EMPTY_REPOSITORIES cannot match within a JSON string, because quotes are escaped there.
+  const listEnd = rest.indexOf(EMPTY_REPOSITORIES) + EMPTY_REPOSITORIES.length - 1
   return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
 }
 
@@ -73,7 +75,7 @@ const sendText = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
 
 export type Piece = string | Buffer
 
-/** The JSON of list items, each with a comma before it. */
+/** The items of a JSON list. Each item is rendered with a comma before it, and the comma of the first is removed here. */
 export interface Listed {
   /** Renders all items at once. */
   whole(): Promise<readonly Piece[]>
@@ -81,7 +83,7 @@ export interface Listed {
   inBatches(): AsyncIterable<readonly Piece[]>
 }
 
-/** The parts of a body in their order. */
+/** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
 export type Body = readonly (string | Listed)[]
 
 /** A body that is rendered on demand. */
@@ -105,19 +107,19 @@ export async function sendRendered(
   return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
 }
 
-interface EtagAnswer extends Rendered {
-  /** Everything that the body depends on, apart from the address. */
+interface RenderedWithEtag extends Rendered {
+  /** Everything that the body depends on, apart from the URL. */
   etagParts: EtagParts
 }
 
-/** Like `answerText`, with an ETag; sends 304 if the client has the body already. */
+/** Like `sendRendered`, with an ETag. Sends 304 if the client has the body already. */
 export async function sendRenderedWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
-  known: EtagAnswer,
+  rendered: RenderedWithEtag,
 ): Promise<FastifyReply> {
-  if (sendIfNotModified(request, reply, known.etagParts)) return reply
-  return sendRendered(reply, known)
+  if (sendIfNotModified(request, reply, rendered.etagParts)) return reply
+  return sendRendered(reply, rendered)
 }
 
 export type EtagParts = readonly (string | number | boolean)[]
@@ -132,29 +134,30 @@ export function sendIfNotModified(
 ): boolean {
   const etag = etagOf(etagParts)
   reply.header('etag', etag)
-  const isKnown = matches(request.headers['if-none-match'], etag)
+  const isNotModified = matchesEtag(request.headers['if-none-match'], etag)
   // For HEAD, Fastify would set a content-length of 0 if nothing were sent.
-  if (isKnown) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
-  return isKnown
+  if (isNotModified) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
+  return isNotModified
 }
 
-/** Weak, because a credential in the body may differ. */
+/** Returns a weak ETag: bodies with the same ETag may contain different credentials. */
 function etagOf(etagParts: EtagParts): string {
   const plain = etagParts.join('.')
-  const isTag = plain.length <= MAX_PLAIN_LENGTH && PLAIN_TAG.test(plain)
-  return `W/"${isTag ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`
+  const isPlain = plain.length <= MAX_PLAIN_LENGTH && PLAIN_TAG.test(plain)
+  return `W/"${isPlain ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`
 }
 
 const MAX_PLAIN_LENGTH = 128
-/** Numbers, words and digests, which are unambiguous when joined by dots. Anything else is hashed. */
+/** Numbers, words and digests joined by dots can be used as they are. Anything else is hashed. */
 const PLAIN_TAG = /^[\w.-]+$/
 
-function matches(header: string | undefined, etag: string): boolean {
+function matchesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
-  const opaque = etag.slice(2)
+  // If-None-Match ignores whether a tag has the prefix `W/`.
+  const opaqueTag = etag.slice(2)
   return header.split(',').some((sent) => {
     const tag = sent.trim()
-    return tag === '*' || tag === etag || tag === opaque
+    return tag === '*' || tag === etag || tag === opaqueTag
   })
 }
 
@@ -164,7 +167,7 @@ async function renderWhole(body: Body): Promise<Buffer> {
     if (typeof part === 'string') pieces.push(part)
     else {
       const [first, ...others] = await part.whole()
-      if (first !== undefined) pieces.push(withoutComma(first), ...others)
+      if (first !== undefined) pieces.push(withoutLeadingComma(first), ...others)
     }
   }
   return Buffer.concat(pieces.map(toBuffer))
@@ -178,6 +181,7 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
       for await (const pieces of part.inBatches()) {
         if (pieces.length === 0) continue
         const bytes = Buffer.concat(pieces.map(toBuffer))
+        // The first item needs no comma before it.
         yield isFirst ? bytes.subarray(1) : bytes
         isFirst = false
       }
@@ -187,5 +191,5 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
 
 const toBuffer = (piece: Piece): Buffer => (typeof piece === 'string' ? Buffer.from(piece) : piece)
 
-const withoutComma = (piece: Piece): Piece =>
+const withoutLeadingComma = (piece: Piece): Piece =>
   typeof piece === 'string' ? piece.slice(1) : piece.subarray(1)

@@ -55,19 +55,19 @@ const getMetrics = {
   },
 } satisfies Operation
 
-/** Adds `GET /metrics`, and returns the counters of this process that the server and its routes increment. */
+/** Adds `GET /metrics`. Returns the counters of this process, which the server and its routes increment. */
 export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
   const register = new Registry()
-  const metrics = processMetrics(register, parts)
-  const readShared = sharedMetrics(register, parts)
-  let isFirst = true
+  const metrics = addProcessMetrics(register, parts)
+  const updateSharedMetrics = addSharedMetrics(register, parts)
+  let isFirstScrape = true
 
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
-    // The default metrics need a timer that wakes the process 100 times a second: they start with the first scrape.
-    if (isFirst) collectDefaultMetrics({ register })
-    isFirst = false
+    // The default metrics monitor the event loop with a timer that fires 100 times a second, so they start at the first scrape.
+    if (isFirstScrape) collectDefaultMetrics({ register })
+    isFirstScrape = false
     // Metrics of the process itself are returned even if the database does not answer.
-    await withDeadline(readShared()).catch((err: unknown) =>
+    await withDeadline(updateSharedMetrics()).catch((err: unknown) =>
       parts.log.warn({ err }, 'could not read the shared metrics'),
     )
     return reply.type(register.contentType).send(await register.metrics())
@@ -75,7 +75,7 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
   return metrics
 }
 
-function processMetrics(register: Registry, parts: MetricsParts): Metrics {
+function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
   const { shed, untrusted, cloneSlots, dependencies } = parts
   const registers = [register]
 
@@ -98,19 +98,19 @@ function processMetrics(register: Registry, parts: MetricsParts): Metrics {
     },
   })
   // Downloads that the client fetches from a bucket do not pass through this process.
-  const downloads = outcomeCounter(
+  const downloads = addOutcomeCounter(
     register,
     'godwit_downloads_total',
     'Downloads of archives through this process, by result',
   )
-  const clones = outcomeCounter(
+  const clones = addOutcomeCounter(
     register,
     'godwit_clone_requests_total',
-    'Requests of git clients that this process ran git for, by result',
+    'Requests of git clients for which this process ran git, by result',
   )
   new Gauge({
     name: 'godwit_clone_requests',
-    help: 'Requests of git clients that this process runs git for, and that wait for it',
+    help: 'Requests of git clients for which git is running, or that wait for a slot',
     labelNames: ['state'],
     registers,
     collect() {
@@ -120,13 +120,13 @@ function processMetrics(register: Registry, parts: MetricsParts): Metrics {
   })
   new Gauge({
     name: 'godwit_dependency_up',
-    help: 'Whether the dependencies of this process answer',
+    help: 'Whether a dependency of this process is available (1) or not (0)',
     labelNames: ['dependency'],
     registers,
     async collect() {
-      const answers = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
+      const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
       for (const [index, { name }] of dependencies.entries())
-        this.set({ dependency: name }, Number(answers[index]))
+        this.set({ dependency: name }, Number(available[index]))
     },
   })
   const requests = new Counter({
@@ -137,7 +137,7 @@ function processMetrics(register: Registry, parts: MetricsParts): Metrics {
   })
   const seconds = new Histogram({
     name: 'godwit_http_request_seconds',
-    help: 'Response times',
+    help: 'Response times by route',
     labelNames: ['route'],
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers,
@@ -152,68 +152,80 @@ function processMetrics(register: Registry, parts: MetricsParts): Metrics {
   }
 }
 
-function outcomeCounter(register: Registry, name: string, help: string): DownloadCounts {
+function addOutcomeCounter(register: Registry, name: string, help: string): DownloadCounts {
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [register] })
-  // Every series exists from the start, so that its rate is known.
+  // Every series starts at 0, so that Prometheus sees the first increment in a rate.
   for (const outcome of ['whole', 'ended_by_client', 'failed_at_source'])
     counter.inc({ outcome }, 0)
   return { add: (outcome) => counter.inc({ outcome }) }
 }
 
-/** Workers look for due schedules several times a minute. */
+/** How late a schedule may be before it counts as overdue. Workers check for due schedules several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000
 
 /**
- * Adds the metrics that all processes on one database share: each process reports the same values. The returned function reads
- * them from the database; if that fails, no stale values stay.
+ * Adds the metrics that all processes on one database share: each process reports the same values. Returns a function that updates
+ * them from the database. If that fails, it removes the old values and rejects.
  */
-function sharedMetrics(
+function addSharedMetrics(
   register: Registry,
   { db, queue, now }: SharedMetricsParts,
 ): () => Promise<void> {
   const gauges: Gauge[] = []
-  const gauge = (name: string, help: string, label: string) => {
-    const added = new Gauge({ name, help, labelNames: [label], registers: [register] })
-    gauges.push(added)
-    return (value: string, count: number) => added.set({ [label]: value }, count)
+  const addGauge = (name: string, help: string, label: string) => {
+    const gauge = new Gauge({ name, help, labelNames: [label], registers: [register] })
+    gauges.push(gauge)
+    return (value: string, count: number) => gauge.set({ [label]: value }, count)
   }
-  const setJobs = gauge('godwit_queue_jobs', 'Waiting and running jobs', 'kind')
-  const setOldestJob = gauge('godwit_queue_oldest_seconds', 'Age of the oldest job', 'kind')
-  const setMigrations = gauge('godwit_migrations', 'Migrations by state', 'state')
-  const setRepositories = gauge('godwit_repositories', 'Repositories by result', 'outcome')
-  const setBytes = gauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome')
-  const setReuse = gauge(
+  const setJobs = addGauge('godwit_queue_jobs', 'Waiting and running jobs', 'kind')
+  const setOldestJob = addGauge(
+    'godwit_queue_oldest_seconds',
+    'Age of the oldest waiting or running job',
+    'kind',
+  )
+  const setMigrations = addGauge('godwit_migrations', 'Migrations by state', 'state')
+  const setRepositories = addGauge('godwit_repositories', 'Repositories by result', 'outcome')
+  const setBytes = addGauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome')
+  const setReuse = addGauge(
     'godwit_reuse_ratio',
-    'Share of the exported repositories that were reused',
+    'Share of repositories and bytes that were reused instead of exported',
     'of',
   )
-  const setSchedules = gauge('godwit_schedules', 'Schedules by state', 'state')
-  const setDeliveries = gauge(
+  const setSchedules = addGauge('godwit_schedules', 'Schedules by state', 'state')
+  const setDeliveries = addGauge(
     'godwit_webhook_deliveries',
-    'Deliveries to webhooks by result',
+    'Webhook deliveries by result',
     'outcome',
   )
-  const setChecks = gauge(
+  const setChecks = addGauge(
     'godwit_store_checks',
-    'Stored segments and archives read again',
+    'Integrity checks of stored segments and archives by result',
     'result',
   )
-  const setCheckedBytes = gauge(
+  const setCheckedBytes = addGauge(
     'godwit_store_check_bytes',
-    'Bytes of stored data read again',
+    'Bytes read by integrity checks of stored data',
     'result',
   )
-  const setSegments = gauge('godwit_segments', 'Stored segments by state', 'state')
-  const setOldestCheck = gauge('godwit_store_oldest_check_seconds', 'Age of the oldest check', 'of')
-  const setEvents = gauge('godwit_webhook_events', 'Events of webhooks that wait', 'state')
-  const setBlobErrors = gauge('godwit_blob_errors', 'Errors of the blob store', 'operation')
+  const setSegments = addGauge('godwit_segments', 'Stored segments by state', 'state')
+  const setOldestCheck = addGauge(
+    'godwit_store_oldest_check_seconds',
+    'Age of the oldest integrity check',
+    'of',
+  )
+  const setEvents = addGauge('godwit_webhook_events', 'Webhook events by state', 'state')
+  const setBlobErrors = addGauge(
+    'godwit_blob_errors',
+    'Errors of the blob store by operation',
+    'operation',
+  )
 
-  const reset = () => {
-    for (const each of gauges) each.reset()
+  const resetGauges = () => {
+    for (const gauge of gauges) gauge.reset()
   }
   const secondsSince = (at: number) => (now() - at) / 1000
 
-  async function read(): Promise<void> {
+  async function update(): Promise<void> {
     const [
       backlog,
       unfinished,
@@ -235,13 +247,13 @@ function sharedMetrics(
       readStoreChecks(db),
       countSegments(db),
     ])
-    reset()
+    resetGauges()
     for (const { kind, jobs, oldest } of backlog) {
       setJobs(kind, jobs)
       setOldestJob(kind, secondsSince(oldest))
     }
     for (const [state, count] of unfinished) setMigrations(state, count)
-    const byName = new Map(tallies.map((tally) => [tally.name as string, tally]))
+    const talliesByName = new Map(tallies.map((tally) => [tally.name as string, tally]))
     for (const { name, count, bytes } of tallies) {
       const [kind, result] = name.split(' ') as ['migrations' | 'repositories', string]
       if (kind === 'migrations') setMigrations(result, count)
@@ -250,10 +262,10 @@ function sharedMetrics(
         setBytes(result, bytes)
       }
     }
-    const exported = byName.get('repositories exported')!
-    const reused = byName.get('repositories reused')!
-    setReuse('repositories', ratio(reused.count, exported.count))
-    setReuse('bytes', ratio(reused.bytes, exported.bytes))
+    const exported = talliesByName.get('repositories exported')!
+    const reused = talliesByName.get('repositories reused')!
+    setReuse('repositories', reuseRatio(reused.count, exported.count))
+    setReuse('bytes', reuseRatio(reused.bytes, exported.bytes))
     for (const [state, count] of Object.entries(schedules)) setSchedules(state, count)
     for (const [outcome, count] of deliveries) setDeliveries(outcome, count)
     for (const { result, count, bytes } of checks.results) {
@@ -268,11 +280,11 @@ function sharedMetrics(
   }
 
   return () =>
-    read().catch((error: unknown) => {
-      reset()
+    update().catch((error: unknown) => {
+      resetGauges()
       throw error
     })
 }
 
-const ratio = (reused: number, exported: number): number =>
+const reuseRatio = (reused: number, exported: number): number =>
   reused === 0 ? 0 : reused / (reused + exported)

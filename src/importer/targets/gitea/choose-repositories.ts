@@ -1,7 +1,7 @@
 import { ArchiveRefused } from '../../../archive/unreadable-archive.ts'
 import type { PeopleMap } from '../../people.ts'
 
-/** The owner and name that a repository gets on the server. */
+/** The owner and name that a repository gets on the target server. */
 export interface Destination {
   /** `OWNER/NAME` as the archive spells it. */
   fullName: string
@@ -9,12 +9,13 @@ export interface Destination {
   name: string
 }
 
-/** By full name in lower case. */
+/** Destinations by the full name in the archive, in lower case. */
 export type Destinations = ReadonlyMap<string, Destination>
 
 /**
- * Selects the repositories to dump from the `OWNER/NAME.git` folders of the archive. Throws ArchiveRefused if a wanted one is not
- * there, and lists all names that the server would refuse.
+ * Selects the repositories to restore from the `OWNER/NAME.git` folders of the archive: the wanted ones, or all if `wanted` is empty.
+ * Throws ArchiveRefused if a wanted repository is missing, if the server would refuse a name (the message lists all of them), or if
+ * two repositories would get the same name.
  */
 export function chooseRepositories(
   folders: ReadonlySet<string>,
@@ -26,8 +27,8 @@ export function chooseRepositories(
     const fullName = folder.replace(/\.git$/, '')
     const isWiki = folders.has(folder.replace(/\.wiki\.git$/, '.git')) && /\.wiki$/.test(fullName)
     const [owner = '', name = ''] = fullName.split('/')
-    const mapped = people.get(owner.toLowerCase())?.login ?? owner
-    if (!isWiki) all.set(fullName.toLowerCase(), { fullName, owner: mapped, name })
+    const newOwner = people.get(owner.toLowerCase())?.login ?? owner
+    if (!isWiki) all.set(fullName.toLowerCase(), { fullName, owner: newOwner, name })
   }
   const missing = wanted.filter((name) => !all.has(name.toLowerCase()))
   if (missing.length > 0) throw new ArchiveRefused(`it does not hold ${missing.join(', ')}`)
@@ -40,19 +41,19 @@ export function chooseRepositories(
 function checkNames(destinations: readonly Destination[]): void {
   const lines = destinations.flatMap(({ fullName, owner, name }) => {
     const ownerRefusal = accountRefusal(owner)
-    const why = ownerRefusal
-      ? `${owner}: ${ownerRefusal} (map it to another with --people)`
+    const reason = ownerRefusal
+      ? `${owner}: ${ownerRefusal} (map it to another account with --people)`
       : repositoryRefusal(name)
-    return why ? [`  ${fullName}: ${why}`] : []
+    return reason ? [`  ${fullName}: ${reason}`] : []
   })
   if (lines.length > 0)
     throw new ArchiveRefused(
-      `Gitea and Forgejo refuse these names; nothing was written. Name the repositories to restore without them:\n${lines.join('\n')}`,
+      `Gitea and Forgejo refuse these names; nothing was written. List the repositories to restore, leaving these out:\n${lines.join('\n')}`,
     )
   const byName = Map.groupBy(destinations, ({ owner, name }) => `${owner}/${name}`.toLowerCase())
   for (const [name, [first, second]] of byName)
     if (first && second)
-      throw new ArchiveRefused(`${first.fullName} and ${second.fullName} would both be ${name}`)
+      throw new ArchiveRefused(`${first.fullName} and ${second.fullName} would both become ${name}`)
 }
 
 /** Account names that conflict with routes of the server. */
@@ -65,21 +66,22 @@ const RESERVED_ACCOUNTS = new Set(
 )
 const RESERVED_REPOSITORIES = new Set(['.', '..', '-'])
 
-/** Returns why some version of Gitea or Forgejo since 1.15 refuses an account of this name, or undefined if none does. */
+/** Returns why some version of Gitea or Forgejo since 1.15 refuses this account name, or undefined if all accept it. */
 export function accountRefusal(name: string): string | undefined {
   if (RESERVED_ACCOUNTS.has(name.toLowerCase())) return 'the name is reserved'
-  if (/\.(?:keys|gpg|rss|atom|png)$/i.test(name)) return 'the name ends in a reserved way'
+  if (/\.(?:keys|gpg|rss|atom|png)$/i.test(name)) return 'the name ends in a reserved suffix'
   if (name.length > 40) return 'the name has more than 40 characters'
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
-    return 'the name may have only letters, digits, ".", "_" and "-", and begins with a letter or a digit'
+    return 'the name may have only letters, digits, ".", "_" and "-", and must begin with a letter or a digit'
   if (/[._-]{2}|[._-]$/.test(name))
-    return 'the name has two of ".", "_" and "-" side by side, or one at its end'
+    return 'the name has two of ".", "_" and "-" in a row, or ends in one'
   return undefined
 }
 
+/** Returns why Gitea or Forgejo refuses this repository name, or undefined if both accept it. */
 export function repositoryRefusal(name: string): string | undefined {
   if (RESERVED_REPOSITORIES.has(name)) return 'the name is reserved'
-  if (/\.(?:git|wiki|rss|atom)$/i.test(name)) return 'the name ends in a reserved way'
+  if (/\.(?:git|wiki|rss|atom)$/i.test(name)) return 'the name ends in a reserved suffix'
   if (name.length > 100) return 'the name has more than 100 characters'
   if (!/^[A-Za-z0-9._-]+$/.test(name))
     return 'the name may have only letters, digits, ".", "_" and "-"'

@@ -181,7 +181,7 @@ async function readOutput(
     if (size <= limit) throw error
     throw new GitFailed(args, {
       exitCode: null,
-      said: `its output is longer than ${limit} bytes`,
+      stderr: `its output is longer than ${limit} bytes`,
     })
   })
   return Buffer.concat(chunks)

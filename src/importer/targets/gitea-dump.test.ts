@@ -353,7 +353,7 @@ describe('git of a dump', () => {
   for (const command of ['merge-base', 'diff'])
     test(`reports a git ${command} that was killed`, async (t) => {
       const { dump, into } = await scene(t)
-      const killed = new GitFailed([command], { exitCode: null, said: '', killedBy: 'SIGKILL' })
+      const killed = new GitFailed([command], { exitCode: null, stderr: '', killedBy: 'SIGKILL' })
       const [end] = await dump({ ...SITE, git: failingAt(command, killed) })
       assert.deepEqual(end?.faults, [`git ${command} was killed (SIGKILL)`])
       assert.equal(existsSync(into), false)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { MediaTypeOptions } from '../src/http/middleware/media-type.ts'
+import type { MediaTypeOptions } from '../src/http/middleware/api-headers.ts'
 import { migrationJson } from '../src/http/routes/migrations/migration-json.ts'
 import {
   extendedRepositoryJson,

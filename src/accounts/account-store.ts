@@ -6,7 +6,7 @@ import { type Account, type AccountType, nameKey } from './account.ts'
 
 export async function listAccounts(db: Db): Promise<Account[]> {
   const rows = await db.selectFrom('accounts').selectAll().orderBy('login_key').execute()
-  return rows.map(accountOf)
+  return rows.map(accountFromRow)
 }
 
 export async function findAccount(db: Db, login: string): Promise<Account | undefined> {
@@ -15,15 +15,18 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
     .selectAll()
     .where('login_key', '=', nameKey(login))
     .executeTakeFirst()
-  return row && accountOf(row)
+  return row && accountFromRow(row)
 }
 
 /** Returns a map from id to account. It does not contain unknown ids. */
-export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
+export async function findAccountsById(
+  db: Db,
+  ids: readonly number[],
+): Promise<Map<number, Account>> {
   const rows = await selectInBatches([...new Set(ids)], (batch) =>
     db.selectFrom('accounts').selectAll().where('id', 'in', batch),
   )
-  return new Map(rows.map((row) => [row.id, accountOf(row)]))
+  return new Map(rows.map((row) => [row.id, accountFromRow(row)]))
 }
 
 /** Returns a function that maps a login in any case to its stored spelling. It covers `logins`, or all accounts by default. */
@@ -60,7 +63,7 @@ export async function ensureAccount(
     )
     .returningAll()
     .executeTakeFirstOrThrow()
-  return accountOf(row)
+  return accountFromRow(row)
 }
 
 /**
@@ -106,7 +109,7 @@ export interface AccountChange {
 }
 
 /** Updates an account. Creates it first if it does not exist. */
-export async function setAccount(
+export async function upsertAccount(
   db: Db,
   login: string,
   change: AccountChange,
@@ -129,7 +132,7 @@ type AccountColumns = Pick<
   'id' | 'login' | 'type' | 'site_admin' | 'created_at'
 >
 
-export function accountOf(row: AccountColumns): Account {
+export function accountFromRow(row: AccountColumns): Account {
   return {
     id: row.id,
     login: row.login,

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { ensureAccount, findAccount, listAccounts, setAccount } from './account-store.ts'
+import { ensureAccount, findAccount, listAccounts, upsertAccount } from './account-store.ts'
 import { createAuthenticator } from './authenticator.ts'
 import { accountOfForgeUser } from './forge-account.ts'
-import { createToken, digestOf, looksLikeToken } from './token.ts'
-import { addToken, listTokens, revokeToken } from './token-store.ts'
+import {
+  addToken,
+  createToken,
+  digestOf,
+  listTokens,
+  looksLikeToken,
+  revokeToken,
+} from './token-store.ts'
 
 const NOW = Date.UTC(2026, 10, 14)
 const DAY = 86_400_000
@@ -38,8 +44,8 @@ onEachEngine('accounts', (engine) => {
 
   test('set changes only the given properties', async (t) => {
     const { db } = await openDatabase(t, engine)
-    await setAccount(db, 'Octo', { type: 'Organization' }, NOW)
-    const octo = await setAccount(db, 'octo', { siteAdmin: true }, NOW)
+    await upsertAccount(db, 'Octo', { type: 'Organization' }, NOW)
+    const octo = await upsertAccount(db, 'octo', { siteAdmin: true }, NOW)
     assert.deepEqual(octo, {
       id: 1,
       login: 'Octo',

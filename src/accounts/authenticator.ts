@@ -2,8 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
 import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
-import { digestOf, looksLikeToken } from './token.ts'
-import { findViewer, recordTokenUse } from './token-store.ts'
+import { digestOf, findViewer, looksLikeToken, recordTokenUse } from './token-store.ts'
 
 export interface Authenticator {
   /**

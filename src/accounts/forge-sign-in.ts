@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
-import { digestOf } from './token.ts'
+import { digestOf } from './token-store.ts'
 
 /** The forge cannot be asked about a token at the moment. The token may be valid. */
 export class SignInUnavailable extends Error {

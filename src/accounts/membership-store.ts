@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Account, Member, Membership, MembershipOrigin, MembershipRole } from './account.ts'
-import { accountOf, ensureAccount, findAccount } from './account-store.ts'
+import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 
 /** Returns the memberships of every origin by name: of one organization, or of all. */
 export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
@@ -9,7 +9,7 @@ export async function listMemberships(db: Db, organization?: Account): Promise<M
   const rows = await query.execute()
   return rows.map((row) => ({
     organization: organizationOf(row),
-    member: accountOf(row),
+    member: accountFromRow(row),
     role: row.role as MembershipRole,
     origin: row.origin as MembershipOrigin,
   }))
@@ -157,7 +157,7 @@ function memberships(db: Db) {
 type MembershipRow = Awaited<ReturnType<ReturnType<typeof memberships>['execute']>>[number]
 
 function organizationOf(row: MembershipRow): Account {
-  return accountOf({
+  return accountFromRow({
     id: row.organization_id,
     login: row.organization_login,
     type: 'Organization',

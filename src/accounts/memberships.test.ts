@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Account } from './account.ts'
-import { ensureAccount, ensureOrganization, findAccount, setAccount } from './account-store.ts'
+import { ensureAccount, ensureOrganization, findAccount, upsertAccount } from './account-store.ts'
 import {
   listMemberships,
   membersOf,
@@ -17,7 +17,7 @@ import { findVisibleOrganization } from './visible-organization.ts'
 type Database = Awaited<ReturnType<typeof openDatabase>>
 
 async function people({ db }: Pick<Database, 'db'>) {
-  const octo = await setAccount(db, 'Octo', { type: 'Organization' }, 0)
+  const octo = await upsertAccount(db, 'Octo', { type: 'Organization' }, 0)
   const alice = await ensureAccount(db, 'alice', 0)
   const bob = await ensureAccount(db, 'bob', 0)
   const said = async () => {
@@ -49,7 +49,7 @@ onEachEngine('memberships', (engine) => {
       [(await seen(alice))?.mayMigrate, (await seen(bob))?.mayMigrate],
       [true, false],
     )
-    const admin = await setAccount(db, 'admin', { siteAdmin: true }, 0)
+    const admin = await upsertAccount(db, 'admin', { siteAdmin: true }, 0)
     for (const name of [{ login: 'OCTO' }, { id: octo.id }]) {
       const viewer = { account: admin, tokenId: 0 }
       assert.deepEqual(await findVisibleOrganization(db, viewer, name), {
@@ -80,7 +80,7 @@ onEachEngine('memberships', (engine) => {
     )
     assert.equal((await seen(alice))?.mayMigrate, true)
     assert.equal(await seen(bob), undefined)
-    await setAccount(db, 'octo', { type: 'User' }, 0)
+    await upsertAccount(db, 'octo', { type: 'User' }, 0)
     assert.deepEqual(await said(), [])
     assert.equal(await seen(alice), undefined)
     assert.deepEqual(await organizationsOf(db, alice), [])
@@ -89,7 +89,7 @@ onEachEngine('memberships', (engine) => {
       now: 0,
     })
     assert.deepEqual(result, { refused: [] })
-    await setAccount(db, 'octo', { type: 'Organization' }, 0)
+    await upsertAccount(db, 'octo', { type: 'Organization' }, 0)
     const self = [{ login: 'octo', role: 'owner' }] as const
     const { refused } = await replaceMemberships(db, octo, self, { origin: 'file', now: 0 })
     assert.deepEqual(refused, ['octo'])

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
-import { accountOf } from './account-store.ts'
-import { digestOf, looksLikeToken } from './token.ts'
+import { accountFromRow } from './account-store.ts'
+import { digestOf, looksLikeToken } from './token-store.ts'
 
 /** Also ends the sessions of browsers that stay open. */
 export const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
@@ -58,7 +58,7 @@ export async function findSession(
     .executeTakeFirst()
   return (
     row && {
-      viewer: { account: accountOf(row), tokenId: row.token_id },
+      viewer: { account: accountFromRow(row), tokenId: row.token_id },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
       tokenKey: row.token_key,
     }

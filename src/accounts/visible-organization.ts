@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'
-import { accountOf } from './account-store.ts'
+import { accountFromRow } from './account-store.ts'
 
 /** A path names an organization by login or by id. */
 export type OrganizationName = { login: string } | { id: number }
@@ -64,5 +64,5 @@ type VisibleRow = Awaited<ReturnType<ReturnType<typeof visibleRows>['execute']>>
 
 function readRows(rows: VisibleRow[]) {
   const [row] = rows
-  return row && { account: accountOf(row), isOwner: rows.some(({ role }) => role === 'owner') }
+  return row && { account: accountFromRow(row), isOwner: rows.some(({ role }) => role === 'owner') }
 }

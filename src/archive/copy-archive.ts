@@ -3,8 +3,8 @@ import {
   type BlobFile,
   type BlobStore,
   type ByteRange,
+  type DiskStore,
   isOnDisk,
-  type OnDisk,
 } from '../blobs/blob-store.ts'
 import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
 
@@ -58,7 +58,7 @@ export async function copyArchive(
  */
 async function copyFiles(
   plan: ArchivePlan,
-  blobs: OnDisk,
+  blobs: DiskStore,
   { range, begin, onVerified }: CopyOptions,
 ): Promise<void> {
   const buffers = [

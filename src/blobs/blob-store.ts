@@ -88,7 +88,7 @@ interface Presented {
 }
 
 /** Implemented by stores on a server that clients can reach. */
-export interface Composing {
+export interface ComposingStore {
   /** Concatenates parts to a new blob without downloading large ones. Complete or absent, and rejects, as `put` does. */
   compose(key: string, parts: readonly BlobPart[], options?: Abortable): Promise<void>
   /** Returns a URL that allows anyone to GET the blob, so it is a credential. Does not check that the blob exists. */
@@ -96,7 +96,7 @@ export interface Composing {
 }
 
 /** Implemented by stores whose blobs are local files. */
-export interface OnDisk {
+export interface DiskStore {
   openFile(key: string): Promise<BlobFile>
 }
 
@@ -105,9 +105,10 @@ export interface BlobFile extends AsyncDisposable {
   read(into: Uint8Array, at: number): Promise<number>
 }
 
-export const isOnDisk = (blobs: BlobStore): blobs is BlobStore & OnDisk => 'openFile' in blobs
+export const isOnDisk = (blobs: BlobStore): blobs is BlobStore & DiskStore => 'openFile' in blobs
 
-export const isComposing = (blobs: BlobStore): blobs is BlobStore & Composing => 'compose' in blobs
+export const isComposing = (blobs: BlobStore): blobs is BlobStore & ComposingStore =>
+  'compose' in blobs
 
 const KEY = /^[a-z0-9][a-z0-9-]{0,127}$/
 

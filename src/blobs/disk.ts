@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
-import { writingTo } from '../lib/disk-errors.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import {
@@ -13,8 +13,8 @@ import {
   type BlobStore,
   type ByteRange,
   type Bytes,
+  type DiskStore,
   isBlobKey,
-  type OnDisk,
   type StoredBlob,
 } from './blob-store.ts'
 
@@ -27,7 +27,7 @@ const SHARD_LENGTH = 2
  * Stores blobs as files: `ROOT/ab/abc…`, where `ab` are the first two characters of the key, and `ROOT/tmp/…` while they are
  * written. The parent of ROOT must exist. Any number of processes may share a root.
  */
-export function createDiskBlobStore(root: string): BlobStore & OnDisk {
+export function createDiskBlobStore(root: string): BlobStore & DiskStore {
   const unfinished = join(root, 'tmp')
   makeDirectory(unfinished, 0o700)
 
@@ -51,7 +51,7 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
       const file = fileOf(key)
       const temporary = join(unfinished, `${key}.${randomUUID()}`)
       try {
-        await writingTo(file, async () => {
+        await withWriteContext(file, async () => {
           await writeDurably(temporary, bytes, signal)
           await linkOnce(temporary, file, key)
         })

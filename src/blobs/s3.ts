@@ -7,7 +7,7 @@ import {
 import {
   assertBlobKey,
   type BlobStore,
-  type Composing,
+  type ComposingStore,
   isBlobKey,
   type StoredBlob,
 } from './blob-store.ts'
@@ -38,7 +38,7 @@ export interface S3Options {
  * Stores blobs as objects `PREFIX/KEY`, with `PREFIX/unfinished/…` for blobs that are being composed. Loading this module loads
  * the SDK, so import it only if a bucket is used.
  */
-export function createS3BlobStore(options: S3Options): BlobStore & Composing {
+export function createS3BlobStore(options: S3Options): BlobStore & ComposingStore {
   const { bucket: name, endpoint, publicEndpoint = endpoint, limits = S3_LIMITS } = options
   const prefix = options.prefix ? `${options.prefix.replace(/\/+$/, '')}/` : ''
   const bucket: Bucket = { s3: connectS3(endpoint), name, prefix }

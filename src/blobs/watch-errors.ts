@@ -2,10 +2,10 @@ import {
   type Abortable,
   type BlobStore,
   type Bytes,
-  type Composing,
+  type ComposingStore,
+  type DiskStore,
   isComposing,
   isOnDisk,
-  type OnDisk,
 } from './blob-store.ts'
 
 /** The operation that failed. `read` means that a blob was opened, but could not be read to its end. */
@@ -77,7 +77,7 @@ function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
   }
 }
 
-function watchOnDisk(blobs: OnDisk, onError: OnError): OnDisk {
+function watchOnDisk(blobs: DiskStore, onError: OnError): DiskStore {
   return {
     async openFile(key) {
       const file = await watch(onError, 'open', blobs.openFile(key))
@@ -89,7 +89,7 @@ function watchOnDisk(blobs: OnDisk, onError: OnError): OnDisk {
   }
 }
 
-function watchComposing(blobs: Composing, onError: OnError): Composing {
+function watchComposing(blobs: ComposingStore, onError: OnError): ComposingStore {
   return {
     compose: (key, parts, options) =>
       watch(onError, 'compose', blobs.compose(key, parts, options), options),

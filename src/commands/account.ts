@@ -4,7 +4,7 @@ import {
   type AccountChange,
   findAccount,
   listAccounts,
-  setAccount,
+  upsertAccount,
 } from '../accounts/account-store.ts'
 import type { Database, Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
@@ -79,7 +79,7 @@ async function changeAccount(
       throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add --create to create it`,
       )
-    return setAccount(db, login, change, Date.now())
+    return upsertAccount(db, login, change, Date.now())
   }
   printAccounts([await withDatabase(dataConfigOf(command), act, { create })])
 }

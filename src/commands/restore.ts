@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
-import { type PeopleMap, readPeople } from '../importer/people.ts'
+import { type PeopleMap, parsePeopleCsv } from '../importer/people.ts'
 import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import {
   accountRefusal,
@@ -11,12 +11,12 @@ import {
   type DumpParts,
   dumpForGitea,
 } from '../importer/targets/gitea-dump.ts'
-import { writingTo } from '../lib/disk-errors.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { formatRecordCount } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
-import { archiveAt } from './archive-file.ts'
+import { archiveOpener } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
@@ -78,8 +78,8 @@ async function runRestore(
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
   try {
     const git = createGit({ program, searchPath, home })
-    const open = await archiveAt(file)
-    await writingTo(resolve(options.into), () =>
+    const open = await archiveOpener(file)
+    await withWriteContext(resolve(options.into), () =>
       options.as !== undefined
         ? runDump({ git, open }, repositories, options, signal)
         : restoreRepositories({ git, open }, options, signal),
@@ -164,7 +164,7 @@ async function runDump(
 
 async function readPeopleFile(file: string | undefined): Promise<PeopleMap> {
   if (file === undefined) return new Map()
-  const { people, warnings } = readPeople(await readFile(file, 'utf8'), accountRefusal)
+  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), accountRefusal)
   for (const warning of warnings) print(escapeForTerminal(`warning: ${file}, ${warning}`))
   return people
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setAccount } from '../accounts/account-store.ts'
+import { upsertAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
@@ -37,7 +37,7 @@ async function ensureToken(config: Config): Promise<string> {
   // As a site admin, the sample user sees every page of the dashboard.
   const account = await withDatabase(
     config,
-    ({ db }) => setAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
+    ({ db }) => upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
     { create: true },
   )
   const file = join(config.data, 'token')
@@ -45,7 +45,7 @@ async function ensureToken(config: Config): Promise<string> {
   if (stored) return stored.trim()
   const token = await withDatabase(config, async ({ db }) => {
     const now = Date.now()
-    await setAccount(db, 'shorebirds', { type: 'Organization' }, now)
+    await upsertAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
   })
   const { signal } = new AbortController()

@@ -3,7 +3,7 @@ import { csvLine, listPeople } from '../importer/people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
-import { archiveAt } from './archive-file.ts'
+import { archiveOpener } from './archive-file.ts'
 import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
@@ -29,7 +29,7 @@ export function showCommand(program: Command, about: string): void {
 
 /** Prints the CSV with an empty column of new logins, for the user to fill in. */
 async function showPeople(file: string, signal: AbortSignal): Promise<void> {
-  const open = await archiveAt(file)
+  const open = await archiveOpener(file)
   const { titles, people, warnings } = await listPeople(open(), signal)
   const lines = [
     ['old-login', 'new-login', 'account-id', ...titles],
@@ -40,7 +40,7 @@ async function showPeople(file: string, signal: AbortSignal): Promise<void> {
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
-  const open = await archiveAt(file)
+  const open = await archiveOpener(file)
   const { summary, damage } = await summarizeArchive(open(), signal)
   if (isJson) print(escapeJsonForTerminal(summary))
   else printSummary(summary)

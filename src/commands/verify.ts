@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type Finding, verifyArchive } from '../importer/verify-archive.ts'
-import { writingTo } from '../lib/disk-errors.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
-import { archiveAt } from './archive-file.ts'
+import { archiveOpener } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
@@ -32,11 +32,11 @@ export async function verifyFile(
   const directory = await mkdtemp(join(tmpdir(), 'godwit-verify-'))
   try {
     const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
-    const open = await archiveAt(file)
+    const open = await archiveOpener(file)
     const counts = { error: 0, warning: 0, note: 0, verified: 0 }
     let compared = false
     const parts = { git, directory, file: file === '-' ? undefined : file }
-    await writingTo(directory, async () => {
+    await withWriteContext(directory, async () => {
       for await (const finding of verifyArchive(parts, open(), signal)) {
         if ('compared' in finding) {
           compared = finding.compared

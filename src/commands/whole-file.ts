@@ -4,7 +4,7 @@ import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { writingTo } from '../lib/disk-errors.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
 
@@ -37,7 +37,7 @@ export async function writeWholeFile(
   try {
     // Other users of this machine must not read an archive.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
-    await writingTo(file, () => pipeline(bytes, written, { signal }), length)
+    await withWriteContext(file, () => pipeline(bytes, written, { signal }), length)
     await moveIntoPlace(unfinished, file, force)
   } finally {
     await rm(unfinished, { force: true })

@@ -23,9 +23,9 @@ import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import type { Inspection, SegmentMaker } from './make-segment.ts'
 import { storedLength } from './read-digest.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
-import { type RightsParts, refreshExportRights } from './refresh-export-rights.ts'
+import { type ExportRightsParts, refreshExportRights } from './refresh-export-rights.ts'
 
-export interface BeginParts extends ReuseParts, RightsParts {
+export interface BeginParts extends ReuseParts, ExportRightsParts {
   queue: Queue
   segments: SegmentMaker
   /** The forge that issues and other records are read from, if any. */

@@ -5,12 +5,12 @@ import { damageBlob, flipBit, lengthen, truncate } from '../../test/support/dama
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import {
   assertExported,
-  endsOf,
   exportScene,
+  outcomesByName,
   SEGMENT_CHECK_AGE_MS,
 } from '../../test/support/export-scene.ts'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
-import type { BlobStore, Composing } from '../blobs/blob-store.ts'
+import type { BlobStore, ComposingStore } from '../blobs/blob-store.ts'
 import {
   archiveSegments,
   damagedAmong,
@@ -57,7 +57,10 @@ onEachEngine('a segment that is reused', (engine) => {
     await damageBlob(blobs, keys.site, flipBit)
     clock.now += SEGMENT_CHECK_AGE_MS
     const second = await migrate()
-    assert.deepEqual(await endsOf(db, second), { 'alice/site': 'exported', 'alice/blog': 'reused' })
+    assert.deepEqual(await outcomesByName(db, second), {
+      'alice/site': 'exported',
+      'alice/blog': 'reused',
+    })
     const { files } = await archive(second)
     assert.equal(files.get('repositories/alice/site.git/HEAD'), 'the site')
     await assert.rejects(archive(first), SegmentDamaged)
@@ -67,7 +70,10 @@ onEachEngine('a segment that is reused', (engine) => {
     assert.ok(logged.some((line) => line.startsWith('error: stored data is damaged')))
 
     const third = await migrate()
-    assert.deepEqual(await endsOf(db, third), { 'alice/site': 'reused', 'alice/blog': 'reused' })
+    assert.deepEqual(await outcomesByName(db, third), {
+      'alice/site': 'reused',
+      'alice/blog': 'reused',
+    })
     const { damaged: count, results } = await readStoreChecks(db)
     assert.equal(count, 1)
     assert.deepEqual(
@@ -86,7 +92,10 @@ onEachEngine('a segment that is reused', (engine) => {
       if (change) await damageBlob(blobs, keys.blog, change)
       else await blobs.delete(keys.blog)
       const id = await migrate()
-      assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+      assert.deepEqual(await outcomesByName(db, id), {
+        'alice/site': 'reused',
+        'alice/blog': 'exported',
+      })
       const { files } = await archive(id)
       assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'the blog')
     })
@@ -154,7 +163,10 @@ onEachEngine('a check of the store', (engine) => {
     await damageBlob(blobs, keys.site, flipBit)
     await check(clock.now)
     const second = await migrate()
-    assert.deepEqual(await endsOf(db, second), { 'alice/site': 'exported', 'alice/blog': 'reused' })
+    assert.deepEqual(await outcomesByName(db, second), {
+      'alice/site': 'exported',
+      'alice/blog': 'reused',
+    })
     const house = { ...parts, segmentTtlMs: 3_600_000 }
     await sweep(house)
     assert.ok((await keysInStore()).includes(keys.site), 'an archive still contains it')
@@ -167,7 +179,7 @@ onEachEngine('a check of the store', (engine) => {
 
   test('deletes a damaged composed archive', async (t) => {
     const { db, clock, blobs, parts, start, work } = await scene(t, engine)
-    const bucket: BlobStore & Composing = {
+    const bucket: BlobStore & ComposingStore = {
       ...blobs,
       compose: async (key, composed) =>
         blobs.put(

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
-import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
+import {
+  assertExported,
+  endOf,
+  exportScene,
+  outcomesByName,
+} from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { noLongerReadable } from '../migrations/archive-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
@@ -21,7 +26,7 @@ onEachEngine('a migration begins', (engine) => {
     const id = await start(NAMES)
     await work()
     await assertExported(db, id)
-    assert.deepEqual(await endsOf(db, id), {
+    assert.deepEqual(await outcomesByName(db, id), {
       'alice/site': 'exported',
       'alice/blog': 'exported',
     })
@@ -37,7 +42,10 @@ onEachEngine('a migration begins', (engine) => {
     host.contents.set('alice/blog', 'two')
     const id = await start(NAMES)
     await work()
-    assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+    assert.deepEqual(await outcomesByName(db, id), {
+      'alice/site': 'reused',
+      'alice/blog': 'exported',
+    })
     assert.deepEqual([host.looks, host.makes], [['alice/site'], ['alice/blog']])
     assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
   })
@@ -49,7 +57,10 @@ onEachEngine('a migration begins', (engine) => {
     const id = await start(NAMES)
     host.contents.set('alice/blog', 'two')
     await work()
-    assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+    assert.deepEqual(await outcomesByName(db, id), {
+      'alice/site': 'reused',
+      'alice/blog': 'exported',
+    })
     const { files } = await archive(id)
     assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
   })
@@ -74,10 +85,10 @@ onEachEngine('a migration begins', (engine) => {
       },
     )
     const begun = { 'alice/site': 'reused', 'alice/blog': 'waiting' }
-    assert.deepEqual(await endsOf(db, id), begun)
+    assert.deepEqual(await outcomesByName(db, id), begun)
     await work()
     await assertExported(db, id)
-    assert.deepEqual(await endsOf(db, id), { ...begun, 'alice/blog': 'exported' })
+    assert.deepEqual(await outcomesByName(db, id), { ...begun, 'alice/blog': 'exported' })
   })
 })
 
@@ -91,7 +102,7 @@ test('a repository that cannot be inspected gets a job, which reports why', asyn
   }
   await work()
   const expected = { 'alice/site': 'skipped: HEAD is missing', 'alice/blog': 'reused' }
-  assert.deepEqual(await endsOf(db, id), expected)
+  assert.deepEqual(await outcomesByName(db, id), expected)
 })
 
 test('a migration without git data inspects nothing, but checks permissions', async (t) => {
@@ -103,7 +114,10 @@ test('a migration without git data inspects nothing, but checks permissions', as
   const { files, manifest } = await archive(id)
   assert.deepEqual(manifest.repositories, [])
   assert.ok(files.has('repositories_000001.json'))
-  assert.deepEqual(await endsOf(db, id), { 'alice/site': 'exported', 'alice/blog': 'exported' })
+  assert.deepEqual(await outcomesByName(db, id), {
+    'alice/site': 'exported',
+    'alice/blog': 'exported',
+  })
   const { owner, repositoryCount } = await migrationById(db, id)
   const asOf = { id, owner, repositoryCount }
   assert.deepEqual(await noLongerReadable(db, asOf, 9), [])
@@ -114,7 +128,7 @@ test('a migration without git data inspects nothing, but checks permissions', as
   await db.updateTable('repositories').set(others).execute()
   await work()
   const why = 'failed: the account that started the migration may no longer read it'
-  assert.deepEqual(await endsOf(db, next), { 'alice/site': why })
+  assert.deepEqual(await outcomesByName(db, next), { 'alice/site': why })
 })
 
 test('locks are applied before anything is read', async (t) => {
@@ -207,7 +221,7 @@ test('a migration that is cancelled while it begins is not exported', async (t) 
   }
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
-  assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
+  assert.deepEqual(Object.values(await outcomesByName(db, id)), ['waiting', 'waiting'])
 })
 
 test('a repository that the owner may no longer read is not reused', async (t) => {

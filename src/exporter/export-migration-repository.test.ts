@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
-import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
+import {
+  assertExported,
+  endOf,
+  exportScene,
+  outcomesByName,
+} from '../../test/support/export-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
@@ -20,8 +25,8 @@ onEachEngine('a repository of a migration', (engine) => {
     const { db, host, start, work } = await exportScene(t, SITE, engine)
     const ids = [await start(['alice/site']), await start(['alice/site'])]
     await work()
-    assert.deepEqual(await endsOf(db, ids[0]!), { 'alice/site': 'exported' })
-    assert.deepEqual(await endsOf(db, ids[1]!), { 'alice/site': 'reused' })
+    assert.deepEqual(await outcomesByName(db, ids[0]!), { 'alice/site': 'exported' })
+    assert.deepEqual(await outcomesByName(db, ids[1]!), { 'alice/site': 'reused' })
     assert.deepEqual(host.looks, [])
   })
 
@@ -58,7 +63,7 @@ test('a damaged or deleted repository is skipped with the reason', async (t) => 
   host.contents.delete('alice/gone')
   await work()
   await assertExported(db, id)
-  assert.deepEqual(await endsOf(db, id), {
+  assert.deepEqual(await outcomesByName(db, id), {
     'alice/site': 'exported',
     'alice/blog': 'skipped: objects/ab is damaged',
     'alice/gone': 'skipped: the repository no longer exists',
@@ -84,7 +89,7 @@ test('a renamed repository is not read under its old name', async (t) => {
   // Spelled otherwise it is the same.
   await rename('blog', 'Blog')
   await work()
-  assert.deepEqual(await endsOf(db, id), {
+  assert.deepEqual(await outcomesByName(db, id), {
     'alice/site': 'skipped: it is now called alice/shop',
     'alice/blog': 'exported',
   })
@@ -100,7 +105,9 @@ test('a repository of a renamed account is not read from the account that has it
   await syncCatalogue(parts)
   host.contents.set('alice/site', 'of another alice')
   await work()
-  assert.deepEqual(await endsOf(db, id), { 'alice/site': 'failed: it is now called bob/site' })
+  assert.deepEqual(await outcomesByName(db, id), {
+    'alice/site': 'failed: it is now called bob/site',
+  })
   assert.deepEqual(host.makes, [])
 })
 
@@ -113,7 +120,7 @@ test('a repository that the owner may no longer read fails and is not inspected'
   await db.deleteFrom('collaborators').execute()
   await work()
   const reason = 'the account that started the migration may no longer read it'
-  assert.deepEqual(await endsOf(db, id), { 'alice/site': `failed: ${reason}` })
+  assert.deepEqual(await outcomesByName(db, id), { 'alice/site': `failed: ${reason}` })
   assert.deepEqual([host.looks, host.makes], [[], []])
 })
 
@@ -126,7 +133,7 @@ test('a cancelled migration stops its exports and records nothing', async (t) =>
   }
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
-  assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
+  assert.deepEqual(Object.values(await outcomesByName(db, id)), ['waiting', 'waiting'])
   assert.deepEqual([await keysInStore(), host.makes.length, errors], [[], 1, []])
 })
 
@@ -150,7 +157,7 @@ test('a permanent error of the host skips the repository with the reason', async
   await work()
   await assertExported(db, id)
   const expected = { 'alice/site': 'exported', 'alice/blog': 'skipped: no space left on device' }
-  assert.deepEqual(await endsOf(db, id), expected)
+  assert.deepEqual(await outcomesByName(db, id), expected)
 })
 
 onEachEngine('a disk that stays full', (engine) => {
@@ -165,7 +172,9 @@ onEachEngine('a disk that stays full', (engine) => {
     const { state, reason } = await endOf(db, id)
     assert.equal(state, 'failed')
     assert.match(reason!, /^alice\/site.*: the server's disk is full$/)
-    assert.deepEqual(await endsOf(db, id), { 'alice/site': "failed: the server's disk is full" })
+    assert.deepEqual(await outcomesByName(db, id), {
+      'alice/site': "failed: the server's disk is full",
+    })
   })
 })
 

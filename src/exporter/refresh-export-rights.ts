@@ -8,7 +8,7 @@ import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 
-export interface RightsParts {
+export interface ExportRightsParts {
   db: Db
   source: Source
   now: () => number
@@ -23,7 +23,7 @@ export interface RightsParts {
  * may have its login by now.
  */
 export async function refreshExportRights(
-  { db, source, now, rights }: RightsParts,
+  { db, source, now, rights }: ExportRightsParts,
   { migrationId, position }: { migrationId: number; position?: number },
 ): Promise<void> {
   if (!rights) return

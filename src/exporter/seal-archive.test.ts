@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
-import { assertExported, endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
+import {
+  assertExported,
+  endOf,
+  exportScene,
+  outcomesByName,
+} from '../../test/support/export-scene.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { planArchive } from '../archive/plan-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
-import type { BlobStore, Composing } from '../blobs/blob-store.ts'
+import type { BlobStore, ComposingStore } from '../blobs/blob-store.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveSegments, dropArchive } from '../migrations/archive-store.ts'
@@ -62,7 +67,7 @@ onEachEngine('an archive', (engine) => {
     const end = { state: 'failed', reason: 'alice/blog: it is damaged' }
     assert.deepEqual(await endOf(db, id), end)
     const ends = { 'alice/site': 'exported', 'alice/blog': 'failed: it is damaged' }
-    assert.deepEqual(await endsOf(db, id), ends)
+    assert.deepEqual(await outcomesByName(db, id), ends)
     assert.deepEqual(await countsOf(db, id), { exported: 1, reused: 0, skipped: 0, failed: 1 })
     assert.deepEqual(await archiveSegments(db, { id }), [])
     assert.equal((await keysInStore()).length, 1)
@@ -103,7 +108,10 @@ onEachEngine('a partial archive', (engine) => {
     await work()
     const reason = 'alice/site: it is damaged\nalice/blog: it is damaged'
     assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
-    assert.deepEqual(Object.values(await endsOf(db, id)), Array(2).fill('failed: it is damaged'))
+    assert.deepEqual(
+      Object.values(await outcomesByName(db, id)),
+      Array(2).fill('failed: it is damaged'),
+    )
     assert.deepEqual(await countsOf(db, id), { exported: 0, reused: 0, skipped: 0, failed: 2 })
     assert.deepEqual(await keysInStore(), [])
   })
@@ -117,7 +125,7 @@ onEachEngine('a partial archive', (engine) => {
     await work()
     await assertExported(db, id)
     const ends = { 'alice/site': 'exported', 'alice/blog': 'skipped: it is damaged' }
-    assert.deepEqual(await endsOf(db, id), ends)
+    assert.deepEqual(await outcomesByName(db, id), ends)
     assert.deepEqual(await countsOf(db, id), { exported: 1, reused: 0, skipped: 1, failed: 0 })
   })
 })
@@ -138,13 +146,13 @@ test('lost segments fail the migration, and a retry exports them again', async (
   const lost = 'its exported data was lost; retry the migration to export it again'
   assert.deepEqual(await endOf(db, second), { state: 'failed', reason: `alice/site: ${lost}` })
   const ends = { 'alice/site': `failed: ${lost}`, 'alice/blog': 'exported' }
-  assert.deepEqual(await endsOf(db, second), ends)
+  assert.deepEqual(await outcomesByName(db, second), ends)
   assert.deepEqual(await countsOf(db, second), { exported: 1, reused: 0, skipped: 0, failed: 1 })
   const third = await start(NAMES)
   await work()
   await assertExported(db, third)
   const outcomes = { 'alice/site': 'exported', 'alice/blog': 'reused' }
-  assert.deepEqual(await endsOf(db, third), outcomes)
+  assert.deepEqual(await outcomesByName(db, third), outcomes)
 })
 
 test('an archive whose metadata could not be written is not recorded, and sealing is retried', async (t) => {
@@ -168,7 +176,7 @@ test('an archive whose metadata could not be written is not recorded, and sealin
 test('a store that can compose gets the archive as one object', async (t) => {
   const { db, blobs, start, work } = await exportScene(t, TWO)
   const composed = new Map<string, number>()
-  const bucket: BlobStore & Composing = {
+  const bucket: BlobStore & ComposingStore = {
     ...blobs,
     async size(key) {
       return composed.get(key) ?? blobs.size(key)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
-import { type BlobStore, type Composing, isComposing } from '../blobs/blob-store.ts'
+import { type BlobStore, type ComposingStore, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { endMigration } from '../migrations/end-migration.ts'
@@ -110,7 +110,7 @@ function endAsLost(repositories: readonly ExportedRepository[], keys: ReadonlySe
 /** Composes the archive to one blob in the store, without downloading large segments. Leaves nothing if it fails. */
 export async function composeArchive(
   plan: ArchivePlan,
-  blobs: BlobStore & Composing,
+  blobs: BlobStore & ComposingStore,
   key: string,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<void> {

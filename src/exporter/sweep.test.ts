@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { endsOf, exportScene } from '../../test/support/export-scene.ts'
+import { exportScene, outcomesByName } from '../../test/support/export-scene.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
@@ -76,7 +76,7 @@ onEachEngine('the sweep', (engine) => {
     }
     await sweep({ ...parts, blobs: racing })
     assert.equal(deleted.length, 1)
-    const outcomes = Object.values(await endsOf(db, id))
+    const outcomes = Object.values(await outcomesByName(db, id))
     assert.deepEqual(outcomes.toSorted(), ['exported', 'reused'])
     assert.equal((await archive(id)).manifest.repositories.length, 2)
   })

@@ -2,11 +2,10 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
-import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
-import type { Admission, AdmissionOptions } from './middleware/admission.ts'
-import type { HeavyRequests } from './middleware/concurrency-limit.ts'
-import type { DependencyParts } from './middleware/dependencies.ts'
-import type { MediaTypeOptions } from './middleware/media-type.ts'
+import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
+import type { MediaTypeOptions } from './middleware/api-headers.ts'
+import type { Admission, AdmissionOptions, HeavyRequests } from './middleware/concurrency-limit.ts'
+import type { ReadinessParts } from './middleware/dependencies.ts'
 import type { RateLimitOptions } from './middleware/rate-limit.ts'
 import type { Dashboard } from './pages/dashboard-files.ts'
 import type { Rendering } from './rendering.ts'
@@ -20,7 +19,7 @@ import type { RepositoryRenderer } from './routes/repositories/rendered-reposito
 export interface ServerParts
   extends ScheduleParts,
     Omit<DownloadParts, 'admission' | 'downloads'>,
-    DependencyParts {
+    ReadinessParts {
   db: Db
   now: () => number
   authenticator: Authenticator
@@ -38,7 +37,7 @@ export interface ServerParts
   /** The version of GitHub Enterprise Server that `/meta` reports. Undefined if it reports none, which is the default. */
   installedVersion: string | undefined
   /** Returns whether webhooks may be sent to an IP address. */
-  isWebhookAllowed: IsAllowed
+  isWebhookAllowed: IsAddressAllowed
   /** The files of the dashboard. Undefined if they were not built. */
   dashboard: Dashboard | undefined
 }

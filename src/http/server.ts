@@ -3,17 +3,25 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { nextTurn } from '../lib/turns.ts'
-import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
+import { type FieldError, InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
-import { createAdmission } from './middleware/admission.ts'
-import { apiHeaders } from './middleware/api-headers.ts'
-import { parseToken } from './middleware/authenticate.ts'
-import { concurrencyLimit, heavyRequests } from './middleware/concurrency-limit.ts'
-import { dependencies } from './middleware/dependencies.ts'
-import { errorHandler, malformedRequests } from './middleware/error-handler.ts'
-import { type FailedLogins, failedLogins } from './middleware/failed-logins.ts'
-import { type Forwarding, watchForwarding } from './middleware/forwarding.ts'
+import {
+  apiHeaders,
+  type Forwarding,
+  mediaTypeChooser,
+  watchForwarding,
+} from './middleware/api-headers.ts'
+import {
+  type FailedLogins,
+  failedLogins,
+  parseToken,
+  type SessionCookies,
+  sessionCookies,
+} from './middleware/authenticate.ts'
+import { concurrencyLimit, createAdmission, heavyRequests } from './middleware/concurrency-limit.ts'
+import { createDependencyProbes } from './middleware/dependencies.ts'
+import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
 import {
   bodyNotAnObject,
   bodyTooLarge,
@@ -21,12 +29,10 @@ import {
   tooManyClones,
   unparsableBody,
 } from './middleware/http-errors.ts'
-import { mediaTypeChooser } from './middleware/media-type.ts'
 import { addMetrics } from './middleware/metrics.ts'
-import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
+import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
-import { type OnAnswered, requestLog } from './middleware/request-log.ts'
-import { type SessionCookies, sessionCookies } from './middleware/session-cookie.ts'
+import { type OnRequestCompleted, requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { collectFirstSegments, repositoryPage } from './pages/repository-page.ts'
 import { adminActions } from './routes/admin/admin-actions.ts'
@@ -54,7 +60,7 @@ import { schedules } from './routes/schedules/schedules.ts'
 import { proxyProbe } from './routes/service/proxy-probe.ts'
 import { health, meta, versions } from './routes/service/service-routes.ts'
 import { session } from './routes/sessions/session.ts'
-import { currentUser, users } from './routes/users/users.ts'
+import { currentUser, rateLimitStatus, users } from './routes/users/users.ts'
 import {
   CALLER_WEBHOOKS_PATH,
   ORGANIZATION_WEBHOOKS_PATH,
@@ -73,7 +79,7 @@ declare module 'fastify' {
     /** Media types other than JSON that the route can respond with. */
     alsoAccepts?: string[]
     /** The `resource` of validation errors; default Migration. */
-    resource?: NonNullable<Fault['resource']>
+    resource?: NonNullable<FieldError['resource']>
   }
 }
 
@@ -87,7 +93,7 @@ const MAX_STALL_MS = 10_000
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.limits, documentation)
-  const malformed = malformedRequests(documentation)
+  const malformed = malformedRequestHandler(documentation)
   const onError = errorHandler(documentation, parts.log)
   const { setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
   const app = Fastify({
@@ -120,7 +126,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const firstSegments = collectFirstSegments(app)
   const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
   readJsonBodies(app, readBody)
-  const needed = dependencies(parts)
+  const needed = createDependencyProbes(parts)
   const metrics = addMetrics(app, {
     ...parts,
     dependencies: needed,
@@ -195,7 +201,7 @@ const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
     refusal: tooManyClones,
   })
 
-function onResponse(app: FastifyInstance, listeners: OnAnswered[]): void {
+function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void {
   app.addHook('onResponse', (request, reply, done) => {
     const answered = {
       id: request.id,

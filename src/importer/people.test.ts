@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readPeople } from './people.ts'
+import { parsePeopleCsv } from './people.ts'
 import { accountRefusal } from './targets/gitea/choose-repositories.ts'
 
 const read = (...lines: string[]) => {
-  const { people, warnings } = readPeople(lines.join('\n'), accountRefusal)
+  const { people, warnings } = parsePeopleCsv(lines.join('\n'), accountRefusal)
   return { people: Object.fromEntries(people), warnings }
 }
 

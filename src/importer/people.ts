@@ -92,7 +92,7 @@ export interface MappedPerson {
 /** The accounts on the target, by the lower-case login in the archive. */
 export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
-export interface ReadPeople {
+export interface PeopleFile {
   people: PeopleMap
   warnings: string[]
 }
@@ -104,10 +104,10 @@ const FIRST_COLUMN_TITLE = 'old-login'
  * a header, the column `account-id` is read too. Other columns, empty lines, lines that start with `#` and lines without a new
  * login are ignored. `refusal` returns why a new login is invalid, or undefined if it is valid. An invalid line is a warning.
  */
-export function readPeople(
+export function parsePeopleCsv(
   csv: string,
   refusal: (login: string) => string | undefined,
-): ReadPeople {
+): PeopleFile {
   const people = new Map<string, MappedPerson>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))

@@ -8,7 +8,7 @@ import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { onChunk } from '../lib/chunks.ts'
-import { writingTo } from '../lib/disk-errors.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
@@ -93,7 +93,7 @@ async function writeEntry(root: string, entry: ArchiveEntry, run: SegmentRun): P
   }
   await mkdir(dirname(path), { recursive: true })
   const content = onChunk(entry.content, add)
-  await writingTo(path, () => writeFile(path, content, { flag: 'wx' }), entry.size)
+  await withWriteContext(path, () => writeFile(path, content, { flag: 'wx' }), entry.size)
   add(tarPadding(entry.size))
 }
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { needsMount, smallDisk } from '../../test/support/small-disk.ts'
-import { describeDiskFailure, publicReason, writingTo } from './disk-errors.ts'
+import { describeDiskFailure, publicReason, withWriteContext } from './disk-errors.ts'
 
 const errorWith = (fields: object, message = 'failed at /srv/data/x') =>
   Object.assign(new Error(message), fields)
@@ -20,7 +20,7 @@ test(
     fill(100_000)
     const to = join(path, 'to')
     for (const write of [() => copyFile(from, to), () => writeFile(to, Buffer.alloc(600_000))]) {
-      const error: unknown = await writingTo(to, write, 600_000).then(
+      const error: unknown = await withWriteContext(to, write, 600_000).then(
         () => assert.fail('the write succeeded'),
         (error: unknown) => error,
       )

@@ -108,7 +108,7 @@ export function publicReason(error: unknown): string {
 }
 
 /** Runs a function that writes to `path` or below it. A disk error gets the path, if the system left it out, and the free bytes. */
-export async function writingTo<T>(
+export async function withWriteContext<T>(
   path: string,
   write: () => Promise<T>,
   neededBytes?: number,

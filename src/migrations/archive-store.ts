@@ -4,7 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import { withTimeout } from '../lib/with-timeout.ts'
-import type { NamedRepository } from '../repositories/facts-store.ts'
+import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { NotFound } from './errors.ts'
 import type { Migration } from './migration.ts'
@@ -50,7 +50,7 @@ async function repositorySegments(db: Db, id: number): Promise<string[]> {
   return [...gitKeys, ...fileKeys]
 }
 
-export interface ArchivedRepository extends NamedRepository {
+export interface ArchivedRepository extends RepositorySummary {
   position: number
   hasGitData: boolean
 }

@@ -7,7 +7,7 @@ type FaultCode =
   | 'unprocessable'
   | 'custom'
 
-export interface Fault {
+export interface FieldError {
   /** Set if the fault is not about the resource of the request. */
   resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook'
   field?: string
@@ -22,9 +22,9 @@ export interface Fault {
 /** The request is invalid or cannot be fulfilled; nothing was changed. */
 export class InvalidRequest extends Error {
   override name = 'InvalidRequest'
-  readonly faults: Fault[]
+  readonly faults: FieldError[]
 
-  constructor(faults: Fault[]) {
+  constructor(faults: FieldError[]) {
     super('the request is invalid')
     this.faults = faults
   }
@@ -36,7 +36,7 @@ export class NotFound extends Error {
 }
 
 /** The fault for a repository that could be migrated before. */
-export const noLongerCoveredFault = (fullName: string): Fault => ({
+export const noLongerCoveredFault = (fullName: string): FieldError => ({
   field: 'repositories',
   code: 'missing',
   value: fullName,
@@ -44,7 +44,7 @@ export const noLongerCoveredFault = (fullName: string): Fault => ({
 })
 
 /** Replaces indexes by names, for a request without a list of repositories. */
-export const faultByName = (
+export const withNamesInsteadOfIndexes = (
   { faults }: InvalidRequest,
   repositories: readonly string[],
 ): InvalidRequest =>

@@ -7,7 +7,7 @@ import { until } from '../../test/support/export-story.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ownScope } from '../accounts/account.ts'
-import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, upsertAccount } from '../accounts/account-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
@@ -79,13 +79,13 @@ onEachEngine('locks', (engine) => {
     const { db, viewer, start } = await scene(t, engine)
     const [alice, carol, dave] = await Promise.all(['alice', 'carol', 'dave'].map(viewer))
     const { id } = await start('alice')
-    const alices = await setAccount(db, 'alice', { type: 'Organization' }, 0)
+    const alices = await upsertAccount(db, 'alice', { type: 'Organization' }, 0)
     await putMembership(db, alices, { accountId: carol!.account.id, role: 'owner' }, 'manual')
     await putMembership(db, alices, { accountId: dave!.account.id, role: 'member' }, 'manual')
     const told = async (to: Viewer) => (await locksOnOwn(db, to)).map((lock) => lock.migrationId)
     assert.deepEqual(await told(carol!), [id])
     assert.deepEqual(await told(dave!), [])
-    await setAccount(db, 'alice', { type: 'User' }, 0)
+    await upsertAccount(db, 'alice', { type: 'User' }, 0)
     assert.deepEqual([await told(alice!), await told(carol!)], [[id], []])
   })
 

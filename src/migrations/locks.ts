@@ -10,7 +10,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
-import { type Fault, InvalidRequest, NotFound } from './errors.ts'
+import { type FieldError, InvalidRequest, NotFound } from './errors.ts'
 import { migrationById } from './export-store.ts'
 import {
   deleteLocks,
@@ -134,7 +134,7 @@ export async function requireLockable(
   repositories: readonly RepositoryFacts[],
 ): Promise<void> {
   if (!source) return
-  const faults: Fault[] = []
+  const faults: FieldError[] = []
   const options = { concurrency: CONCURRENT_LOCKS, signal }
   await mapConcurrent(repositories.entries(), options, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
@@ -187,5 +187,5 @@ export async function migrationOwner(db: Db, migrationId: number): Promise<Accou
       of.selectFrom('migrations').select('owner_id').where('migrations.id', '=', migrationId),
     )
     .executeTakeFirst()
-  return row && accountOf(row)
+  return row && accountFromRow(row)
 }

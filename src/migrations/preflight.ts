@@ -7,7 +7,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { findSegment, warningOf } from './segment-store.ts'
-import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
+import { readSnapshot, type StartParts, type StartRequest } from './start-migration.ts'
 
 interface RepositoryForecast {
   fullName: string
@@ -40,7 +40,7 @@ export async function forecast(
   scope: Scope,
   { repositories, options }: StartRequest,
 ): Promise<Forecast> {
-  const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
+  const facts = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await mapConcurrent(
     facts.entries(),

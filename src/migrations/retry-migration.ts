@@ -3,7 +3,7 @@ import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { faultByName, InvalidRequest, noLongerCoveredFault } from './errors.ts'
+import { InvalidRequest, noLongerCoveredFault, withNamesInsteadOfIndexes } from './errors.ts'
 import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './snapshot-store.ts'
 import {
@@ -48,7 +48,7 @@ export async function retryMigration(
   } catch (error) {
     if (error instanceof NothingToMigrate)
       throw new InvalidRequest(error.uncovered.map(noLongerCoveredFault))
-    throw error instanceof InvalidRequest ? faultByName(error, repositories) : error
+    throw error instanceof InvalidRequest ? withNamesInsteadOfIndexes(error, repositories) : error
   }
 }
 

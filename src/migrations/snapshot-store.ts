@@ -5,14 +5,14 @@ import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
-  deleteUnreferencedFacts,
+  deleteFactsUnlessReferenced,
   factsById,
-  factsOfRepository,
-  findUnreferencedFacts,
-  type NamedRepository,
-  namesById,
+  factsIdsOfRepository,
+  findSweepCandidates,
+  type RepositorySummary,
+  repositoriesByFactsId,
+  SWEEP_GRACE_MS,
   saveFacts,
-  UNREFERENCED_FOR_MS,
 } from '../repositories/facts-store.ts'
 import type { Migration } from './migration.ts'
 
@@ -114,7 +114,7 @@ export async function repositoriesOf(db: Db, migration: OfMigration): Promise<Re
 export async function namedRepositoriesOf(
   db: Db,
   migration: OfMigration,
-): Promise<NamedRepository[]> {
+): Promise<RepositorySummary[]> {
   return (await namedRepositoriesOfAll(db, [migration]))[0]!
 }
 
@@ -122,10 +122,10 @@ export async function namedRepositoriesOf(
 export async function namedRepositoriesOfAll(
   db: Db,
   migrations: readonly OfMigration[],
-): Promise<NamedRepository[][]> {
+): Promise<RepositorySummary[][]> {
   const lists: number[][] = []
   for (const migration of migrations) lists.push(await allReferences(db, migration))
-  const names = await namesById(db, lists.flat())
+  const names = await repositoriesByFactsId(db, lists.flat())
   return lists.map((ids) => ids.map((id) => names.get(id)!))
 }
 
@@ -150,7 +150,7 @@ export async function firstNames(
     id: row.migration_id,
     references: referencesOf(row.facts_ids).slice(0, atMost),
   }))
-  const names = await namesById(
+  const names = await repositoriesByFactsId(
     db,
     first.flatMap(({ references }) => references),
   )
@@ -176,7 +176,7 @@ export async function migrationsContaining(
     references: referencesOf(row.facts_ids),
   }))
   const all = new Set(snapshots.flatMap(({ references }) => references))
-  const ofRepository = await factsOfRepository(db, [...all], repositoryId)
+  const ofRepository = await factsIdsOfRepository(db, [...all], repositoryId)
   const found = snapshots.filter(({ references }) => references.some((id) => ofRepository.has(id)))
   return new Set(found.map(({ migrationId }) => migrationId))
 }
@@ -192,7 +192,7 @@ export async function repositoryAt(
 
 export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {
   const id = await referenceAt(db, migrationId, position)
-  return (await namesById(db, [id])).get(id)!.fullName
+  return (await repositoriesByFactsId(db, [id])).get(id)!.fullName
 }
 
 async function referenceAt(db: Db, id: number, position: number): Promise<number> {
@@ -207,15 +207,15 @@ const MAX_SWEPT_AT_ONCE = 100_000
  * Returns the number of deleted facts.
  */
 export async function sweepFacts(db: Db, now: number): Promise<number> {
-  const since = now - UNREFERENCED_FOR_MS
+  const since = now - SWEEP_GRACE_MS
   let removed = 0
   for (let after = 0; ; ) {
-    const candidates = await findUnreferencedFacts(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
+    const candidates = await findSweepCandidates(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
     for await (const ids of everyReference(db)) for (const id of ids) unused.delete(id)
-    removed += await deleteUnreferencedFacts(db, [...unused], since)
+    removed += await deleteFactsUnlessReferenced(db, [...unused], since)
   }
 }
 

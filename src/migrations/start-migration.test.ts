@@ -4,7 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ownScope } from '../accounts/account.ts'
-import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount, upsertAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
@@ -66,7 +66,8 @@ onEachEngine('starting a migration', (engine) => {
     await host.repository('alice/site', { config: { 'godwit.collaborator': 'octo:admin' } })
     await host.repository('other/a', { config: { 'godwit.private': 'false' } })
     await sync(parts)
-    for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
+    for (const login of ['octo', 'other'])
+      await upsertAccount(db, login, { type: 'Organization' }, 0)
     const scope = { owner: (await findAccount(db, 'octo'))! }
     const startThere = (repositories: string[], more = {}) =>
       startMigration(parts, scope, { repositories, options: { ...DEFAULT_OPTIONS, ...more } })
@@ -167,7 +168,8 @@ onEachEngine('starting a migration', (engine) => {
       config: { 'godwit.collaborator': 'alice:write' },
     })
     await sync(parts)
-    for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
+    for (const login of ['octo', 'other'])
+      await upsertAccount(db, login, { type: 'Organization' }, 0)
     const migration = await startMigration(parts, ownScope(await viewer(db, 'alice')), {
       repositories: [],
       options: { ...DEFAULT_OPTIONS, orgMetadataOnly: true },

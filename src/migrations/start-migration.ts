@@ -17,7 +17,7 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { type Fault, InvalidRequest } from './errors.ts'
+import { type FieldError, InvalidRequest } from './errors.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, requireLockable } from './locks.ts'
 import {
@@ -51,7 +51,7 @@ export async function startMigration(
   { repositories, options }: StartRequest,
   onCommitted: (started: Migration) => void = () => {},
 ): Promise<StartedMigration> {
-  const snapshot = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
+  const snapshot = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
   return insertAndStart(parts, scope, { snapshot, options }, { onCommitted })
 }
 
@@ -220,7 +220,7 @@ async function organizationsToMigrate(
 }
 
 /** Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not covered. */
-export async function snapshotOf(
+export async function readSnapshot(
   parts: StartParts,
   scope: Scope,
   fullNames: string[],
@@ -242,7 +242,7 @@ export async function snapshotOf(
 function refuse<T>(
   names: T[],
   isWrong: (name: T, index: number) => boolean,
-  code: Fault['code'],
+  code: FieldError['code'],
 ): void {
   const faults = names.flatMap((name, index) =>
     isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, upsertAccount } from '../accounts/account-store.ts'
 import { expireForgeToken, MINUTE_MS, storeForgeToken } from '../accounts/forge-sign-in.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
@@ -67,10 +67,10 @@ onEachEngine('the permission to follow a migration', (engine) => {
 
   test('for an organization lasts while the account is its owner or a site admin', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const octo = await setAccount(db, 'octo', { type: 'Organization' }, NOW)
+    const octo = await upsertAccount(db, 'octo', { type: 'Organization' }, NOW)
     const people = ['alice', 'bob', 'keeper', 'eve']
     for (const [at, login] of people.entries()) {
-      const account = await setAccount(db, login, { siteAdmin: login === 'keeper' }, NOW)
+      const account = await upsertAccount(db, login, { siteAdmin: login === 'keeper' }, NOW)
       await addToken(db, account, { name: '', expiresAt: null, now: NOW })
       if (at < 2) {
         const role = login === 'alice' ? 'owner' : 'member'
@@ -87,7 +87,7 @@ onEachEngine('the permission to follow a migration', (engine) => {
     assert.deepEqual(await permitted(), ['alice', 'keeper'])
     await db.deleteFrom('memberships').execute()
     assert.deepEqual(await permitted(), ['keeper'])
-    await setAccount(db, 'octo', { type: 'User' }, NOW)
+    await upsertAccount(db, 'octo', { type: 'User' }, NOW)
     assert.deepEqual(await permitted(), [])
   })
 })

@@ -44,4 +44,4 @@ export interface TeamName {
 export type Reviewer = { kind: 'user'; login: string } | ({ kind: 'team' } & TeamName)
 
 /** The subject of an issue event: a person or a team, or the former repository of a transferred issue. */
-export type Party = Reviewer | { kind: 'repository'; repository: string }
+export type EventSubject = Reviewer | { kind: 'repository'; repository: string }

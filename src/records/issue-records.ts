@@ -1,41 +1,41 @@
 import { list, type Shape } from '../lib/json-shape.ts'
-import type { IssueOrPull, Party, Reaction } from './fact.ts'
+import type { EventSubject, IssueOrPull, Reaction } from './fact.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import {
-  discussed,
   id,
+  issueOrPull,
   labelName,
+  linkOrNull,
   login,
   milestoneNumber,
-  orNone,
   person,
   repositoryName,
   reviewer,
 } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import {
-  anyText,
-  type FieldsOf,
+  anyString,
+  type FieldReader,
   ifPresent,
+  objectOf,
   optional,
   orElse,
-  part,
   textOrNull,
 } from './record-shapes.ts'
 
-export function readIssue(field: FieldsOf): Issue {
-  const createdAt = field('created_at', anyText)
+export function readIssue(field: FieldReader): Issue {
+  const createdAt = field('created_at', anyString)
   return {
     repository: field('repository', repositoryName),
-    number: field('url', discussed).number,
+    number: field('url', issueOrPull).number,
     author: field('user', person),
-    title: field('title', anyText),
+    title: field('title', anyString),
     body: field('body', textOrNull),
     ...readTriage(field),
     reactions: field('reactions', reactions),
     closedAt: field('closed_at', textOrNull),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+    updatedAt: field('updated_at', orElse(anyString, createdAt)),
   }
 }
 
@@ -58,11 +58,11 @@ export function writeIssue(issue: Issue, links: Links) {
 type Triage = Pick<Issue, 'assignees' | 'milestone' | 'labels'>
 
 /** The fields that issues and pull requests are filtered by. Old archives have one assignee. */
-export function readTriage(field: FieldsOf): Triage {
+export function readTriage(field: FieldReader): Triage {
   const assignee = field('assignee', person)
   return {
     assignees: field('assignees', orElse(list(login), assignee === null ? [] : [assignee])),
-    milestone: field('milestone', orNone(milestoneNumber)),
+    milestone: field('milestone', linkOrNull(milestoneNumber)),
     labels: field('labels', orElse(list(labelName), [])),
   }
 }
@@ -80,9 +80,9 @@ export function writeTriage(
 }
 
 /** Reads the issue or pull request that a comment or an event belongs to. */
-export function readDiscussed(field: FieldsOf): { repository: string; on: IssueOrPull } {
-  const pull = field('pull_request', orNone(discussed))
-  const { repository, number } = pull ?? field('issue', discussed)
+export function readIssueOrPull(field: FieldReader): { repository: string; on: IssueOrPull } {
+  const pull = field('pull_request', linkOrNull(issueOrPull))
+  const { repository, number } = pull ?? field('issue', issueOrPull)
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
 }
 
@@ -90,14 +90,14 @@ function writeDiscussed(repository: string, on: IssueOrPull, links: Links) {
   return { [on.kind]: links.discussed(repository, on) }
 }
 
-export function readIssueComment(field: FieldsOf): IssueComment {
+export function readIssueComment(field: FieldReader): IssueComment {
   return {
-    ...readDiscussed(field),
+    ...readIssueOrPull(field),
     id: field('url', id),
     author: field('user', person),
     body: field('body', textOrNull),
     reactions: field('reactions', reactions),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
   }
 }
 
@@ -115,41 +115,42 @@ export function writeIssueComment(comment: IssueComment, links: Links) {
   }
 }
 
-export function readIssueEvent(field: FieldsOf): IssueEvent {
-  const event = field('event', anyText)
-  const label = field('label_name', optional(anyText))
-  const renamed = field('title_is', optional(anyText))
-  const after = field('after_commit_oid', optional(anyText))
+export function readIssueEvent(field: FieldReader): IssueEvent {
+  const event = field('event', anyString)
+  const label = field('label_name', optional(anyString))
+  const renamed = field('title_is', optional(anyString))
+  const after = field('after_commit_oid', optional(anyString))
   return {
-    ...readDiscussed(field),
+    ...readIssueOrPull(field),
     id: field('url', id),
     actor: field('actor', person),
     event,
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
     label:
       label === undefined
         ? undefined
         : {
             name: label,
-            color: field('label_color', anyText),
-            textColor: field('label_text_color', orElse(anyText, '')),
+            color: field('label_color', anyString),
+            textColor: field('label_text_color', orElse(anyString, '')),
           },
-    milestoneTitle: field('milestone_title', optional(anyText)),
-    renamed: renamed === undefined ? undefined : { from: field('title_was', anyText), to: renamed },
+    milestoneTitle: field('milestone_title', optional(anyString)),
+    renamed:
+      renamed === undefined ? undefined : { from: field('title_was', anyString), to: renamed },
     subject: field(
       'subject',
-      ifPresent(orNone(event === 'transferred' ? repositoryParty : reviewer)),
+      ifPresent(linkOrNull(event === 'transferred' ? repositoryParty : reviewer)),
     ),
     commit: field('commit_id', ifPresent(textOrNull)),
-    commitRepository: field('commit_repository', ifPresent(orNone(repositoryName))),
+    commitRepository: field('commit_repository', ifPresent(linkOrNull(repositoryName))),
     forcePush:
       after === undefined
         ? undefined
-        : { ref: field('ref', anyText), before: field('before_commit_oid', anyText), after },
+        : { ref: field('ref', anyString), before: field('before_commit_oid', anyString), after },
   }
 }
 
-const repositoryParty: Shape<Party> = (value, at) => {
+const repositoryParty: Shape<EventSubject> = (value, at) => {
   return { kind: 'repository', repository: repositoryName(value, at) }
 }
 
@@ -180,7 +181,7 @@ export function writeIssueEvent(event: IssueEvent, links: Links) {
   }
 }
 
-export function writeParty(named: Party, links: Links): string | null {
+export function writeParty(named: EventSubject, links: Links): string | null {
   if (named.kind === 'user') return links.person(named.login)
   return named.kind === 'team' ? links.team(named) : links.repository(named.repository)
 }
@@ -195,12 +196,12 @@ const REACTION_BY_EMOJI = new Map([...EMOJI_BY_REACTION].map(([name, emoji]) => 
 
 export const reactions: Shape<Reaction[]> = orElse(
   list(
-    part((field): Reaction => {
-      const content = field('content', anyText)
+    objectOf((field): Reaction => {
+      const content = field('content', anyString)
       return {
         author: field('user', person),
         content: REACTION_BY_EMOJI.get(content) ?? content,
-        createdAt: field('created_at', anyText),
+        createdAt: field('created_at', anyString),
       }
     }),
   ),

@@ -1,4 +1,4 @@
-import type { Author, IssueOrPull, Party, Reaction, RepositoryFact } from './fact.ts'
+import type { Author, EventSubject, IssueOrPull, Reaction, RepositoryFact } from './fact.ts'
 
 /** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
 export interface Issue extends RepositoryFact {
@@ -52,7 +52,7 @@ export interface IssueEvent extends RepositoryFact {
   /** renamed: titles. base_ref_changed: branches. */
   renamed?: { from: string; to: string } | undefined
   /** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
-  subject?: Party | null | undefined
+  subject?: EventSubject | null | undefined
   /** referenced, merged, and closed if a commit did it. */
   commit?: string | null | undefined
   /** `owner/name` of the repository with that commit or the pushed commits. */

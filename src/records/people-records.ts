@@ -1,20 +1,20 @@
 import { list } from '../lib/json-shape.ts'
 import type { Email, Organization, Team, User } from './people.ts'
-import { login, orNone, repositoryName, team } from './read-addresses.ts'
+import { linkOrNull, login, repositoryName, team } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import {
-  anyText,
-  type FieldsOf,
-  flag,
+  anyBoolean,
+  anyString,
+  type FieldReader,
+  objectOf,
   orElse,
-  part,
   textOrNull,
   timeOrUnknown,
 } from './record-shapes.ts'
 
-export function readUser(field: FieldsOf): User {
+export function readUser(field: FieldReader): User {
   return {
-    login: field('login', anyText),
+    login: field('login', anyString),
     name: field('name', textOrNull),
     bio: field('bio', textOrNull),
     company: field('company', textOrNull),
@@ -26,11 +26,11 @@ export function readUser(field: FieldsOf): User {
   }
 }
 
-const email = part(
+const email = objectOf(
   (field): Email => ({
-    address: field('address', anyText),
-    primary: field('primary', orElse(flag, false)),
-    verified: field('verified', orElse(flag, false)),
+    address: field('address', anyString),
+    primary: field('primary', orElse(anyBoolean, false)),
+    verified: field('verified', orElse(anyBoolean, false)),
   }),
 )
 
@@ -52,9 +52,9 @@ export function writeUser(user: User, links: Links) {
   }
 }
 
-export function readOrganization(field: FieldsOf): Organization {
+export function readOrganization(field: FieldReader): Organization {
   return {
-    login: field('login', anyText),
+    login: field('login', anyString),
     name: field('name', textOrNull),
     description: field('description', textOrNull),
     website: field('website', textOrNull),
@@ -65,10 +65,10 @@ export function readOrganization(field: FieldsOf): Organization {
   }
 }
 
-const organizationMember = part((field) => ({
+const organizationMember = objectOf((field) => ({
   login: field('user', login),
-  role: field('role', anyText),
-  state: field('state', orElse(anyText, 'active')),
+  role: field('role', anyString),
+  state: field('state', orElse(anyString, 'active')),
 }))
 
 export function writeOrganization(organization: Organization, links: Links) {
@@ -92,27 +92,27 @@ export function writeOrganization(organization: Organization, links: Links) {
   }
 }
 
-export function readTeam(field: FieldsOf): Team {
+export function readTeam(field: FieldReader): Team {
   return {
     ...field('url', team),
-    name: field('name', anyText),
+    name: field('name', anyString),
     description: field('description', textOrNull),
-    privacy: field('privacy', orElse(anyText, 'closed')),
-    parent: field('parent_team', orNone(team))?.slug ?? null,
+    privacy: field('privacy', orElse(anyString, 'closed')),
+    parent: field('parent_team', linkOrNull(team))?.slug ?? null,
     permissions: field('permissions', orElse(list(teamPermission), [])),
     members: field('members', orElse(list(teamMember), [])),
     createdAt: field('created_at', timeOrUnknown),
   }
 }
 
-const teamPermission = part((field) => ({
+const teamPermission = objectOf((field) => ({
   repository: field('repository', repositoryName),
-  access: field('access', anyText),
+  access: field('access', anyString),
 }))
 
-const teamMember = part((field) => ({
+const teamMember = objectOf((field) => ({
   login: field('user', login),
-  role: field('role', orElse(anyText, 'member')),
+  role: field('role', orElse(anyString, 'member')),
 }))
 
 export function writeTeam(team: Team, links: Links) {

@@ -6,24 +6,24 @@ import type {
   PullRequestHead,
   ReviewRequest,
 } from './pull-request.ts'
-import { discussed, orNone, person, repositoryName, reviewer } from './read-addresses.ts'
+import { issueOrPull, linkOrNull, person, repositoryName, reviewer } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import {
-  anyText,
-  type FieldsOf,
-  flag,
+  anyBoolean,
+  anyString,
+  type FieldReader,
   ifPresent,
+  objectOf,
   orElse,
-  part,
   textOrNull,
 } from './record-shapes.ts'
 
-export function readPullRequest(field: FieldsOf): PullRequest {
+export function readPullRequest(field: FieldReader): PullRequest {
   return {
     repository: field('repository', repositoryName),
-    number: field('url', discussed).number,
+    number: field('url', issueOrPull).number,
     author: field('user', person),
-    title: field('title', anyText),
+    title: field('title', anyString),
     body: field('body', textOrNull),
     base: field('base', branch),
     head: field('head', head),
@@ -31,43 +31,43 @@ export function readPullRequest(field: FieldsOf): PullRequest {
     reactions: field('reactions', reactions),
     reviewRequests: field('review_requests', orElse(list(reviewRequest), [])),
     closes: field('close_issue_references', orElse(list(closingReference), [])),
-    draft: field('work_in_progress', orElse(flag, false)),
+    draft: field('work_in_progress', orElse(anyBoolean, false)),
     mergedAt: field('merged_at', textOrNull),
     closedAt: field('closed_at', textOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
     mergeCommit: field('merge_commit_sha', ifPresent(textOrNull)),
   }
 }
 
-const branch = part((field) => ({ ref: field('ref', anyText), sha: field('sha', anyText) }))
+const branch = objectOf((field) => ({ ref: field('ref', anyString), sha: field('sha', anyString) }))
 
-const head = part(
+const head = objectOf(
   (field): PullRequestHead => ({
-    ref: field('ref', anyText),
-    sha: field('sha', anyText),
+    ref: field('ref', anyString),
+    sha: field('sha', anyString),
     owner: field('user', person),
-    repository: field('repo', orNone(repositoryName)),
+    repository: field('repo', linkOrNull(repositoryName)),
   }),
 )
 
-const reviewRequest = part((field): ReviewRequest => {
-  const createdAt = field('created_at', anyText)
+const reviewRequest = objectOf((field): ReviewRequest => {
+  const createdAt = field('created_at', anyString)
   return {
     reviewer: field('reviewer', reviewer),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+    updatedAt: field('updated_at', orElse(anyString, createdAt)),
     dismissedAt: field('dismissed_at', textOrNull),
   }
 })
 
-const closingReference = part((field): ClosingReference => {
-  const { repository, number } = field('issue', discussed)
+const closingReference = objectOf((field): ClosingReference => {
+  const { repository, number } = field('issue', issueOrPull)
   return {
     repository,
     issue: number,
     actor: field('actor', person),
-    source: field('source', anyText),
-    createdAt: field('created_at', anyText),
+    source: field('source', anyString),
+    createdAt: field('created_at', anyString),
   }
 })
 

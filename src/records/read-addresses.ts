@@ -77,15 +77,15 @@ function decodeSegment(segment: string): string {
 }
 
 /** Accepts a missing link as null. Some exporters write an empty string instead of null. */
-export function orNone<T>(shape: Shape<T>): Shape<T | null> {
+export function linkOrNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value, at) => (value == null || value === '' ? null : shape(value, at))
 }
 
 export const login: Shape<string> = parsed('the address of a person', parseLogin)
-export const person: Shape<Author> = orNone(login)
+export const person: Shape<Author> = linkOrNull(login)
 export const team: Shape<TeamName> = parsed('the address of a team', parseTeam)
 export const repositoryName: Shape<string> = parsed('the address of a repository', parseRepository)
-export const discussed = parsed('the address of an issue or a pull request', parseIssueOrPull)
+export const issueOrPull = parsed('the address of an issue or a pull request', parseIssueOrPull)
 export const id: Shape<number> = parsed('an address with a number at its end', parseTrailingNumber)
 export const labelName: Shape<string> = parsed('the address of a label', textAfter('/labels/'))
 export const milestoneNumber: Shape<number> = parsed(

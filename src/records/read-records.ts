@@ -4,9 +4,16 @@ import type { Discussion, DiscussionCategory } from './issue.ts'
 import { reactions, readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
 import { readOrganization, readTeam, readUser } from './people-records.ts'
 import { readPullRequest } from './pull-request-records.ts'
-import { categoryName, id, labelName, orNone, person, repositoryName } from './read-addresses.ts'
-import { type OnInvalid, type RecordsRead, readList } from './record-file.ts'
-import { anyText, type FieldsOf, fieldsOf, orElse, textOrNull } from './record-shapes.ts'
+import {
+  categoryName,
+  id,
+  labelName,
+  linkOrNull,
+  person,
+  repositoryName,
+} from './read-addresses.ts'
+import { type OnInvalid, type RecordFileContent, readList } from './record-file.ts'
+import { anyString, type FieldReader, fieldReader, orElse, textOrNull } from './record-shapes.ts'
 import { readAttachment, readRelease, readRepositoryFile } from './release-records.ts'
 import { readMilestone, readProtectedBranch, readRepository } from './repository-records.ts'
 import {
@@ -16,7 +23,7 @@ import {
   readReviewThread,
 } from './review-records.ts'
 
-const READERS: { [K in FactKind]: (field: FieldsOf) => FactsByKind[K] } = {
+const READERS: { [K in FactKind]: (field: FieldReader) => FactsByKind[K] } = {
   users: readUser,
   bots: readUser,
   organizations: readOrganization,
@@ -49,8 +56,8 @@ export function isFactKind(kind: string): kind is FactKind {
  * position of the record, such as `[3]`.
  */
 export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
-  const read = READERS[kind] as (field: FieldsOf) => FactsByKind[K]
-  return withoutUndefined(read(fieldsOf(record, at)))
+  const read = READERS[kind] as (field: FieldReader) => FactsByKind[K]
+  return withoutUndefined(read(fieldReader(record, at)))
 }
 
 /** Reads the facts of one file. Throws if the file is not a JSON list, and calls `onInvalid` for each invalid record. */
@@ -58,7 +65,7 @@ export function readFacts<K extends FactKind>(
   kind: K,
   json: string,
   onInvalid: OnInvalid,
-): RecordsRead<FactsByKind[K]> {
+): RecordFileContent<FactsByKind[K]> {
   return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 
@@ -66,26 +73,26 @@ function withoutUndefined<T extends object>(fact: T): T {
   return Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== undefined)) as T
 }
 
-function readDiscussion(field: FieldsOf): Discussion {
-  const createdAt = field('created_at', anyText)
+function readDiscussion(field: FieldReader): Discussion {
+  const createdAt = field('created_at', anyString)
   return {
     repository: field('repository', repositoryName),
     number: field('url', id),
     author: field('user', person),
-    title: field('title', anyText),
+    title: field('title', anyString),
     body: field('body', textOrNull),
     labels: field('labels', orElse(list(labelName), [])),
     reactions: field('reactions', reactions),
-    category: field('discussion_category', orNone(categoryName)),
+    category: field('discussion_category', linkOrNull(categoryName)),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+    updatedAt: field('updated_at', orElse(anyString, createdAt)),
   }
 }
 
-function readDiscussionCategory(field: FieldsOf): DiscussionCategory {
+function readDiscussionCategory(field: FieldReader): DiscussionCategory {
   return {
     repository: field('repository', repositoryName),
-    name: field('name', anyText),
+    name: field('name', anyString),
     emoji: field('emoji', textOrNull),
     description: field('description', textOrNull),
   }

@@ -35,7 +35,7 @@ export function formatRecordCount(kind: string, count: number): string {
     .replace(/s$/, '')}`
 }
 
-export interface RecordsRead<T> {
+export interface RecordFileContent<T> {
   /** The valid records, each with its index in the file. */
   records: { index: number; value: T }[]
   /** The number of records in the file, valid or not. */
@@ -53,7 +53,7 @@ export function readRecordFile(
   kind: string,
   json: string,
   onInvalid: OnInvalid,
-): RecordsRead<unknown> {
+): RecordFileContent<unknown> {
   const shape = shapeOf(kind)
   const readRecord: Shape<unknown> = (value, at) => {
     const fields = shape?.(value, at)
@@ -63,10 +63,14 @@ export function readRecordFile(
 }
 
 /** Applies `shape` to each item of a JSON list. Throws if the text is not a JSON list. */
-export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid): RecordsRead<T> {
+export function readList<T>(
+  json: string,
+  shape: Shape<T>,
+  onInvalid: OnInvalid,
+): RecordFileContent<T> {
   const items: unknown = parseJson(json)
   if (!Array.isArray(items)) throw new Error('it is not a list of records')
-  const read: RecordsRead<T> = { records: [], count: items.length }
+  const read: RecordFileContent<T> = { records: [], count: items.length }
   for (const [index, value] of items.entries()) {
     try {
       read.records.push({ index, value: shape(value, `[${index}]`) })

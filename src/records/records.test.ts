@@ -10,12 +10,12 @@ import {
 import type { FactKind, FactsByKind } from './facts.ts'
 import { readFact, readFacts } from './read-records.ts'
 import { linksOf } from './record-addresses.ts'
-import { FACTS } from './test-facts.ts'
+import { FACT_ARBITRARIES } from './test-facts.ts'
 import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
-const KINDS = Object.keys(FACTS) as FactKind[]
-const factsOf = (kind: FactKind) => FACTS[kind] as Arbitrary<FactsByKind[FactKind]>
+const KINDS = Object.keys(FACT_ARBITRARIES) as FactKind[]
+const factsOf = (kind: FactKind) => FACT_ARBITRARIES[kind] as Arbitrary<FactsByKind[FactKind]>
 const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 describe('facts are unchanged after writing and reading', () => {
@@ -80,7 +80,7 @@ describe('loginsIn returns every login that a record links to', () => {
     test(kind, () => {
       const { person, ...others } = addressesAt('https://git.example.com', 'https://people.example')
       fc.assert(
-        fc.property(FACTS[kind] as Arbitrary<never>, (fact) => {
+        fc.property(FACT_ARBITRARIES[kind] as Arbitrary<never>, (fact) => {
           const known = new Set([...loginsIn(kind, fact)].map(person))
           const record = asJson(writeRecord(kind, fact, { person, ...others }))
           for (const { field, address, to } of linksOf(record)) {
@@ -96,7 +96,7 @@ describe('loginsIn returns every login that a record links to', () => {
 })
 
 test('an invalid record is reported with its index and field, and the others are read', () => {
-  const fact = asJson(fc.sample(FACTS.milestones, { numRuns: 1, seed: 1 })[0])
+  const fact = asJson(fc.sample(FACT_ARBITRARIES.milestones, { numRuns: 1, seed: 1 })[0])
   const good = writeRecord('milestones', fact, addressesAt('https://git.example.com'))
   const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
   const warnings: string[] = []
@@ -163,7 +163,7 @@ test('reactions have the names and times of archives', () => {
     createdAt: '2024-05-02T09:00:00Z',
   })
   const all = ['rocket', 'laugh', 'hooray', 'confused', 'gitea', '-1', '+1'].map(reaction)
-  const [fact] = fc.sample(FACTS.issues, { numRuns: 1, seed: 1 })
+  const [fact] = fc.sample(FACT_ARBITRARIES.issues, { numRuns: 1, seed: 1 })
   const record = writeRecord('issues', { ...fact!, reactions: all }, addressesAt('https://h'))
   const written = record.reactions as {
     content: string

@@ -1,11 +1,11 @@
 import { list, oneOf } from '../lib/json-shape.ts'
-import { reactions, readDiscussed, writeReactions } from './issue-records.ts'
+import { reactions, readIssueOrPull, writeReactions } from './issue-records.ts'
 import {
   commitComment,
-  discussed,
   fileId,
   id,
-  orNone,
+  issueOrPull,
+  linkOrNull,
   person,
   release,
   repositoryName,
@@ -14,40 +14,40 @@ import {
 import type { Links } from './record-addresses.ts'
 import { addressInArchive } from './record-addresses.ts'
 import {
-  anyText,
-  type FieldsOf,
-  flag,
+  anyBoolean,
+  anyString,
+  type FieldReader,
+  objectOf,
   optional,
   orElse,
-  part,
   textOrNull,
 } from './record-shapes.ts'
 import type { AttachedTo, Attachment, Release, ReleaseAsset, RepositoryFile } from './release.ts'
 
-export function readRelease(field: FieldsOf): Release {
+export function readRelease(field: FieldReader): Release {
   return {
     repository: field('repository', repositoryName),
-    tag: field('tag_name', anyText),
+    tag: field('tag_name', anyString),
     author: field('user', person),
     name: field('name', textOrNull),
     body: field('body', textOrNull),
     draft: field('state', oneOf('published', 'draft')) === 'draft',
-    prerelease: field('prerelease', orElse(flag, false)),
-    target: field('target_commitish', orElse(anyText, '')),
+    prerelease: field('prerelease', orElse(anyBoolean, false)),
+    target: field('target_commitish', orElse(anyString, '')),
     assets: field('release_assets', orElse(list(asset), [])),
     publishedAt: field('published_at', textOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
     reactions: field('reactions', optional(reactions)),
   }
 }
 
-const asset = part((field): ReleaseAsset => {
+const asset = objectOf((field): ReleaseAsset => {
   const file = field('asset_url', storedPath)
   return {
     // The path is `release_assets/{uuid}/{name}`.
     uuid: file.split('/').at(-2) ?? '',
-    name: field('asset_name', anyText),
-    contentType: field('asset_content_type', orElse(anyText, 'application/octet-stream')),
+    name: field('asset_name', anyString),
+    contentType: field('asset_content_type', orElse(anyString, 'application/octet-stream')),
     file,
   }
 })
@@ -76,29 +76,29 @@ export function writeRelease(release: Release, links: Links) {
   }
 }
 
-export function readRepositoryFile(field: FieldsOf): RepositoryFile {
+export function readRepositoryFile(field: FieldReader): RepositoryFile {
   return {
     repository: field('repository', repositoryName),
     id: field('url', fileId),
     author: field('user', person),
-    name: field('file_name', anyText),
-    contentType: field('file_content_type', orElse(anyText, 'application/octet-stream')),
+    name: field('file_name', anyString),
+    contentType: field('file_content_type', orElse(anyString, 'application/octet-stream')),
     file: field('file_url', storedPath),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
   }
 }
 
-export function readAttachment(field: FieldsOf): Attachment {
+export function readAttachment(field: FieldReader): Attachment {
   const file = field('asset_url', storedPath)
   return {
     ...readAttachedTo(field),
     // The path is `attachments/{uuid}/{name}`. The address in `url` has no UUID in old archives.
     uuid: file.split('/').at(-2) ?? '',
     author: field('user', person),
-    name: field('asset_name', anyText),
-    contentType: field('asset_content_type', orElse(anyText, 'application/octet-stream')),
+    name: field('asset_name', anyString),
+    contentType: field('asset_content_type', orElse(anyString, 'application/octet-stream')),
     file,
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
   }
 }
 
@@ -123,7 +123,7 @@ interface Attached {
 }
 
 /** Returns the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
-function readAttachedTo(field: FieldsOf): Attached {
+function readAttachedTo(field: FieldReader): Attached {
   for (const read of [
     attachedToIssueComment,
     attachedToReviewComment,
@@ -134,39 +134,39 @@ function readAttachedTo(field: FieldsOf): Attached {
     const found = read(field)
     if (found) return found
   }
-  const isOnIssueOrPull = ['pull_request', 'issue'].some((key) => field(key, optional(anyText)))
-  if (isOnIssueOrPull) return readDiscussed(field)
+  const isOnIssueOrPull = ['pull_request', 'issue'].some((key) => field(key, optional(anyString)))
+  if (isOnIssueOrPull) return readIssueOrPull(field)
   return { repository: field('repository', repositoryName), on: { kind: 'repository' } }
 }
 
-function attachedToIssueComment(field: FieldsOf): Attached | undefined {
-  const comment = field('issue_comment', orNone(discussed))
+function attachedToIssueComment(field: FieldReader): Attached | undefined {
+  const comment = field('issue_comment', linkOrNull(issueOrPull))
   if (!comment) return undefined
   const { repository, ...on } = comment
   return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
 }
 
-const attachedToReviewComment = (field: FieldsOf) =>
+const attachedToReviewComment = (field: FieldReader) =>
   attachedToPullPart(field, 'pull_request_review_comment')
-const attachedToReview = (field: FieldsOf) => attachedToPullPart(field, 'pull_request_review')
+const attachedToReview = (field: FieldReader) => attachedToPullPart(field, 'pull_request_review')
 
 function attachedToPullPart(
-  field: FieldsOf,
+  field: FieldReader,
   kind: 'pull_request_review' | 'pull_request_review_comment',
 ): Attached | undefined {
-  const pull = field(kind, orNone(discussed))
+  const pull = field(kind, linkOrNull(issueOrPull))
   if (!pull) return undefined
   return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
 }
 
-function attachedToCommitComment(field: FieldsOf): Attached | undefined {
-  const comment = field('commit_comment', orNone(commitComment))
+function attachedToCommitComment(field: FieldReader): Attached | undefined {
+  const comment = field('commit_comment', linkOrNull(commitComment))
   if (!comment) return undefined
   return { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
 }
 
-function attachedToRelease(field: FieldsOf): Attached | undefined {
-  const found = field('release', orNone(release))
+function attachedToRelease(field: FieldReader): Attached | undefined {
+  const found = field('release', linkOrNull(release))
   if (!found) return undefined
   return { repository: found.repository, on: { kind: 'release', tag: found.tag } }
 }

@@ -1,14 +1,22 @@
 import { count, list, oneOf, type Shape } from '../lib/json-shape.ts'
-import { id, login, orNone, person, repositoryName, storedPath, team } from './read-addresses.ts'
+import {
+  id,
+  linkOrNull,
+  login,
+  person,
+  repositoryName,
+  storedPath,
+  team,
+} from './read-addresses.ts'
 import { addressInArchive, type Links } from './record-addresses.ts'
 import {
-  anyText,
-  type FieldsOf,
-  flag,
+  anyBoolean,
+  anyString,
+  type FieldReader,
   ifPresent,
+  objectOf,
   optional,
   orElse,
-  part,
   textOrNull,
   timeOrUnknown,
 } from './record-shapes.ts'
@@ -21,48 +29,48 @@ import type {
   Topic,
 } from './repository.ts'
 
-export function readRepository(field: FieldsOf): Repository {
+export function readRepository(field: FieldReader): Repository {
   return {
     owner: field('owner', login),
-    name: field('name', anyText),
+    name: field('name', anyString),
     description: field('description', textOrNull),
     website: field('website', textOrNull),
-    private: field('private', flag),
-    hasIssues: field('has_issues', optional(flag)),
-    hasWiki: field('has_wiki', optional(flag)),
-    hasDownloads: field('has_downloads', optional(flag)),
-    archived: field('is_archived', optional(flag)),
+    private: field('private', anyBoolean),
+    hasIssues: field('has_issues', optional(anyBoolean)),
+    hasWiki: field('has_wiki', optional(anyBoolean)),
+    hasDownloads: field('has_downloads', optional(anyBoolean)),
+    archived: field('is_archived', optional(anyBoolean)),
     labels: field('labels', orElse(list(label), [])),
     collaborators: field('collaborators', orElse(list(collaborator), [])),
     topics: field('repository_topics', optional(list(topic))),
     defaultBranch: field('default_branch', textOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
     git: field('git_url', storedPath),
-    wiki: field('wiki_url', ifPresent(orNone(storedPath))),
+    wiki: field('wiki_url', ifPresent(linkOrNull(storedPath))),
   }
 }
 
-const label = part(
+const label = objectOf(
   (field): Label => ({
-    name: field('name', anyText),
-    color: field('color', anyText),
+    name: field('name', anyString),
+    color: field('color', anyString),
     description: field('description', textOrNull),
     createdAt: field('created_at', timeOrUnknown),
   }),
 )
 
-const collaborator = part((field) => ({
+const collaborator = objectOf((field) => ({
   login: field('user', login),
-  permission: field('permission', anyText),
+  permission: field('permission', anyString),
 }))
 
-const topic = part((field): Topic => {
+const topic = objectOf((field): Topic => {
   const createdAt = field('created_at', timeOrUnknown)
   return {
-    name: field('topic_name', anyText),
+    name: field('topic_name', anyString),
     creator: field('creator', person),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+    updatedAt: field('updated_at', orElse(anyString, createdAt)),
   }
 })
 
@@ -111,18 +119,18 @@ export function writeRepository(repository: Repository, links: Links) {
   }
 }
 
-export function readMilestone(field: FieldsOf): Milestone {
-  const createdAt = field('created_at', anyText)
+export function readMilestone(field: FieldReader): Milestone {
+  const createdAt = field('created_at', anyString)
   return {
     repository: field('repository', repositoryName),
     number: field('url', id),
     author: field('user', person),
-    title: field('title', anyText),
+    title: field('title', anyString),
     description: field('description', textOrNull),
     state: field('state', oneOf('open', 'closed')),
     dueOn: field('due_on', textOrNull),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+    updatedAt: field('updated_at', orElse(anyString, createdAt)),
     closedAt: field('closed_at', textOrNull),
   }
 }
@@ -144,19 +152,19 @@ export function writeMilestone(milestone: Milestone, links: Links) {
 }
 
 /** A rule that is absent does not apply. */
-const ruled = orElse(flag, false)
+const ruled = orElse(anyBoolean, false)
 const enforcement: Shape<Enforcement> = orElse(oneOf('off', 'non_admins', 'everyone'), 'off')
 const logins = orElse(list(login), [])
 const teams = orElse(list(team), [])
 const context: Shape<string> = (value, at) =>
   typeof value === 'object'
-    ? part((field) => field('context', anyText))(value, at)
-    : anyText(value, at)
+    ? objectOf((field) => field('context', anyString))(value, at)
+    : anyString(value, at)
 
-export function readProtectedBranch(field: FieldsOf): ProtectedBranch {
+export function readProtectedBranch(field: FieldReader): ProtectedBranch {
   return {
     repository: field('repository_url', repositoryName),
-    name: field('name', anyText),
+    name: field('name', anyString),
     creator: field('creator_url', person),
     adminEnforced: field('admin_enforced', ruled),
     allowsForcePushes: field('allows_force_pushes', ruled),

@@ -9,13 +9,20 @@ import type {
   ReviewThread,
   Side,
 } from './pull-request.ts'
-import { discussed, id, orNone, person, repositoryName } from './read-addresses.ts'
+import { id, issueOrPull, linkOrNull, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-import { anyText, type FieldsOf, flag, optional, orElse, textOrNull } from './record-shapes.ts'
+import {
+  anyBoolean,
+  anyString,
+  type FieldReader,
+  optional,
+  orElse,
+  textOrNull,
+} from './record-shapes.ts'
 
 const countOrNull = orElse(count(), null)
 const side = oneOf<Side>('left', 'right')
-const idOrNull = orNone(id)
+const idOrNull = linkOrNull(id)
 /** Unknown values are read as undefined. */
 const subjectType: Shape<DiffPosition['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
@@ -33,7 +40,7 @@ const NUMBER_BY_STATE = new Map([...STATE_BY_NUMBER].map(([number, state]) => [s
 const reviewState: Shape<ReviewState> = (value, at) =>
   STATE_BY_NUMBER.get(oneOf(...STATE_BY_NUMBER.keys())(value, at))!
 
-export function readReview(field: FieldsOf): Review {
+export function readReview(field: FieldReader): Review {
   const submittedAt = field('submitted_at', textOrNull)
   return {
     ...readPull(field),
@@ -46,8 +53,8 @@ export function readReview(field: FieldsOf): Review {
     // Only a submitted review may lack created_at.
     createdAt:
       submittedAt === null
-        ? field('created_at', anyText)
-        : field('created_at', orElse(anyText, submittedAt)),
+        ? field('created_at', anyString)
+        : field('created_at', orElse(anyString, submittedAt)),
     submittedAt,
   }
 }
@@ -74,8 +81,8 @@ interface PullName {
   pull: number
 }
 
-function readPull(field: FieldsOf): PullName {
-  const { repository, number } = field('pull_request', discussed)
+function readPull(field: FieldReader): PullName {
+  const { repository, number } = field('pull_request', issueOrPull)
   return { repository, pull: number }
 }
 
@@ -86,10 +93,10 @@ const threadLink = ({ repository, pull }: PullName, id: number | null, links: Li
 const commentLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
   id === null ? null : links.inPull(repository, pull, `r${id}`)
 
-function readDiffPosition(field: FieldsOf): DiffPosition {
+function readDiffPosition(field: FieldReader): DiffPosition {
   return {
-    diffHunk: field('diff_hunk', orElse(anyText, '')),
-    path: field('path', anyText),
+    diffHunk: field('diff_hunk', orElse(anyString, '')),
+    path: field('path', anyString),
     position: field('position', countOrNull),
     originalPosition: field('original_position', countOrNull),
     commit: field('commit_id', textOrNull),
@@ -109,7 +116,7 @@ function writeDiffPosition(at: DiffPosition) {
   }
 }
 
-export function readReviewThread(field: FieldsOf): ReviewThread {
+export function readReviewThread(field: FieldReader): ReviewThread {
   return {
     ...readPull(field),
     id: field('url', id),
@@ -121,10 +128,10 @@ export function readReviewThread(field: FieldsOf): ReviewThread {
     startSide: field('start_side', orElse(side, null)),
     originalLine: field('original_line', countOrNull),
     originalStartLine: field('original_start_line', countOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
     resolvedAt: field('resolved_at', textOrNull),
     resolver: field('resolver', person),
-    outdated: field('outdated', optional(flag)),
+    outdated: field('outdated', optional(anyBoolean)),
   }
 }
 
@@ -155,7 +162,7 @@ const SUBMITTED = 1
 const commentState: Shape<ReviewComment['state']> = (value, at) =>
   oneOf(PENDING, SUBMITTED)(value, at) === PENDING ? 'pending' : 'submitted'
 
-export function readReviewComment(field: FieldsOf): ReviewComment {
+export function readReviewComment(field: FieldReader): ReviewComment {
   return {
     ...readPull(field),
     id: field('url', id),
@@ -167,7 +174,7 @@ export function readReviewComment(field: FieldsOf): ReviewComment {
     state: field('state', orElse(commentState, 'submitted')),
     inReplyTo: field('in_reply_to', idOrNull),
     reactions: field('reactions', reactions),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
   }
 }
 
@@ -191,17 +198,17 @@ export function writeReviewComment(comment: ReviewComment, links: Links) {
   }
 }
 
-export function readCommitComment(field: FieldsOf): CommitComment {
+export function readCommitComment(field: FieldReader): CommitComment {
   return {
     repository: field('repository', repositoryName),
     id: field('url', id),
-    commit: field('commit_id', anyText),
+    commit: field('commit_id', anyString),
     author: field('user', person),
     body: field('body', textOrNull),
     path: field('path', textOrNull),
     position: field('position', countOrNull),
     reactions: field('reactions', reactions),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', anyString),
   }
 }
 

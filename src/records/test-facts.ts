@@ -102,7 +102,7 @@ const withFile = <T extends { folder: string; name: string; uuid: string }>(fact
 const asset = fc.record({ uuid, ...storedFile('release_assets') }).map(withFile)
 
 /** Generators of random facts of each kind, for property tests. */
-export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
+export const FACT_ARBITRARIES: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
   users: user,
   bots: user,
   organizations: fc.record({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Viewer } from '../accounts/account.ts'
-import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, upsertAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import type { SourceFacts } from '../sources/source.ts'
 import {
@@ -29,7 +29,7 @@ const alice = (permission: 'admin' | 'maintain' | 'read') => ({
 /** Alice's own, those of others that she administers, and those that she does not. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
-  await setAccount(db, 'octo', { type: 'Organization' }, 0)
+  await upsertAccount(db, 'octo', { type: 'Organization' }, 0)
   await put(db, 'alice/Site', { createdAt: 3, updatedAt: 10.7, pushedAt: 1, private: false })
   await put(db, 'alice/snake_case', { createdAt: 1, updatedAt: 30, pushedAt: 2, ...alice('admin') })
   await put(db, 'bob/shared', { createdAt: 2, updatedAt: 20, pushedAt: 3, ...alice('admin') })
@@ -89,9 +89,9 @@ onEachEngine('the repositories that someone may migrate', (engine) => {
     assert.deepEqual(await by('updated', 'desc'), ['tools', 'snake_case', 'shared', 'Site'])
     assert.deepEqual(await by('pushed'), ['tools', 'Site', 'snake_case', 'shared'])
     assert.deepEqual(await by('full_name', 'desc'), ['tools', 'shared', 'snake_case', 'Site'])
-    const faultByName = { by: 'full_name', direction: 'asc' } as const
-    const third = await names({}, faultByName, { offset: 2, limit: 1 })
+    const byName = { by: 'full_name', direction: 'asc' } as const
+    const third = await names({}, byName, { offset: 2, limit: 1 })
     assert.deepEqual(third, ['bob/shared'])
-    assert.deepEqual(await names({}, faultByName, { offset: 4, limit: 1 }), [])
+    assert.deepEqual(await names({}, byName, { offset: 4, limit: 1 }), [])
   })
 })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
@@ -134,5 +134,5 @@ export async function administeredOrganizations(db: Db, account: Account): Promi
     )
     .orderBy('id')
     .execute()
-  return rows.map(accountOf)
+  return rows.map(accountFromRow)
 }

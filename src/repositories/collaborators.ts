@@ -1,5 +1,5 @@
 import { type Account, nameKey } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import { membersOf } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { PERMISSIONS, type Permission } from '../sources/source.ts'
@@ -65,7 +65,7 @@ async function listedFor(
     .where('accounts.type', '=', 'User')
     .execute()
   return rows.map((row) => ({
-    account: accountOf(row),
+    account: accountFromRow(row),
     permission: row.permission as Permission,
   }))
 }

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** `named_at` is the time of the last new reference to a row. It is updated at most once in this time, to save writes. */
 const REFERENCE_UPDATE_MS = DAY_MS
 /** Facts are not swept for this time after `named_at`. Must be longer than REFERENCE_UPDATE_MS. */
-export const UNREFERENCED_FOR_MS = 7 * DAY_MS
+export const SWEEP_GRACE_MS = 7 * DAY_MS
 
 interface FactsRow {
   digest: string
@@ -118,7 +118,7 @@ export async function factsById(
   return found
 }
 
-export interface NamedRepository {
+export interface RepositorySummary {
   repositoryId: number
   fullName: string
   /** The size that the catalogue had when the facts were stored. */
@@ -126,10 +126,10 @@ export interface NamedRepository {
 }
 
 /** Returns the repository that each of these facts describes, by the id of the facts. */
-export async function namesById(
+export async function repositoriesByFactsId(
   db: Db,
   ids: readonly number[],
-): Promise<Map<number, NamedRepository>> {
+): Promise<Map<number, RepositorySummary>> {
   const rows = await selectInBatches([...new Set(ids)], (batch) =>
     db
       .selectFrom('facts')
@@ -142,7 +142,7 @@ export async function namesById(
 }
 
 /** Returns the ids of the facts that describe this repository. */
-export async function factsOfRepository(
+export async function factsIdsOfRepository(
   db: Db,
   ids: readonly number[],
   repositoryId: number,
@@ -161,7 +161,7 @@ export async function factsOfRepository(
  * Returns the ids above `after` of facts without a new reference after `since`, in ascending order. Older snapshots may still refer to
  * them: the caller must check that.
  */
-export async function findUnreferencedFacts(
+export async function findSweepCandidates(
   db: Db,
   { since, after, atMost }: { since: number; after: number; atMost: number },
 ): Promise<number[]> {
@@ -180,7 +180,7 @@ export async function findUnreferencedFacts(
  * Deletes facts, except those with a new reference after `since`, and returns the number of deleted rows. Deletes each row in its own
  * statement, so that it never waits for one lock while it holds another.
  */
-export async function deleteUnreferencedFacts(
+export async function deleteFactsUnlessReferenced(
   db: Db,
   ids: readonly number[],
   since: number,

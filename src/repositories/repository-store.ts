@@ -1,5 +1,5 @@
 import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
@@ -203,7 +203,7 @@ type CatalogueRow = Awaited<ReturnType<ReturnType<typeof catalogue>['execute']>>
 function entryOf(row: CatalogueRow): CatalogueEntry {
   return {
     id: row.id,
-    owner: accountOf({ ...row, id: row.owner_id }),
+    owner: accountFromRow({ ...row, id: row.owner_id }),
     name: row.name,
     stamp: row.stamp,
     facts: JSON.parse(row.facts) as SourceFacts,

@@ -1,5 +1,5 @@
 import { type Account, nameKey } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
@@ -124,5 +124,5 @@ export async function recentlySignedIn(db: Db, since: number, atMost: number): P
     .orderBy('accounts.id')
     .limit(atMost)
     .execute()
-  return rows.map(accountOf)
+  return rows.map(accountFromRow)
 }

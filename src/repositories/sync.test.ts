@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { ensureAccount, findAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
+import {
+  ensureAccount,
+  findAccount,
+  listAccounts,
+  upsertAccount,
+} from '../accounts/account-store.ts'
 import { listMemberships, putMembership } from '../accounts/membership-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import type { Git } from '../git/git.ts'
@@ -95,7 +100,7 @@ onEachEngine('the catalogue', (engine) => {
       return accounts.map(({ login, type }) => `${login} ${type}`)
     }
     assert.deepEqual(await types(), ['alice User', 'octo Organization'])
-    await setAccount(parts.db, 'octo', { type: 'User' }, 0)
+    await upsertAccount(parts.db, 'octo', { type: 'User' }, 0)
     await host.repository('octo/d', { config: { 'godwit.ownerType': 'Organization' } })
     await syncCatalogue(parts)
     assert.deepEqual(await types(), ['alice User', 'octo User'])
@@ -108,7 +113,7 @@ onEachEngine('the catalogue', (engine) => {
       return Object.fromEntries(accounts.map((each) => [each.login, each.createdAt]))
     }
     const at = (year: number) => new Date(Date.UTC(year, 0, 1))
-    await setAccount(parts.db, 'bob', {}, 5)
+    await upsertAccount(parts.db, 'bob', {}, 5)
     const later = await host.repository('alice/later')
     await host.commit(later, { a: '1' }, { at: at(2021) })
     await host.commit(await host.repository('bob/own'), { a: '1' }, { at: at(2021) })

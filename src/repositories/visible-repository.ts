@@ -1,5 +1,5 @@
 import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryName } from '../sources/source.ts'
@@ -125,5 +125,5 @@ export async function findVisibleAccount(
       ),
     )
     .executeTakeFirst()
-  return row && accountOf(row)
+  return row && accountFromRow(row)
 }

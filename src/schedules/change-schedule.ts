@@ -1,10 +1,15 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { type Fault, faultByName, InvalidRequest, NotFound } from '../migrations/errors.ts'
+import {
+  type FieldError,
+  InvalidRequest,
+  NotFound,
+  withNamesInsteadOfIndexes,
+} from '../migrations/errors.ts'
 import { requireLockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
-import { type StartParts, snapshotOf } from '../migrations/start-migration.ts'
+import { readSnapshot, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { isTimeZone, nextRun } from './next-run.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
@@ -123,7 +128,7 @@ async function validateChange(
     const hasRepositories = input.repositories !== undefined
     throw hasRepositories || !(error instanceof InvalidRequest)
       ? error
-      : faultByName(error, current.repositories)
+      : withNamesInsteadOfIndexes(error, current.repositories)
   }
 }
 
@@ -140,7 +145,7 @@ async function validate(
   current?: Schedule,
 ): Promise<ScheduleRequest> {
   const { every, at, timeZone, weekday = null, keep, options, repositories = [] } = input
-  const faults: Fault[] = []
+  const faults: FieldError[] = []
   if (every === undefined) faults.push({ field: 'every', code: 'missing_field' })
   if (at === undefined) faults.push({ field: 'at', code: 'missing_field' })
   if (timeZone === undefined) faults.push({ field: 'time_zone', code: 'missing_field' })
@@ -157,12 +162,12 @@ async function validate(
   return { repositories: names, options, every, weekday, at, timeZone, keep }
 }
 
-const invalidTimeZone = (name: string): Fault => ({
+const invalidTimeZone = (name: string): FieldError => ({
   field: 'time_zone',
   code: 'custom',
   message: `${JSON.stringify(name.slice(0, 100))} is not a time zone such as Europe/Zurich or UTC.`,
 })
-const DAILY_WITH_WEEKDAY: Fault = {
+const DAILY_WITH_WEEKDAY: FieldError = {
   field: 'weekday',
   code: 'custom',
   message: 'Only a weekly schedule has a weekday.',
@@ -176,7 +181,7 @@ async function resolveNames(
   { orgMetadataOnly, lockRepositories }: MigrationOptions,
 ): Promise<string[]> {
   if (orgMetadataOnly) return []
-  const snapshot = await snapshotOf(parts, scope, repositories)
+  const snapshot = await readSnapshot(parts, scope, repositories)
   if (lockRepositories) await requireLockable(parts, snapshot)
   return snapshot.map(fullNameOf)
 }

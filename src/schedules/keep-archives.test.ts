@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
-import { endsOf } from '../../test/support/export-scene.ts'
+import { outcomesByName } from '../../test/support/export-scene.ts'
 import { DAY, scheduleScene } from '../../test/support/schedule-scene.ts'
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { NotFound } from '../migrations/errors.ts'
@@ -56,7 +56,7 @@ onEachEngine('retention', (engine) => {
     assert.equal(await scene.runNext(), 'partial')
     const reason = 'it no longer exists, or may no longer be migrated'
     const outcomes = { 'alice/atlas': 'reused', 'alice/birds': `skipped: ${reason}` }
-    assert.deepEqual(await endsOf(db, 2), outcomes)
+    assert.deepEqual(await outcomesByName(db, 2), outcomes)
     assert.equal(await scene.runNext(), 'partial')
     assert.deepEqual(await scene.archives(), [1, 3])
     assert.deepEqual(await scene.protectedArchives(), [[1, 'alice/birds']])

@@ -12,15 +12,15 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
 import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import {
+  findUnfinishedMigrationId,
   insertRun,
   lockSchedule,
   type NewRun,
-  postponeSchedule,
+  PreviousRunUnfinished,
+  pauseSchedule,
   RunAlreadyTaken,
-  StillRunning,
-  stopSchedule,
+  replaceNextRun,
   takeDueTime,
-  unfinishedRun,
 } from './run-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
@@ -62,7 +62,7 @@ async function startOrRecord(parts: RunParts, schedule: Schedule, time: DueTime)
     const stopped = await whyStopped(parts, schedule)
     if (stopped !== undefined)
       return await recordEnd(parts, schedule, time, stoppedBecause(stopped))
-    const running = await unfinishedRun(parts.db, schedule)
+    const running = await findUnfinishedMigrationId(parts.db, schedule)
     if (running !== undefined) return await recordEnd(parts, schedule, time, skippedFor(running))
     const { migration, run } = await start(parts, schedule, time)
     return { outcome: 'started', migration, skipped: run.skipped }
@@ -90,8 +90,8 @@ export async function runNow(
 ): Promise<ScheduleRun> {
   const time = { dueAt: null, by, take: (tx: Db) => lockSchedule(tx, schedule) }
   try {
-    const running = await unfinishedRun(parts.db, schedule)
-    if (running !== undefined) throw new StillRunning(running)
+    const running = await findUnfinishedMigrationId(parts.db, schedule)
+    if (running !== undefined) throw new PreviousRunUnfinished(running)
     return (await start(parts, schedule, time, onCommitted)).run
   } catch (error) {
     const reason =
@@ -134,8 +134,8 @@ async function start(
     },
     async alsoWrite(tx: Db, { id: migrationId }: Migration) {
       await take(tx)
-      const running = await unfinishedRun(tx, schedule)
-      if (running !== undefined) throw new StillRunning(running)
+      const running = await findUnfinishedMigrationId(tx, schedule)
+      if (running !== undefined) throw new PreviousRunUnfinished(running)
       const outcome = 'started' as const
       const newRun = { dueAt, notedAt: parts.now(), outcome, migrationId, skipped }
       run = await insertRun(tx, schedule, newRun)
@@ -157,7 +157,7 @@ async function recordEnd(
   await db.transaction().execute(async (tx) => {
     await take(tx)
     await insertRun(tx, schedule, { dueAt, notedAt: now(), outcome, reason, skipped })
-    if (isStopped) await stopSchedule(tx, schedule, reason, now())
+    if (isStopped) await pauseSchedule(tx, schedule, reason, now())
   })
   return end
 }
@@ -186,7 +186,7 @@ const skippedBecause = (names: readonly string[], { login }: Account): SkippedRe
 /** Returns the result for an error that a person would get for the same start; undefined for a temporary error. */
 function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
   if (error instanceof AccountRemoved) return stoppedBecause(error.message)
-  if (error instanceof StillRunning) return skippedFor(error.migrationId)
+  if (error instanceof PreviousRunUnfinished) return skippedFor(error.migrationId)
   if (error instanceof NothingToMigrate) {
     const skipped = skippedBecause(error.uncovered, owner)
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
@@ -252,7 +252,7 @@ async function correctNextRuns({ db, now }: DueParts): Promise<void> {
   const time = now()
   for (const schedule of await schedulesDueBeyondPeriod(db, time + CLOCK_TOLERANCE_MS)) {
     if (isTooLate(schedule, schedule.nextRunAt, time))
-      await postponeSchedule(db, schedule, nextRun(schedule, time))
+      await replaceNextRun(db, schedule, nextRun(schedule, time))
   }
 }
 

@@ -12,8 +12,8 @@ export class RunAlreadyTaken extends Error {
 }
 
 /** The migration of the previous run has not ended. */
-export class StillRunning extends Error {
-  override name = 'StillRunning'
+export class PreviousRunUnfinished extends Error {
+  override name = 'PreviousRunUnfinished'
   readonly migrationId: number
 
   constructor(migrationId: number) {
@@ -57,7 +57,7 @@ export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise
 }
 
 /** Pauses the schedule and records why. The caller's transaction has already locked the row. */
-export async function stopSchedule(
+export async function pauseSchedule(
   tx: Db,
   { id, updatedAt }: Schedule,
   reason: string,
@@ -75,7 +75,7 @@ export async function stopSchedule(
 }
 
 /** Replaces the next due time, unless it was changed since the caller read it. */
-export async function postponeSchedule(
+export async function replaceNextRun(
   db: Db,
   { id, nextRunAt }: Schedule,
   next: number,
@@ -89,7 +89,10 @@ export async function postponeSchedule(
 }
 
 /** Returns the id of the schedule's unfinished migration, or undefined if all have ended. */
-export async function unfinishedRun(db: Db, { id }: Schedule): Promise<number | undefined> {
+export async function findUnfinishedMigrationId(
+  db: Db,
+  { id }: Schedule,
+): Promise<number | undefined> {
   const row = await db
     .selectFrom('schedule_runs')
     .innerJoin('migrations', 'migrations.id', 'migration_id')

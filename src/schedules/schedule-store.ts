@@ -1,5 +1,5 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import { accountsById } from '../accounts/account-store.ts'
+import { findAccountsById } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { countRows } from '../db/database.ts'
 import type { Row, SchedulesTable } from '../db/tables.ts'
@@ -180,7 +180,7 @@ export async function countSchedulesByState(
 }
 
 async function toSchedules(db: Db, rows: readonly Row<SchedulesTable>[]): Promise<Schedule[]> {
-  const accounts = await accountsById(
+  const accounts = await findAccountsById(
     db,
     rows.flatMap(({ owner_id, maker_id }) => [owner_id, maker_id]),
   )

@@ -6,7 +6,7 @@ import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../test/support/descri
 import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { type FakeForge, type Fault, startForge } from '../../test/support/forge/fake-forge.ts'
 import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
-import { ensureAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, listAccounts, upsertAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken, findTokenHolder, listTokens } from '../accounts/token-store.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
@@ -280,7 +280,7 @@ onEachEngine('a token of the forge', (engine) => {
 
   test('makes its owner neither an organization nor a site admin', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
-    await setAccount(db, 'octo', { type: 'Organization' }, now())
+    await upsertAccount(db, 'octo', { type: 'Organization' }, now())
     forge.tokens.set(BOB, forge.world.addUser('octo'))
     assert.equal(await statusOf(BOB), 401)
     const root = 'f'.repeat(40)
@@ -290,11 +290,11 @@ onEachEngine('a token of the forge', (engine) => {
 
   test('does not sign in as a site admin of the same login who never used the forge', async (t) => {
     const { forge, statusOf, ask, db, now } = await scene(t, engine)
-    await setAccount(db, 'bob', { siteAdmin: true }, now())
+    await upsertAccount(db, 'bob', { siteAdmin: true }, now())
     forge.tokens.set(BOB, forge.world.addUser('Bob'))
     assert.equal(await statusOf(BOB), 401)
     assert.equal((await ask(ANN)).status, 200)
-    await setAccount(db, 'ann', { siteAdmin: true }, now())
+    await upsertAccount(db, 'ann', { siteAdmin: true }, now())
     assert.equal((await ask(ANN)).body.site_admin, true)
   })
 })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { DEFAULT_MEDIA_TYPE, descriptionServer } from '../../test/support/description-server.ts'
-import { endOf, endsOf, exportScene } from '../../test/support/export-scene.ts'
+import { endOf, exportScene, outcomesByName } from '../../test/support/export-scene.ts'
 import { startForge } from '../../test/support/forge/fake-forge.ts'
 import type { User } from '../../test/support/forge/forge-data.ts'
 import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { until } from '../../test/support/wait-until.ts'
-import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount, upsertAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
@@ -171,7 +171,7 @@ onEachEngine('rights of the forge', (engine) => {
     pass(MINUTE)
     await work()
     const reason = 'the account that started the migration may no longer read it'
-    assert.deepEqual(await endsOf(db, id), { 'octo/tools': `failed: ${reason}` })
+    assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
@@ -187,7 +187,7 @@ onEachEngine('rights of the forge', (engine) => {
       forge.faultFor = () => undefined
     })
     assert.match(said.join(), /RetryLater: .* asks to wait/)
-    assert.deepEqual(await endsOf(db, id), { 'octo/tools': 'exported' })
+    assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': 'exported' })
   })
 
   test('stay valid for a minute while the forge is unavailable, then a start gets 503', async (t) => {
@@ -281,7 +281,7 @@ onEachEngine('rights of the forge', (engine) => {
     pass(MINUTE)
     await work()
     const reason = 'the forge does not know this repository'
-    assert.deepEqual(await endsOf(db, id), { 'octo/tools': `failed: ${reason}` })
+    assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
     assertNotCovered(await start(BOB))
     const hides = { fullName: 'octo/tools' }
     const refused = [{ path: 'octo/tools.git', reason, hides, isWithdrawn: true }]
@@ -413,10 +413,10 @@ onEachEngine('rights of the forge', (engine) => {
       assert.equal(status, 201)
       assert.notEqual(body.owner.id, former.id)
       await work()
-      assert.deepEqual(await endsOf(db, body.id), { 'octo/tools': 'exported' })
+      assert.deepEqual(await outcomesByName(db, body.id), { 'octo/tools': 'exported' })
       // The former one keeps what it has, under a login that nobody can get.
       assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
-      await setAccount(db, 'root', { siteAdmin: true }, 0)
+      await upsertAccount(db, 'root', { siteAdmin: true }, 0)
       const away = `/orgs/octo--${octo.id}`
       const roots = await ourToken('root')
       for (const what of ['migrations', 'migrations/schedules', 'hooks'])

@@ -14,7 +14,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 import type { Config } from '../settings/config.ts'
 import type { Listen } from '../settings/config-values.ts'
-import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
+import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
@@ -78,7 +78,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     ...(usesDataDirectory(config) && { probeData: () => probeWrite(config.data) }),
-    isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
+    isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),

@@ -8,7 +8,7 @@ import { repeatedly } from '../lib/repeatedly.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { RetryLater, type StartedWorker } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
-import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
+import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { createDeliveries } from '../webhooks/deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from '../webhooks/parked-events.ts'
 import { createResolver } from '../webhooks/send-request.ts'
@@ -94,7 +94,10 @@ function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
   const migrationTime = offsetTimestamps(config.timeZone)
   const deliveries = createDeliveries({
     ...parts,
-    send: { isAllowed: addressesAllowed(config.webhookNetworks ?? []), resolve: createResolver() },
+    send: {
+      isAllowed: createAddressFilter(config.webhookNetworks ?? []),
+      resolve: createResolver(),
+    },
     version: VERSION,
     payloadOf: webhookPayload({ addresses, migrationTime, edition: '' }),
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressesAllowed } from './allowed-addresses.ts'
+import { createAddressFilter } from './allowed-addresses.ts'
 
 const PUBLIC = ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00::1']
 
@@ -19,7 +19,7 @@ const NOT_PUBLIC = [
 ]
 
 test('only public addresses are allowed by default', () => {
-  const isAllowed = addressesAllowed([])
+  const isAllowed = createAddressFilter([])
   for (const address of PUBLIC) assert.ok(isAllowed(address), address)
   for (const address of ['::ffff:1.1.1.1', '64:ff9b::1.1.1.1', '64:ff9b::808:808'])
     assert.ok(isAllowed(address), address)
@@ -27,7 +27,7 @@ test('only public addresses are allowed by default', () => {
 })
 
 test('configured networks are allowed, other private addresses are not', () => {
-  const isAllowed = addressesAllowed(['10.1.0.0/16', '127.0.0.1', 'fd00::/8'])
+  const isAllowed = createAddressFilter(['10.1.0.0/16', '127.0.0.1', 'fd00::/8'])
   for (const address of ['10.1.2.3', '127.0.0.1', '::ffff:10.1.2.3', '::ffff:7f00:1', 'fd00::7'])
     assert.ok(isAllowed(address), address)
   for (const address of ['10.2.0.1', '127.0.0.2', '::1', 'fc00::1', '169.254.169.254'])

@@ -23,10 +23,10 @@ const NOT_PUBLIC_IPV4 = [
 const PUBLIC_IPV6 = ['2000::/3']
 const NOT_PUBLIC_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
-export type IsAllowed = (address: string) => boolean
+export type IsAddressAllowed = (address: string) => boolean
 
 /** Allows public addresses, and those of the networks that the operator configured. */
-export function addressesAllowed(networks: readonly string[]): IsAllowed {
+export function createAddressFilter(networks: readonly string[]): IsAddressAllowed {
   const configured = listOf(networks)
   return (address) => {
     const plain = unwrapIPv4(address)

@@ -6,10 +6,13 @@ import { SELF_SIGNED } from '../../test/support/forge/self-signed.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
-import { addressesAllowed } from './allowed-addresses.ts'
+import { createAddressFilter } from './allowed-addresses.ts'
 import { createResolver, type SendParts, sendRequest } from './send-request.ts'
 
-const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: createResolver() }
+const near: SendParts = {
+  isAllowed: createAddressFilter(['127.0.0.0/8']),
+  resolve: createResolver(),
+}
 const never = new AbortController().signal
 
 function send(url: string, parts: Partial<SendParts> = {}) {
@@ -159,7 +162,7 @@ test('private addresses are refused in every spelling', async (t) => {
   const receiver = await webhookReceiver(t)
   const { port } = new URL(receiver.url)
   const { address } = await nameServer(t, () => ['127.0.0.1'])
-  const isAllowed = addressesAllowed([])
+  const isAllowed = createAddressFilter([])
   const resolve = createResolver({ servers: [address] })
   for (const host of [
     ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.0.0.1.', '0'],
@@ -186,7 +189,7 @@ test('the connection does not look up the name a second time', async (t) => {
   const { allowed, inside, port } = await twoReceivers(t)
   const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
   const parts = {
-    isAllowed: addressesAllowed([ALLOWED]),
+    isAllowed: createAddressFilter([ALLOWED]),
     resolve: createResolver({ servers: [names.address] }),
   }
   const first = await send(`http://hook.test:${port}/`, parts)
@@ -201,7 +204,7 @@ test('the connection does not look up the name a second time', async (t) => {
 test('only the allowed addresses of a name are tried', async (t) => {
   const { allowed, inside, port } = await twoReceivers(t)
   const names = await nameServer(t, () => ['127.0.0.1', ALLOWED])
-  const isAllowed = addressesAllowed([ALLOWED])
+  const isAllowed = createAddressFilter([ALLOWED])
   const resolve = createResolver({ servers: [names.address] })
   const { status } = await send(`http://hook.test:${port}/`, { isAllowed, resolve })
   assert.equal(status, 'OK')

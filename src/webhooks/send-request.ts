@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { codeOf } from '../lib/errno.ts'
 import { http, https } from '../lib/node-http.ts'
-import type { IsAllowed } from './allowed-addresses.ts'
+import type { IsAddressAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
 
 export interface WebhookRequest {
@@ -14,7 +14,7 @@ export interface WebhookRequest {
 }
 
 export interface SendParts {
-  isAllowed: IsAllowed
+  isAllowed: IsAddressAllowed
   resolve: Resolve
   /** Trusted certificates, if not those of the machine. */
   ca?: string

@@ -1,5 +1,5 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import { accountOf } from '../accounts/account-store.ts'
+import { accountFromRow } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Row, WebhooksTable } from '../db/tables.ts'
 import type {
@@ -66,7 +66,7 @@ export async function webhookById(db: Db, id: number): Promise<Webhook | undefin
     .selectAll()
     .where('id', '=', row.owner_id)
     .executeTakeFirstOrThrow()
-  return webhookOf(row, accountOf(owner))
+  return webhookOf(row, accountFromRow(owner))
 }
 
 /** Resets `failing_since`. A webhook that stays inactive keeps its reason. */

@@ -6,7 +6,7 @@ import {
   enumOf,
   integer,
   literal,
-  nothing,
+  nullSchema,
   object,
   ref,
   type Static,
@@ -42,7 +42,7 @@ export const fullOrganizationSchema = object(
     type: literal('Organization'),
     created_at: { ...dateTime, description: 'When the account was created here.' },
     updated_at: dateTime,
-    archived_at: nothing,
+    archived_at: nullSchema,
   },
   { description: 'An organization, with more about it.' },
 )

@@ -30,7 +30,7 @@ export const integer = schema<number>({ type: 'integer' })
 export const number = schema<number>({ type: 'number' })
 export const count = schema<number>({ type: 'integer', minimum: 0 })
 export const boolean = schema<boolean>({ type: 'boolean' })
-export const nothing = schema<null>({ type: 'null' })
+export const nullSchema = schema<null>({ type: 'null' })
 export const uri = schema<string>({ type: 'string', format: 'uri' })
 /** A URI with placeholders in braces; the server never expands it. */
 export const uriTemplate = schema<string>({ type: 'string', format: 'uri-template' })
@@ -55,7 +55,7 @@ export const mapOf = <S extends Schema>(values: S) =>
 /** Adds `null` to the values. */
 export function nullable<S extends Schema>(base: S): Schema<Static<S> | null> {
   const { type } = base
-  if (typeof type !== 'string' || type === 'object') return schema({ anyOf: [base, nothing] })
+  if (typeof type !== 'string' || type === 'object') return schema({ anyOf: [base, nullSchema] })
   const values = base.enum as readonly unknown[] | undefined
   return schema({ ...base, type: [type, 'null'], ...(values && { enum: [...values, null] }) })
 }

@@ -9,8 +9,8 @@ import {
   enumOf,
   integer,
   mapOf,
-  nothing,
   nullable,
+  nullSchema,
   number,
   object,
   ref,
@@ -142,7 +142,7 @@ const deliveryFields = {
   },
   event: enumOf(['migration', 'ping']),
   action: nullable(string),
-  ...each(['installation_id', 'repository_id', 'throttled_at'], nothing),
+  ...each(['installation_id', 'repository_id', 'throttled_at'], nullSchema),
   state: {
     ...enumOf(['waiting', 'delivered', 'given_up']),
     description: `The current state of the event, not the result of this attempt. ${EXTENSION}`,

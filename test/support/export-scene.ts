@@ -214,8 +214,8 @@ export async function assertExported(db: Db, id: number): Promise<void> {
   assert.deepEqual(await endOf(db, id), { state: 'exported', reason: null })
 }
 
-/** What became of each, by its full name: exported, reused, or why it was skipped or failed. */
-export async function endsOf(db: Db, migrationId: number): Promise<Record<string, string>> {
+/** Returns the outcome of each repository by its full name: exported, reused, or why it was skipped or failed. */
+export async function outcomesByName(db: Db, migrationId: number): Promise<Record<string, string>> {
   const migration = await migrationById(db, migrationId)
   const outcomes = await outcomesOf(db, migration)
   const inWords = (position: number): string => {

@@ -5,7 +5,7 @@ import { ensureAccount } from '../../src/accounts/account-store.ts'
 import type { Db } from '../../src/db/database.ts'
 import { embeddedQueue } from '../../src/queue/embedded.ts'
 import type { Queue, StartedWorker } from '../../src/queue/queue.ts'
-import { addressesAllowed } from '../../src/webhooks/allowed-addresses.ts'
+import { createAddressFilter } from '../../src/webhooks/allowed-addresses.ts'
 import { createDeliveries, type DeliverParts } from '../../src/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../src/webhooks/delivery-store.ts'
 import { DELIVERIES_AT_ONCE } from '../../src/webhooks/parked-events.ts'
@@ -41,7 +41,7 @@ export async function webhookScene(
     ...{ db, queue, now, version: '1.2.3' },
     log: { info: (fields, words) => void logged.push(`${words} ${JSON.stringify(fields)}`) },
     send: {
-      isAllowed: addressesAllowed(['127.0.0.0/8']),
+      isAllowed: createAddressFilter(['127.0.0.0/8']),
       resolve: createResolver(),
       timeoutMs: TIMEOUT_MS,
     },

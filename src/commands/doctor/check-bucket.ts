@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
-import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
+import { type BlobStore, type ComposingStore, isComposing } from '../../blobs/blob-store.ts'
 import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { clockResult } from './check-database.ts'
@@ -43,7 +43,7 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
 
 async function* checkLink(
   config: Config,
-  blobs: Composing,
+  blobs: ComposingStore,
   key: string,
 ): AsyncGenerator<CheckResult> {
   const link = await blobs.presign(key, {

@@ -11,7 +11,7 @@ import {
   exportSeparately,
 } from '../../exporter/export-archive.ts'
 import { onChunk } from '../../lib/chunks.ts'
-import { writingTo } from '../../lib/disk-errors.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
 import { makeDirectory } from '../../lib/make-directory.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
@@ -67,7 +67,7 @@ function toStandardOutput(): ExportOutput {
       await using archive = await exportArchive(parts, order, signal)
       const bytes = countBytes(archive.plan, parts, onBytes, signal)
       const write = () => pipeline(bytes, process.stdout, { signal, end: false })
-      await writingTo('standard output', write, archive.plan.length)
+      await withWriteContext('standard output', write, archive.plan.length)
       return [{ bytes: archive.plan.length }]
     },
   }

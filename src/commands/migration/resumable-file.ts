@@ -10,7 +10,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import type { DownloadTarget } from '../../client/download-archive.ts'
-import { writingTo } from '../../lib/disk-errors.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { moveIntoPlace } from '../whole-file.ts'
@@ -57,14 +57,14 @@ export class ResumableFile implements DownloadTarget, AsyncDisposable {
 
   async begin(etag: string | undefined): Promise<void> {
     await this.discard()
-    await writingTo(this.#etagFile, () => writeAtomically(this.#etagFile, etag ?? ''))
+    await withWriteContext(this.#etagFile, () => writeAtomically(this.#etagFile, etag ?? ''))
     // Other users of this machine must not read an archive.
     this.#handle = await open(this.unfinished, 'wx', 0o600)
     this.etag = etag
   }
 
   async write(bytes: Uint8Array, remainingBytes?: number): Promise<void> {
-    await writingTo(this.unfinished, () => this.#write(bytes), remainingBytes)
+    await withWriteContext(this.unfinished, () => this.#write(bytes), remainingBytes)
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
@@ -77,7 +77,7 @@ export class ResumableFile implements DownloadTarget, AsyncDisposable {
 
   /** Flushes the file and gives it its final name. */
   async finish(force: boolean): Promise<void> {
-    await writingTo(this.unfinished, () => this.#handle!.sync())
+    await withWriteContext(this.unfinished, () => this.#handle!.sync())
     if ((await this.#handle!.stat()).ino !== (await stat(this.unfinished)).ino)
       throw new UserError(`another process is downloading ${this.#file}: wait for it to end`)
     await moveIntoPlace(this.unfinished, this.#file, force)

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { writingTo } from '../../lib/disk-errors.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
@@ -201,7 +201,7 @@ async function downloadFile(
   const remove = () => rm(path, { force: true })
   try {
     const written = createWriteStream(path, { mode: 0o600 })
-    await writingTo(path, () => pipeline(discussions.open(file, signal), written))
+    await withWriteContext(path, () => pipeline(discussions.open(file, signal), written))
   } catch (error) {
     await remove()
     throw error

@@ -5,8 +5,8 @@ import { type Engine, onEachEngine } from '../../../test/support/databases.ts'
 import {
   assertExported,
   endOf,
-  endsOf,
   exportScene,
+  outcomesByName,
   SEGMENT_CHECK_AGE_MS,
 } from '../../../test/support/export-scene.ts'
 import { type Fault, startForge } from '../../../test/support/forge/fake-forge.ts'
@@ -88,7 +88,10 @@ onEachEngine('records of a forge', (engine) => {
     assert.deepEqual(await asOf(again), await asOf(id), 'as new as when it was read')
     // Only its own two segments are new.
     assert.equal((await keysInStore()).length, before.length + 2)
-    assert.deepEqual(await endsOf(db, again), Object.fromEntries(NAMES.map((n) => [n, 'reused'])))
+    assert.deepEqual(
+      await outcomesByName(db, again),
+      Object.fromEntries(NAMES.map((n) => [n, 'reused'])),
+    )
     assert.equal(
       forge.requests.slice(requests).filter(({ path }) => /attachments/.test(path)).length,
       0,
@@ -274,7 +277,10 @@ describe('records of a forge', () => {
     const partial = await start(NAMES, { allowPartial: true })
     await work()
     await assertExported(db, partial)
-    assert.match((await endsOf(db, partial))['tern/data'] ?? '', /^skipped: .* is not there$/)
+    assert.match(
+      (await outcomesByName(db, partial))['tern/data'] ?? '',
+      /^skipped: .* is not there$/,
+    )
     assert.ok(world.data)
   })
 

@@ -6,7 +6,7 @@ import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { onChunk } from '../../lib/chunks.ts'
-import { writingTo } from '../../lib/disk-errors.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
@@ -116,7 +116,7 @@ export class RowSpool implements AsyncDisposable {
     const bytes = Buffer.concat(this.#unwritten)
     this.#unwritten = []
     this.#unwrittenBytes = 0
-    await writingTo(this.#path, () => this.#file.appendFile(bytes), bytes.length)
+    await withWriteContext(this.#path, () => this.#file.appendFile(bytes), bytes.length)
   }
 }
 

@@ -1,8 +1,12 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { ref, type Schema } from '../../wire/schema.ts'
-import { API_VERSIONS, DEFAULT_VERSION } from '../middleware/api-headers.ts'
+import {
+  API_VERSIONS,
+  DEFAULT_VERSION,
+  type MediaTypeOptions,
+  previewTypeOf,
+} from '../middleware/api-headers.ts'
 import { sendIfNotModified } from '../middleware/json-response.ts'
-import { type MediaTypeOptions, previewTypeOf } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { migrationEvent } from '../routes/webhooks/webhooks.ts'
 import { headers, schemas } from './components.ts'

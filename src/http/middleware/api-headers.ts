@@ -1,5 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { unknownVersion, userAgentMissing } from './http-errors.ts'
+import type { Logger } from 'pino'
+import { memoize } from '../../lib/memoize.ts'
+import { addressKey } from './caller-key.ts'
+import { previewMissing, unacceptable, unknownVersion, userAgentMissing } from './http-errors.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
@@ -54,5 +57,118 @@ export function apiHeaders(vendor: string) {
           .send(),
       )
     },
+  }
+}
+
+export interface MediaTypeOptions {
+  vendor: string
+  preview: 'required' | 'optional'
+}
+
+interface Operation {
+  previewed?: boolean
+  /** Types other than JSON that the operation can respond with. */
+  alsoAccepts?: readonly string[]
+}
+
+export const previewTypeOf = (vendor: string) =>
+  `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
+
+/**
+ * Returns a function that chooses the media type of a response, as in `x-<vendor>-media-type`. It throws 415 if `accept` excludes
+ * JSON, or lacks the preview type that the operation requires.
+ */
+export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
+  const ours = `application/vnd.${vendor.toLowerCase()}`
+  const previewType = previewTypeOf(vendor)
+  /** `+json` may be omitted from these types. */
+  const withJson = new Map(
+    [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
+  )
+  const isJson = (type: string) =>
+    ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
+    (type.startsWith(`${ours}.`) && type.endsWith('+json'))
+
+  return (accept: string | undefined, { previewed = false, alsoAccepts = [] }: Operation) => {
+    const needsPreview = previewed && preview === 'required'
+    const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
+    if (needsPreview && !accepted.includes(previewType)) throw previewMissing()
+    const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
+    if (best === undefined) throw unacceptable(accept ?? '')
+    const version = best === previewType || needsPreview ? 'wyandotte-preview' : 'v3'
+    return `${vendor}.${version}; format=json`
+  }
+}
+
+/** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
+export function acceptedTypes(accept: string | undefined): readonly string[] {
+  return accept?.trim() ? typesOf(accept) : ['*/*']
+}
+
+/** Whether the client prefers one of these types to JSON. Browsers put HTML first; programs put JSON first, or accept anything. */
+export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {
+  const first = acceptedTypes(accept).find((type) => types.includes(type) || type.endsWith('json'))
+  return first !== undefined && types.includes(first)
+}
+
+const MAX_CACHED_HEADERS = 1000
+
+/** Cached, because clients send the same header with every request. */
+const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] =>
+  accept
+    .split(',')
+    .map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+      const q = parameters.find((parameter) => parameter.startsWith('q='))
+      const weight = q === undefined ? 1 : Number(q.slice(2))
+      return { type, weight: Number.isFinite(weight) ? weight : 1 }
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ type }) => type),
+)
+
+const WARN_INTERVAL_MS = 3_600_000
+const MAX_ADDRESSES = 1000
+
+/** The metric that counts these requests. `godwit doctor` reads it. */
+export const UNTRUSTED_FORWARDING_METRIC = 'godwit_http_untrusted_forwarding_total'
+
+export type Forwarding = ReturnType<typeof watchForwarding>
+
+/**
+ * Behind a proxy that is not trusted, every caller seems to have the address of the proxy: in the log, and where failed logins are
+ * counted. The warning is logged once an hour for each address, because any client can send the header.
+ */
+export function watchForwarding(log: Logger, now: () => number) {
+  const warned = new Set<string>()
+  let warnedSince = now()
+  let untrusted = 0
+
+  function warnOnce(address: string): void {
+    if (Math.abs(now() - warnedSince) >= WARN_INTERVAL_MS) {
+      warned.clear()
+      warnedSince = now()
+    }
+    const key = addressKey(address)
+    if (warned.has(key) || warned.size >= MAX_ADDRESSES) return
+    warned.add(key)
+    log.warn(
+      { address },
+      'x-forwarded-for from an untrusted address: if this is your proxy, add it to --trusted-proxies',
+    )
+  }
+
+  return {
+    /** Warns if a request has `x-forwarded-for` but its sender is not a trusted proxy. */
+    check({ headers, ips, socket }: FastifyRequest): void {
+      if (!headers['x-forwarded-for']) return
+      const isTrusted = ips !== undefined && ips.length > 1
+      if (isTrusted) return
+      untrusted++
+      warnOnce(socket.remoteAddress ?? '')
+    },
+    /** Returns how many such requests there were. */
+    untrusted: () => untrusted,
   }
 }

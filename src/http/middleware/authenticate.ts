@@ -1,6 +1,10 @@
-import type { FastifyRequest } from 'fastify'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { requiresAuthentication } from './http-errors.ts'
+import type { Authenticator } from '../../accounts/authenticator.ts'
+import { addressKey } from './caller-key.ts'
+import { badCredentials, requiresAuthentication, tooManyFailures } from './http-errors.ts'
+import { countersInMemory } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,7 +21,100 @@ export const parseToken = (authorization: string): string | undefined =>
   CREDENTIALS.exec(authorization)?.[1]
 
 /** Returns the authenticated caller. Throws a 401 error if the request is anonymous. */
-export function viewerOf(request: FastifyRequest): Viewer {
+export function requireViewer(request: FastifyRequest): Viewer {
   if (!request.viewer) throw requiresAuthentication()
   return request.viewer
+}
+
+const MAX_FAILURES = 60
+const WINDOW_MS = 600_000
+const DELAY_MS = 1000
+/** Delayed requests count as running requests: more of them would keep others out. */
+const MAX_DELAYED = 50
+
+export type FailedLogins = ReturnType<typeof failedLogins>
+
+interface LoginParts {
+  authenticator: Authenticator
+  now: () => number
+}
+
+/**
+ * Rejects bad credentials. After too many of them from one address, each further rejection is delayed. A valid token always works,
+ * because many people may share an address. Each process has its own counts.
+ */
+export function failedLogins({ authenticator, now }: LoginParts) {
+  const failures = countersInMemory(WINDOW_MS, now)
+  const hasTooManyFailures = async (ip: string) =>
+    (await failures.get(addressKey(ip))).times > MAX_FAILURES
+  let delayed = 0
+
+  /** Counts a failed login of this address and throws. */
+  async function refuse(ip: string): Promise<never> {
+    if (!(await hasTooManyFailures(ip))) {
+      await failures.add(addressKey(ip), 1)
+      throw badCredentials()
+    }
+    if (delayed < MAX_DELAYED) {
+      delayed++
+      await sleep(DELAY_MS, undefined, { ref: false })
+      delayed--
+    }
+    throw tooManyFailures()
+  }
+
+  return {
+    /** Returns the owner of a token. Throws if the token is not valid. */
+    async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
+      if (token === undefined) return refuse(ip)
+      const mayAskForge = async () => !(await hasTooManyFailures(ip))
+      return (await authenticator.viewerOf(token, mayAskForge)) ?? refuse(ip)
+    },
+    refuse,
+  }
+}
+
+/** A session cookie without this header is ignored. Other sites cannot send the header, because CORS preflights do not allow it. */
+export const SESSION_HEADER = 'x-godwit-session'
+
+/** Browsers accept a `__Host-` cookie only over TLS, without a domain and with the path `/`. */
+const cookieName = (isSecure: boolean): string =>
+  isSecure ? '__Host-godwit_session' : 'godwit_session'
+
+export type SessionCookies = ReturnType<typeof sessionCookies>
+
+/** Returns functions that read, set and clear the session cookie. It is `Secure` if the base URL or the request uses TLS. */
+export function sessionCookies(baseUrl: string) {
+  const isBaseUrlSecure = new URL(baseUrl).protocol === 'https:'
+  const isSecure = ({ protocol }: FastifyRequest) => isBaseUrlSecure || protocol === 'https'
+  const write = (reply: FastifyReply, request: FastifyRequest, value: string, attributes = '') => {
+    const name = cookieName(isSecure(request))
+    const secure = isSecure(request) ? '; Secure' : ''
+    reply.header(
+      'set-cookie',
+      `${name}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}${attributes}`,
+    )
+  }
+  return {
+    /** Returns the secret of the session; undefined without a cookie, or if no page of this server sent the request. */
+    read(request: FastifyRequest): string | undefined {
+      if (!isFromOwnPage(request)) return undefined
+      const name = cookieName(isSecure(request))
+      for (const pair of (request.headers.cookie ?? '').split(';')) {
+        const [key, value] = pair.trim().split('=')
+        if (key === name && value) return value
+      }
+      return undefined
+    },
+    set: (reply: FastifyReply, request: FastifyRequest, secret: string) =>
+      write(reply, request, secret),
+    clear: (reply: FastifyReply, request: FastifyRequest) =>
+      write(reply, request, '', '; Max-Age=0'),
+  }
+}
+
+/** Returns whether a page of this server sent the request. Old browsers do not send `sec-fetch-site`. */
+export function isFromOwnPage({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  return headers[SESSION_HEADER] !== undefined && (site === undefined || site === 'same-origin')
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { failedLogins } from './authenticate.ts'
 import { addressKey } from './caller-key.ts'
-import { failedLogins } from './failed-logins.ts'
 import { createRateLimit } from './rate-limit.ts'
 
 test('an IPv6 address counts as its /64 network, in every spelling', () => {

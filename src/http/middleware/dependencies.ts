@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 
-export interface DependencyParts {
+export interface ReadinessParts {
   db: Db
   blobs: BlobStore
   log: Logger
@@ -30,7 +30,7 @@ const MAX_PROBE_AGE_MS = 15_000
 const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000 }
 
 /** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
-export function dependencies(parts: DependencyParts): Dependency[] {
+export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
   const { db, blobs, log, isCatalogueRead, probeData } = parts
   const dependency = (
     name: keyof typeof SUCCESS_TTL_MS,
@@ -41,7 +41,7 @@ export function dependencies(parts: DependencyParts): Dependency[] {
       name,
       async isAvailable() {
         try {
-          await withDeadline(sharedProbe())
+          await withProbeTimeout(sharedProbe())
           return true
         } catch (err) {
           log.warn({ err, name }, 'a dependency is unavailable')
@@ -81,7 +81,7 @@ function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => 
 }
 
 /** Rejects if the work takes longer than a readiness check may take. The work is not aborted. */
-export async function withDeadline<T>(work: Promise<T>): Promise<T> {
+export async function withProbeTimeout<T>(work: Promise<T>): Promise<T> {
   const finished = new AbortController()
   const timeout = sleep(PROBE_TIMEOUT_MS, undefined, { signal: finished.signal, ref: false }).then(
     () => {

@@ -7,7 +7,7 @@ import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { codeOf } from '../../lib/errno.ts'
-import { type Fault, InvalidRequest, NotFound } from '../../migrations/errors.ts'
+import { type FieldError, InvalidRequest, NotFound } from '../../migrations/errors.ts'
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { RightsUnavailable } from '../../repositories/rights-unavailable.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
@@ -21,9 +21,9 @@ import {
   unavailable,
 } from './http-errors.ts'
 import { sendJson } from './json-response.ts'
-import { ClientGone } from './response-stream.ts'
+import { ClientDisconnected } from './response-stream.ts'
 
-type Resource = NonNullable<Fault['resource']>
+type Resource = NonNullable<FieldError['resource']>
 
 interface ErrorResponse {
   status: number
@@ -84,7 +84,7 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error instanceof AccountRemoved)
     return { status: 403, body: { message: `${error.message}.` } }
   // The client has disconnected. The status is only for the log and the metrics.
-  if (error instanceof ClientGone) return { status: 499, body: { message: error.message } }
+  if (error instanceof ClientDisconnected) return { status: 499, body: { message: error.message } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof InvalidRequest) return validationFailed(error.faults, resource)
   if (error instanceof Unreadable)
@@ -106,13 +106,16 @@ const fromHttpError = ({ status, message }: HttpError): ErrorResponse => ({
   body: { message },
 })
 
-function validationFailed(faults: Fault[], resource: Resource): ErrorResponse {
+function validationFailed(faults: FieldError[], resource: Resource): ErrorResponse {
   const errors = faults.slice(0, MAX_FAULTS).map((fault) => ({ resource, ...fault }))
   return { status: 422, body: { message: 'Validation Failed', errors } }
 }
 
 /** Converts a schema error. For `/repositories/3` the invalid field is `repositories`, index 3; for `/config/url` it is `url`. */
-function toFault({ params, instancePath }: NonNullable<FastifyError['validation']>[number]): Fault {
+function toFault({
+  params,
+  instancePath,
+}: NonNullable<FastifyError['validation']>[number]): FieldError {
   const { missingProperty } = params
   if (typeof missingProperty === 'string') return { field: missingProperty, code: 'missing_field' }
   const [, field = '', child] = instancePath.split('/')
@@ -165,7 +168,7 @@ export function isTemporary(error: unknown): boolean {
  * request on the same connection has no response yet, no error is sent, because the client would take it for that response. The
  * connection is then closed after the response.
  */
-export function malformedRequests(documentation: string) {
+export function malformedRequestHandler(documentation: string) {
   const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>()
 
   return {

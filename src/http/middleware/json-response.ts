@@ -18,7 +18,7 @@ export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
 
 interface EtagOptions {
   /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
-  alsoMadeFrom?: EtagParts
+  extraEtagParts?: EtagParts
   /** Inserts values that the ETag must not cover, such as credentials that change every minute. Not called for a 304. */
   complete?: (json: Buffer) => Buffer
 }
@@ -28,10 +28,10 @@ export function sendJsonWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
-  { alsoMadeFrom = [], complete }: EtagOptions = {},
+  { extraEtagParts = [], complete }: EtagOptions = {},
 ): FastifyReply {
   const text = JSON.stringify(body)
-  if (sendIfNotModified(request, reply, [...alsoMadeFrom, text])) return reply
+  if (sendIfNotModified(request, reply, [...extraEtagParts, text])) return reply
   return sendText(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
@@ -76,7 +76,7 @@ const sendText = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
 export type Piece = string | Buffer
 
 /** The items of a JSON list. Each item is rendered with a comma before it, and the comma of the first is removed here. */
-export interface Listed {
+export interface JsonItems {
   /** Renders all items at once. */
   whole(): Promise<readonly Piece[]>
   /** Renders the items while they are sent. */
@@ -84,7 +84,7 @@ export interface Listed {
 }
 
 /** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
-export type Body = readonly (string | Listed)[]
+export type Body = readonly (string | JsonItems)[]
 
 /** A body that is rendered on demand. */
 interface Rendered {

@@ -14,11 +14,11 @@ import { countSchedulesByState } from '../../schedules/schedule-store.ts'
 import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 import { string } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
+import { UNTRUSTED_FORWARDING_METRIC } from './api-headers.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
-import { type Dependency, withDeadline } from './dependencies.ts'
-import { UNTRUSTED_FORWARDING } from './forwarding.ts'
-import type { OnAnswered } from './request-log.ts'
-import type { DownloadCounts } from './response-stream.ts'
+import { type Dependency, withProbeTimeout } from './dependencies.ts'
+import type { OnRequestCompleted } from './request-log.ts'
+import type { OutcomeCounter } from './response-stream.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
   log: Logger
@@ -37,9 +37,9 @@ interface SharedMetricsParts {
 }
 
 export interface Metrics {
-  onAnswered: OnAnswered
-  downloads: DownloadCounts
-  clones: DownloadCounts
+  onAnswered: OnRequestCompleted
+  downloads: OutcomeCounter
+  clones: OutcomeCounter
 }
 
 const getMetrics = {
@@ -67,7 +67,7 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
     if (isFirstScrape) collectDefaultMetrics({ register })
     isFirstScrape = false
     // Metrics of the process itself are returned even if the database does not answer.
-    await withDeadline(updateSharedMetrics()).catch((err: unknown) =>
+    await withProbeTimeout(updateSharedMetrics()).catch((err: unknown) =>
       parts.log.warn({ err }, 'could not read the shared metrics'),
     )
     return reply.type(register.contentType).send(await register.metrics())
@@ -89,7 +89,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
     },
   })
   new Counter({
-    name: UNTRUSTED_FORWARDING,
+    name: UNTRUSTED_FORWARDING_METRIC,
     help: 'Requests with x-forwarded-for from an untrusted address',
     registers,
     collect() {
@@ -152,7 +152,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
   }
 }
 
-function addOutcomeCounter(register: Registry, name: string, help: string): DownloadCounts {
+function addOutcomeCounter(register: Registry, name: string, help: string): OutcomeCounter {
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [register] })
   // Every series starts at 0, so that Prometheus sees the first increment in a rate.
   for (const outcome of ['whole', 'ended_by_client', 'failed_at_source'])

@@ -98,7 +98,7 @@ export function sendPage(
 ): FastifyReply {
   setPaginationHeaders(request, reply, addresses, total)
   reply.header('x-total-count', total)
-  return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [total] })
+  return sendJsonWithEtag(request, reply, body, { extraEtagParts: [total] })
 }
 
 /** Sends the page of a complete list that the query asks for. */
@@ -111,7 +111,7 @@ export function sendPageOf<T>(
 ): FastifyReply {
   const { offset, limit } = setPaginationHeaders(request, reply, addresses, all.length)
   const body = all.slice(offset, offset + limit).map((item) => render(item))
-  return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [all.length] })
+  return sendJsonWithEtag(request, reply, body, { extraEtagParts: [all.length] })
 }
 
 function setPaginationHeaders(

@@ -1,13 +1,9 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
-import type { Operation } from '../description/operation.ts'
-import { recordResponse } from '../description/operation.ts'
-import { viewerOf } from './authenticate.ts'
 import { addressKey } from './caller-key.ts'
 import { addressRateLimited, anonymousRateLimited, rateLimited } from './http-errors.ts'
-import { sendJson } from './json-response.ts'
 
 const HOUR_MS = 3_600_000
 /** Requests per hour from an address without a token. */
@@ -97,22 +93,6 @@ function setRateLimitHeaders(reply: FastifyReply, perHour: number, count: Count)
     .header('x-ratelimit-used', used)
     .header('x-ratelimit-reset', reset)
     .header('x-ratelimit-resource', resource)
-}
-
-const getRateLimit = {
-  operationId: 'rate-limit/get',
-  tags: ['Caller'],
-  summary: 'Get the rate limit',
-  description: 'Does not count against the rate limit.',
-  responses: { 200: recordResponse('The rate limit.', 'rate-limit') },
-} satisfies Operation
-
-export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
-  app.get(
-    '/rate_limit',
-    { config: { uncounted: true }, schema: getRateLimit },
-    async (request, reply) => sendJson(reply, await limit.show(viewerOf(request))),
-  )
 }
 
 /** How often something happened within a window, which the first occurrence opens. */

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
-import type { Admission } from './admission.ts'
 import { callerKey } from './caller-key.ts'
+import type { Admission } from './concurrency-limit.ts'
 import { CallerCounts } from './concurrency-limit.ts'
 import {
   invalidCompression,
@@ -13,7 +13,7 @@ import {
   tooManyRequests,
   unknownCompression,
 } from './http-errors.ts'
-import { ClientGone } from './response-stream.ts'
+import { ClientDisconnected } from './response-stream.ts'
 
 const MIB = 1024 * 1024
 /** The first bytes of every body are not counted. Most bodies are smaller, so they are read whatever others send. */
@@ -78,7 +78,7 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
       if (Number(raw.headers['content-length']) > maxBytes) throw tooLarge()
       // A small body often arrives with its headers: after one turn of the event loop Node knows that it is complete.
       if (!raw.complete) await nextEventLoopTurn()
-      if (raw.destroyed) throw new ClientGone('the client is gone')
+      if (raw.destroyed) throw new ClientDisconnected('the client is gone')
       const source = isUnpacked ? decompress(raw) : raw
       if (raw.complete) await readChunks(raw, source, take)
       else {
@@ -128,7 +128,7 @@ function readChunks(
     }
   })
   source.once('end', resolve)
-  const onGone = () => stop(new ClientGone('the client is gone'))
+  const onGone = () => stop(new ClientDisconnected('the client is gone'))
   source.once('error', () => (source === raw ? onGone() : stop(invalidCompression())))
   raw.once('close', () => {
     if (!raw.complete) onGone()

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Migration } from '../../migrations/migration.ts'
-import { viewerOf } from './authenticate.ts'
+import { requireViewer } from './authenticate.ts'
 
 /** Logs a change to a migration with the account, token and address of the caller. */
-export function audit(
+export function auditMigration(
   log: Logger,
   request: FastifyRequest,
   action: string,
@@ -20,13 +20,13 @@ export function auditAction(
   action: string,
   details: Record<string, unknown>,
 ): void {
-  const { account, tokenId } = viewerOf(request)
+  const { account, tokenId } = requireViewer(request)
   const caller = { login: account.login, tokenId, from: request.ip }
   log.info({ audit: action, id: request.id, ...caller, ...details }, action)
 }
 
 /** A completed request, as reported to the log and the metrics. */
-export interface Answered {
+export interface CompletedRequest {
   id: string
   method: string
   url: string
@@ -38,14 +38,14 @@ export interface Answered {
   ip: string
 }
 
-export type OnAnswered = (answered: Answered) => void
+export type OnRequestCompleted = (answered: CompletedRequest) => void
 
 /** Matches Godwit's access tokens and clone tokens, and the tokens of Gitea and Forgejo, which look like commit hashes. */
 const TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
 const MIN_FORGE_TOKEN_LENGTH = 40
 
 /** Logs one line for each request. Omits the query, because that of a signed link is a credential, and hides tokens in the path. */
-export function requestLog(log: Logger): OnAnswered {
+export function requestLog(log: Logger): OnRequestCompleted {
   return ({ id, method, url, status, ms, login, ip }) => {
     const path = pathWithoutSecrets(url)
     log.info({ id, method, path, status, ms: Math.round(ms), login, from: ip }, 'request')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { ClientGone, watchClient } from './response-stream.ts'
+import { ClientDisconnected, watchClient } from './response-stream.ts'
 
 test('the signal aborts when the client disconnects, even if it did so before it was watched', () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
@@ -10,6 +10,6 @@ test('the signal aborts when the client disconnects, even if it did so before it
   assert.equal(watched.signal.aborted, false)
   response.destroy()
   response.emit('close')
-  assert.ok(watched.signal.reason instanceof ClientGone)
-  assert.ok(watchClient(response).signal.reason instanceof ClientGone)
+  assert.ok(watched.signal.reason instanceof ClientDisconnected)
+  assert.ok(watchClient(response).signal.reason instanceof ClientDisconnected)
 })

@@ -3,8 +3,8 @@ import type { FastifyReply } from 'fastify'
 import type { Write } from '../../archive/copy-archive.ts'
 
 /** The client closed the connection, or read nothing for too long. */
-export class ClientGone extends Error {
-  override name = 'ClientGone'
+export class ClientDisconnected extends Error {
+  override name = 'ClientDisconnected'
 }
 
 export type ClientReader = ReturnType<typeof watchClient>
@@ -17,7 +17,7 @@ export function watchClient(raw: ServerResponse) {
   let sent = 0
   const onClose = () => {
     if (raw.writableFinished) return
-    const reason = new ClientGone('the client is gone')
+    const reason = new ClientDisconnected('the client is gone')
     goneController.abort(reason)
     pending?.reject(reason)
   }
@@ -30,7 +30,8 @@ export function watchClient(raw: ServerResponse) {
     pending = current
     if (goneController.signal.aborted) current.reject(goneController.signal.reason)
     raw.write(bytes, (error) => {
-      if (error) return current.reject(new ClientGone('the client is gone', { cause: error }))
+      if (error)
+        return current.reject(new ClientDisconnected('the client is gone', { cause: error }))
       sent += bytes.length
       current.resolve()
     })
@@ -52,7 +53,7 @@ export function watchClient(raw: ServerResponse) {
 }
 
 /** Counts how downloads or clones through this process ended. */
-export interface DownloadCounts {
+export interface OutcomeCounter {
   add(outcome: 'whole' | 'ended_by_client' | 'failed_at_source'): void
 }
 

@@ -8,8 +8,8 @@ import {
   recordResponses,
   withContentType,
 } from '../description/operation.ts'
+import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
-import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { rootJson } from '../routes/service/root-json.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'

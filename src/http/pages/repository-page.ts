@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
 import { notFound, type Operation, parameter, withHeaders } from '../description/operation.ts'
-import { prefersOver } from '../middleware/media-type.ts'
+import { prefersOver } from '../middleware/api-headers.ts'
 
 interface PageParts {
   setApiHeaders(request: FastifyRequest, reply: FastifyReply): void

@@ -21,10 +21,10 @@ import {
   recordResponse,
   schemaList,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { requireId } from '../../middleware/path-parameters.ts'
-import { audit, auditAction } from '../../middleware/request-log.ts'
+import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
@@ -36,7 +36,7 @@ const SITE_ADMIN_ONLY = `Of any account. The answer is 404 for accounts that are
 export function adminActions(app: FastifyInstance, parts: ApiParts): void {
   app.register(async (admin) => {
     admin.addHook('onRequest', async (request) => {
-      if (!viewerOf(request).account.siteAdmin) throw new NotFound()
+      if (!requireViewer(request).account.siteAdmin) throw new NotFound()
     })
     addMigrations(admin, parts)
     addLocks(admin, parts)
@@ -91,7 +91,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     async (request, reply) => {
       const migration = await migrationInPath(request)
       await cancelMigration(parts, migration, () =>
-        audit(log, request, 'admin.migration.cancel', migration),
+        auditMigration(log, request, 'admin.migration.cancel', migration),
       )
       return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
     },
@@ -102,14 +102,14 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     { schema: retryOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
-      const scope = { owner: migration.owner, by: viewerOf(request).account }
+      const scope = { owner: migration.owner, by: requireViewer(request).account }
       const signal = await parts.starts.begin(request, reply)
       const { id } = await retryMigration(
         { ...parts, signal },
         scope,
         migration,
         { allowPartial: request.body.allow_partial ?? false },
-        (started) => audit(log, request, 'admin.migration.retry', started),
+        (started) => auditMigration(log, request, 'admin.migration.retry', started),
       )
       return sendJson(reply.code(201), summaryJson((await summaryById(db, id))!))
     },
@@ -121,7 +121,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     async (request, reply) => {
       const migration = await migrationInPath(request)
       await deleteArchive(parts, migration, migration.id, () =>
-        audit(log, request, 'admin.migration.delete_archive', migration),
+        auditMigration(log, request, 'admin.migration.delete_archive', migration),
       )
       return reply.code(204).send()
     },

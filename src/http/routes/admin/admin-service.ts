@@ -17,7 +17,7 @@ import {
   notFound,
   recordResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
@@ -56,7 +56,7 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
     '/admin/service',
     { schema: getServiceState },
     async (request, reply) => {
-      if (!viewerOf(request).account.siteAdmin) throw new NotFound()
+      if (!requireViewer(request).account.siteAdmin) throw new NotFound()
       const period = periodOf(request.query.period)
       const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
       const body = serviceStateJson(state, storage, version)

@@ -13,13 +13,12 @@ import {
 } from '../../../repositories/visible-repository.ts'
 import type { FetchRequest, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import type { Admission } from '../../middleware/admission.ts'
+import type { Forwarding } from '../../middleware/api-headers.ts'
+import type { FailedLogins } from '../../middleware/authenticate.ts'
 import { parseToken } from '../../middleware/authenticate.ts'
 import { callerKey } from '../../middleware/caller-key.ts'
-import type { ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import { gitErrorHandler } from '../../middleware/error-handler.ts'
-import type { FailedLogins } from '../../middleware/failed-logins.ts'
-import type { Forwarding } from '../../middleware/forwarding.ts'
 import {
   cloneRequestTooLarge,
   HttpError,
@@ -33,9 +32,9 @@ import {
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ReadBody, ReceivedBody } from '../../middleware/request-bodies.ts'
 import {
-  ClientGone,
+  ClientDisconnected,
   type ClientReader,
-  type DownloadCounts,
+  type OutcomeCounter,
   watchClient,
 } from '../../middleware/response-stream.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
@@ -47,7 +46,7 @@ export interface CloneParts {
   /** Limits the gits that serve clones at the same time. */
   places: ConcurrencyLimit
   admission: Admission
-  outcomes: DownloadCounts
+  outcomes: OutcomeCounter
   log: Logger
   now: () => number
   tokens: CloneTokens
@@ -245,7 +244,7 @@ async function serveClone(
     }
   } catch (error) {
     if (error instanceof HttpError) throw error
-    const isGone = client.signal.aborted || error instanceof ClientGone
+    const isGone = client.signal.aborted || error instanceof ClientDisconnected
     outcomes.add(isGone ? 'ended_by_client' : 'failed_at_source')
     if (isGone) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
     else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')

@@ -24,11 +24,11 @@ import {
   type Operation,
   withHeaders,
 } from '../../description/operation.ts'
-import type { Admission } from '../../middleware/admission.ts'
+import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import type { DownloadCounts } from '../../middleware/response-stream.ts'
-import { ClientGone, watchClient } from '../../middleware/response-stream.ts'
+import type { OutcomeCounter } from '../../middleware/response-stream.ts'
+import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
@@ -73,7 +73,7 @@ export interface DownloadParts {
   blobs: BlobStore
   links: ArchiveLinks
   admission: Admission
-  downloads: DownloadCounts
+  downloads: OutcomeCounter
   log: Logger
   now: () => number
 }
@@ -206,7 +206,7 @@ async function sendArchive(
     reply.raw.end()
     downloads.add('whole')
   } catch (err) {
-    const isGone = client.signal.aborted || err instanceof ClientGone
+    const isGone = client.signal.aborted || err instanceof ClientDisconnected
     downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
     if (isGone) log.info(logFields(), 'the client ended a download')
     else log.error({ err, ...logFields() }, 'an archive cannot be read')

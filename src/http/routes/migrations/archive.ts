@@ -23,7 +23,7 @@ import {
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import { audit } from '../../middleware/request-log.ts'
+import { auditMigration } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
@@ -116,7 +116,7 @@ export const addArchive: AddMigrationRoutes = (app, parts, { path, config, descr
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       await deleteArchive(parts, scopeOf(request), migration.id, () =>
-        audit(log, request, 'migration.delete_archive', migration),
+        auditMigration(log, request, 'migration.delete_archive', migration),
       )
       return reply.code(204).send()
     },

@@ -20,15 +20,15 @@ import {
   parameter,
   recordResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import {
   type Body,
-  type Listed,
+  type JsonItems,
   type Piece,
   sendRenderedWithEtag,
 } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
-import { audit } from '../../middleware/request-log.ts'
+import { auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
@@ -196,7 +196,7 @@ const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) =
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params
       await unlockRepository(parts, scopeOf(request), migration.id, name, () =>
-        audit(parts.log, request, 'migration.unlock_repository', migration),
+        auditMigration(parts.log, request, 'migration.unlock_repository', migration),
       )
       return reply.code(204).send()
     },
@@ -204,7 +204,7 @@ const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) =
 }
 
 const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
-  cloneTokens.for(viewerOf(request))
+  cloneTokens.for(requireViewer(request))
 
 interface RepositoryList {
   form: RepositoryForm
@@ -219,7 +219,7 @@ function listedRepositories(
   { db, rendered }: ApiParts,
   migration: Migration,
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
-): Listed {
+): JsonItems {
   async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Piece[]> {
     for await (const references of pageOfReferences(db, migration, page, known)) {
       for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {

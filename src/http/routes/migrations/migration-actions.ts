@@ -21,15 +21,15 @@ import {
   schemaRef,
   withContentType,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { acceptedTypes } from '../../middleware/api-headers.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import {
   isLargeResponse,
   sendJson,
   sendLongJson,
   sendLongJsonWithEtag,
 } from '../../middleware/json-response.ts'
-import { acceptedTypes } from '../../middleware/media-type.ts'
-import { audit } from '../../middleware/request-log.ts'
+import { auditMigration } from '../../middleware/request-log.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
@@ -98,7 +98,7 @@ const addProgress: AddMigrationRoutes = (
         // An EventSource stops reconnecting when it gets 204.
         if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
         if (request.method === 'HEAD') return openEventStream(reply).end()
-        const viewer = viewerOf(request)
+        const viewer = requireViewer(request)
         admission.stream(reply.raw, viewer.account.id)
         return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
       }
@@ -167,7 +167,7 @@ const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const cancelled = await cancelMigration(parts, migration, () =>
-        audit(log, request, 'migration.cancel', migration),
+        auditMigration(log, request, 'migration.cancel', migration),
       )
       return sendJson(reply, migrationJson(cancelled, [], rendering))
     },
@@ -228,7 +228,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
         scopeOf(request),
         migration,
         { allowPartial: request.body.allow_partial ?? false },
-        (started) => audit(log, request, 'migration.retry', started),
+        (started) => auditMigration(log, request, 'migration.retry', started),
       )
       return answerStarted(parts, request, reply, retried)
     },

@@ -15,7 +15,7 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Body, Listed } from '../../middleware/json-response.ts'
+import type { Body, JsonItems } from '../../middleware/json-response.ts'
 import type { Rendering } from '../../rendering.ts'
 import { nodeId, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
@@ -54,7 +54,7 @@ export function migrationJson(
 }
 
 /** Renders a migration as JSON text around its repositories, or with an empty list without them. */
-export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
+export type MigrationText = (migration: Migration, repositories: JsonItems | undefined) => Body
 
 const MAX_CACHED_MIGRATIONS = 5000
 const EMPTY_LIST = '"repositories":[]'

@@ -11,7 +11,7 @@ import {
 import { FRESH, STORED } from '../../../repositories/refresh-rights.ts'
 import type { Operation } from '../../description/operation.ts'
 import { PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { describedForOrganization, organizationInPath } from '../organizations/organization-path.ts'
@@ -100,16 +100,16 @@ export function requireOrganization(
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    await rights?.refresh(viewerOf(request).account, isRead ? STORED : FRESH)
+    await rights?.refresh(requireViewer(request).account, isRead ? STORED : FRESH)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
-    request.scope = { owner: account, by: viewerOf(request).account }
+    request.scope = { owner: account, by: requireViewer(request).account }
   })
 }
 
 /** Returns whose migrations, schedules or webhooks the path is about. */
 export const scopeOf = (request: FastifyRequest): Scope =>
-  request.scope ?? ownScope(viewerOf(request))
+  request.scope ?? ownScope(requireViewer(request))
 
 export interface ById {
   Params: { migration_id: string }

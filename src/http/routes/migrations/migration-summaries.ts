@@ -26,7 +26,7 @@ import {
   recordResponses,
   schemaList,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
@@ -150,7 +150,7 @@ const listOwnLocksOperation = {
 /** Shows the caller why pushes to their repositories are refused, also by migrations of other accounts. */
 export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
-    const body = (await locksOnOwn(db, viewerOf(request))).map(heldLockJson)
+    const body = (await locksOnOwn(db, requireViewer(request))).map(heldLockJson)
     return sendJsonWithEtag(request, reply, body)
   })
 }

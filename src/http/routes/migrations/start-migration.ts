@@ -10,9 +10,9 @@ import {
   type Operation,
   schemaRef,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendRendered } from '../../middleware/json-response.ts'
-import { audit } from '../../middleware/request-log.ts'
+import { auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
@@ -46,7 +46,7 @@ export const addStart: AddMigrationRoutes = (app, parts, { path, describe }) => 
         { ...parts, signal },
         scopeOf(request),
         startRequestOf(request.body),
-        (migration) => audit(parts.log, request, 'migration.start', migration),
+        (migration) => auditMigration(parts.log, request, 'migration.start', migration),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
       return answerStarted(parts, request, reply, started, { isBrief })
@@ -65,7 +65,7 @@ export function answerStarted(
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
   const { repositories, references } = started
-  const tokenOf = cloneTokens.for(viewerOf(request))
+  const tokenOf = cloneTokens.for(requireViewer(request))
   const all = references.map((reference, at) => [reference, repositories[at]!] as const)
   async function* inBatches() {
     for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {

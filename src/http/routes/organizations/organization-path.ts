@@ -7,7 +7,7 @@ import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
 import { notFound, parameter } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 
 interface OrganizationParams {
@@ -21,7 +21,7 @@ export async function organizationInPath(
   request: FastifyRequest,
 ): Promise<VisibleOrganization> {
   const key = requireFound(organizationKey(request.params as OrganizationParams))
-  return requireFound(await findVisibleOrganization(db, viewerOf(request), key))
+  return requireFound(await findVisibleOrganization(db, requireViewer(request), key))
 }
 
 function organizationKey({ org, organization_id }: OrganizationParams) {

@@ -15,7 +15,7 @@ import {
   parameter,
   recordResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
@@ -112,7 +112,7 @@ function addRepositories(app: FastifyInstance, parts: Parts): void {
     { schema: repositoriesOperation },
     async (request, reply) => {
       const { account, mayMigrate } = await organizationInPath(parts.db, request)
-      const viewer = viewerOf(request)
+      const viewer = requireViewer(request)
       const { type = 'all', ...query } = request.query
       const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
       return answerRepositoryList(parts, request, reply, {
@@ -194,7 +194,7 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
     '/user/orgs',
     { schema: ownOrganizationsOperation },
     async (request, reply) => {
-      const all = await organizationsOf(db, viewerOf(request).account)
+      const all = await organizationsOf(db, requireViewer(request).account)
       return sendPageOf(request, reply, addresses, all, (each) =>
         organizationJson(each.account, addresses),
       )
@@ -205,7 +205,7 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
     '/user/memberships/orgs',
     { schema: ownMembershipsOperation },
     async (request, reply) => {
-      const { account } = viewerOf(request)
+      const { account } = requireViewer(request)
       const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
       return sendPageOf(request, reply, addresses, all, (each) =>
         membershipJson(each, account, addresses),

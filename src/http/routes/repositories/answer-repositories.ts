@@ -8,12 +8,12 @@ import {
 } from '../../../repositories/administered-repositories.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { type EtagParts, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { findTokenPlaceholders, pushWithTokens } from './clone-token-placeholders.ts'
+import { findTokenPlaceholders, pushWithTokens } from './rendered-repositories.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
 
 interface RepositoriesAnswer {
@@ -22,14 +22,14 @@ interface RepositoriesAnswer {
   /** The repositories in the body, in the order of the body. */
   repositories: readonly RepositoryFacts[]
   tokenOf: CloneTokenOf | undefined
-  alsoMadeFrom?: EtagParts
+  extraEtagParts?: EtagParts
 }
 
 /** Sends repositories with clone tokens, which are not part of the ETag. */
 export function answerRepositories(
   request: FastifyRequest,
   reply: FastifyReply,
-  { body, repositories, tokenOf, alsoMadeFrom = [] }: RepositoriesAnswer,
+  { body, repositories, tokenOf, extraEtagParts = [] }: RepositoriesAnswer,
 ): FastifyReply {
   const complete = (json: Buffer) => {
     if (!tokenOf) return json
@@ -38,7 +38,7 @@ export function answerRepositories(
     pushWithTokens(pieces, json, placeholders, tokenOf)
     return Buffer.concat(pieces)
   }
-  return sendJsonWithEtag(request, reply, body, { complete, alsoMadeFrom })
+  return sendJsonWithEtag(request, reply, body, { complete, extraEtagParts })
 }
 
 interface RepositoryList {
@@ -67,7 +67,7 @@ export async function answerRepositoryList(
   return answerRepositories(request, reply, {
     body: repositories.map((each) => extendedRepositoryJson(each, addresses)),
     repositories,
-    tokenOf: cloneTokens.for(viewerOf(request)),
-    alsoMadeFrom: [total],
+    tokenOf: cloneTokens.for(requireViewer(request)),
+    extraEtagParts: [total],
   })
 }

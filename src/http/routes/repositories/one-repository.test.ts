@@ -9,7 +9,7 @@ import {
   descriptionServer,
 } from '../../../../test/support/description-server.ts'
 import { gitHost } from '../../../../test/support/git-host.ts'
-import { ensureAccount, setAccount } from '../../../accounts/account-store.ts'
+import { ensureAccount, upsertAccount } from '../../../accounts/account-store.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
@@ -56,7 +56,7 @@ async function scene(t: TestContext, engine: Engine) {
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const now = Date.now
   await syncCatalogue({ db, source, now })
-  await setAccount(db, 'keeper', { siteAdmin: true }, now())
+  await upsertAccount(db, 'keeper', { siteAdmin: true }, now())
 
   const tokens = new Map<string, string>()
   async function tokenOf(login: string): Promise<string> {

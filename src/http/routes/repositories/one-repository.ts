@@ -235,7 +235,7 @@ function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
     const paging = parsePaging(request.query)
     setLinkHeader(request, reply, { addresses, paging, total: topics.length })
     const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
-    return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [topics.length] })
+    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [topics.length] })
   })
 }
 

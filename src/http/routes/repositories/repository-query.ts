@@ -1,4 +1,4 @@
-import { type Fault, InvalidRequest } from '../../../migrations/errors.ts'
+import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
 import {
   type Affiliation,
   affiliations,
@@ -20,7 +20,7 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   filter: RepositoryFilter
   order: RepositoryOrder
 } {
-  const faults: Fault[] = []
+  const faults: FieldError[] = []
   const invalid = (field: string) =>
     void faults.push({ resource: 'Repository', field, code: 'invalid' })
 

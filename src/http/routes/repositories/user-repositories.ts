@@ -8,7 +8,7 @@ import {
   PAGE_PARAMETERS,
   pageResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { answerRepositoryList } from './answer-repositories.ts'
 import {
@@ -58,7 +58,7 @@ export function userRepositories(app: FastifyInstance, parts: ServerParts): void
     '/user/repos',
     { schema: listUserRepositories },
     async (request, reply) => {
-      const viewer = viewerOf(request)
+      const viewer = requireViewer(request)
       const query = repositoryQueryOf(request.query)
       return answerRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
     },

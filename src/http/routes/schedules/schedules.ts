@@ -31,11 +31,11 @@ import {
   recordResponse,
   recordResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { audit, auditAction } from '../../middleware/request-log.ts'
+import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
@@ -143,7 +143,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
     `${path}/schedules`,
     { config, schema: describe(createOperation) },
     async (request, reply) => {
-      const { account } = viewerOf(request)
+      const { account } = requireViewer(request)
       const settings = newScheduleOf(request.body)
       const signal = await parts.starts.begin(request, reply)
       const made = await createSchedule({ ...parts, signal }, scopeOf(request), account, settings)
@@ -157,7 +157,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
     `${path}/schedules/:schedule_id`,
     { config, schema: describe(updateOperation) },
     async (request, reply) => {
-      const { account } = viewerOf(request)
+      const { account } = requireViewer(request)
       const signal = await parts.starts.begin(request, reply)
       const changed = await changeSchedule(
         { ...parts, signal },
@@ -251,10 +251,10 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
       const schedule = await scheduleInPath(parts, request)
       await parts.starts.begin(request, reply)
       const run = await runNow(parts, schedule, {
-        by: viewerOf(request).account,
+        by: requireViewer(request).account,
         onCommitted(migration) {
           auditAction(log, request, 'schedule.run', auditFields(schedule))
-          audit(log, request, 'migration.start', migration)
+          auditMigration(log, request, 'migration.start', migration)
         },
       })
       return sendJson(reply.code(201), scheduleRunJson(run))

@@ -1,7 +1,7 @@
 import type { components } from '@octokit/openapi-types'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import type * as wire from '../../../wire/types.ts'
-import { previewTypeOf } from '../../middleware/media-type.ts'
+import { previewTypeOf } from '../../middleware/api-headers.ts'
 
 /** The addresses of GitHub's API. Many of them do not exist here, as in the JSON of a repository. */
 export function rootJson(addresses: Addresses, vendor: string) {

@@ -6,10 +6,10 @@ import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import type { Operation } from '../../description/operation.ts'
 import { errorResponse, recordResponse } from '../../description/operation.ts'
-import type { FailedLogins } from '../../middleware/failed-logins.ts'
+import type { FailedLogins } from '../../middleware/authenticate.ts'
+import { isFromOwnPage, type SessionCookies } from '../../middleware/authenticate.ts'
 import { sessionsOnlyForPages } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { isOfOurPages, type SessionCookies } from '../../middleware/session-cookie.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
 
@@ -103,7 +103,7 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     { schema: postSession },
     async (request, reply) => {
       reply.headers(SESSION_HEADERS)
-      if (!isOfOurPages(request)) throw sessionsOnlyForPages()
+      if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
       cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
@@ -114,7 +114,7 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
 
   app.delete('/session', { schema: deleteSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    if (!isOfOurPages(request)) throw sessionsOnlyForPages()
+    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
     const secret = cookies.read(request)
     if (secret !== undefined) {
       // The forge is not asked about the token, so that sign-out works while the forge is unavailable.

@@ -8,11 +8,13 @@ import {
   OPTIONAL_TOKEN,
   type Operation,
   parameter,
+  recordResponse,
   recordResponses,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
-import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
+import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
+import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from './user-json.ts'
 
@@ -55,8 +57,24 @@ const getCurrentUser = {
 
 export function currentUser(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
-    const { account } = viewerOf(request)
+    const { account } = requireViewer(request)
     const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
     return sendJsonWithEtag(request, reply, body)
   })
+}
+
+const getRateLimit = {
+  operationId: 'rate-limit/get',
+  tags: ['Caller'],
+  summary: 'Get the rate limit',
+  description: 'Does not count against the rate limit.',
+  responses: { 200: recordResponse('The rate limit.', 'rate-limit') },
+} satisfies Operation
+
+export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
+  app.get(
+    '/rate_limit',
+    { config: { uncounted: true }, schema: getRateLimit },
+    async (request, reply) => sendJson(reply, await limit.show(requireViewer(request))),
+  )
 }

@@ -90,7 +90,7 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
     const next = listed[limit]
     if (next) setNextLink(request, reply, rendering.addresses, next.id)
     const body = listed.slice(0, limit).map(deliveryJson)
-    return sendJsonWithEtag(request, reply, body, { alsoMadeFrom: [next?.id ?? 0] })
+    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
   })
 
   app.get<ByHook>(

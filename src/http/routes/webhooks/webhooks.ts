@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { type Fault, InvalidRequest } from '../../../migrations/errors.ts'
-import type { IsAllowed } from '../../../webhooks/allowed-addresses.ts'
+import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
+import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import {
   addWebhook,
   editWebhook,
@@ -35,7 +35,7 @@ import {
   recordResponses,
   schemaRef,
 } from '../../description/operation.ts'
-import { viewerOf } from '../../middleware/authenticate.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { scopeOf } from '../migrations/migration-paths.ts'
@@ -243,7 +243,7 @@ async function changeWebhook(
   return changed
 }
 
-const pingOf = (request: FastifyRequest): PingFacts => ({ sender: viewerOf(request).account })
+const pingOf = (request: FastifyRequest): PingFacts => ({ sender: requireViewer(request).account })
 
 const tooManyWebhooks = () =>
   new InvalidRequest([
@@ -256,7 +256,7 @@ const MAX_URL_LENGTH = 2048
 function settingsFrom(
   { name, config = {}, events, active }: wire.WebhookChange,
   known: WebhookSettings | undefined,
-  isAllowed: IsAllowed,
+  isAllowed: IsAddressAllowed,
 ): WebhookSettings {
   const { url = known?.url ?? '', content_type, secret, insecure_ssl = '0' } = config
   const contentType = content_type ?? known?.contentType ?? 'form'
@@ -286,11 +286,11 @@ function secretFrom(secret: string | undefined, known: WebhookSettings | undefin
   return secret === '' ? null : secret
 }
 
-const fault = (isWrong: boolean, field: string, message: string | undefined): Fault[] =>
+const fault = (isWrong: boolean, field: string, message: string | undefined): FieldError[] =>
   isWrong && message !== undefined ? [{ resource: 'Hook', field, code: 'custom', message }] : []
 
 /** Checks IP addresses here. Host names are resolved and checked when an event is sent. */
-function urlError(text: string, isAllowed: IsAllowed): string | undefined {
+function urlError(text: string, isAllowed: IsAddressAllowed): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) return 'An http or https address is needed.'
   if (text.length > MAX_URL_LENGTH) return `An address has at most ${MAX_URL_LENGTH} characters.`

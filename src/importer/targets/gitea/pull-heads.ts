@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
-import { writingTo } from '../../../lib/disk-errors.ts'
+import { withWriteContext } from '../../../lib/disk-errors.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import type { DumpContext } from './dump-context.ts'
 
@@ -155,7 +155,9 @@ export async function writePatch(
   const running = git.start([...args, base, sha], call)
   running.stdin.end()
   try {
-    await writingTo(file, () => pipeline(running.stdout, createWriteStream(file), { signal }))
+    await withWriteContext(file, () =>
+      pipeline(running.stdout, createWriteStream(file), { signal }),
+    )
     await running.done
     return true
   } catch (error) {

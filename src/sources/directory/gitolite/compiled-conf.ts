@@ -43,7 +43,7 @@ export function parseCompiledConf(text: string): CompiledConf {
 }
 
 /** Parses the `gl-conf` of one repository. Throws if its format is not supported. */
-export function parseOwnConf(text: string): Pick<CompiledConf, 'rules' | 'options'> {
+export function parseRepositoryConf(text: string): Pick<CompiledConf, 'rules' | 'options'> {
   const variables = parseDump(text)
   const hash = (name: string) => asHash(variables.get(name) ?? new Map())
   return convertRulesAndOptions(hash('one_repo'), hash('one_config'))

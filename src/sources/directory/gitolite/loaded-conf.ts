@@ -6,7 +6,7 @@ import { Unreadable } from '../../unreadable.ts'
 import { readRegularFile } from '../files/regular-file.ts'
 import { fileErrorReason } from '../files/repository-errors.ts'
 import { readEntries } from '../files/sync-fs.ts'
-import { type CompiledConf, parseCompiledConf, parseOwnConf } from './compiled-conf.ts'
+import { type CompiledConf, parseCompiledConf, parseRepositoryConf } from './compiled-conf.ts'
 
 /** Gitolite's compiled configuration, with that of single repositories, and its users. */
 export interface LoadedConf extends CompiledConf {
@@ -36,7 +36,7 @@ export async function loadConf(admin: string, root: string): Promise<LoadedConf>
   const unreadable = new Map<string, string>()
   for (const name of conf.split) {
     try {
-      const own = await readParsed(join(root, `${name}.git`, 'gl-conf'), parseOwnConf)
+      const own = await readParsed(join(root, `${name}.git`, 'gl-conf'), parseRepositoryConf)
       for (const [key, rules] of own.rules) conf.rules.set(key, rules)
       for (const [key, options] of own.options) conf.options.set(key, options)
     } catch (error) {

@@ -3,7 +3,7 @@ import type { BigIntStats } from 'node:fs'
 import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { writingTo } from '../../../lib/disk-errors.ts'
+import { withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { Busy, Unreadable } from '../../unreadable.ts'
 import { MAX_CONFIG_BYTES } from '../files/repository-settings.ts'
@@ -56,7 +56,7 @@ async function tryToEdit(
   if (!liveness) return undefined
   const draft = join(dir, draftName(id))
   try {
-    await writingTo(draft, () => writeDraft(draft, after, before.stats))
+    await withWriteContext(draft, () => writeDraft(draft, after, before.stats))
     return await replaceConfig(dir, draft, before, () => waiting.orTimeout(edit.isStillWanted()))
   } finally {
     await rm(draft, { force: true })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mediaTypeChooser } from './media-type.ts'
+import { mediaTypeChooser } from './api-headers.ts'
 
 const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 const V3 = 'application/vnd.github.v3+json'

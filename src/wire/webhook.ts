@@ -130,7 +130,7 @@ const deliveryFields = {
   guid: {
     ...uuid,
     description:
-      'The id of the event, as in the header `x-github-delivery`. It is the same for every attempt.',
+      'The id of the event, as in the header of the request. It is the same for every attempt.',
   },
   delivered_at: dateTime,
   redelivery: { ...boolean, description: 'Whether an earlier attempt sent the same event.' },

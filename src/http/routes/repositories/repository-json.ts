@@ -51,7 +51,7 @@ function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
   return {
     ...commonJson(facts, addresses),
     allow_rebase_merge: facts.allowRebaseMerge,
-    // A credential: inserted into the response for its caller (clone-token-placeholders.ts), never cached.
+    // A credential: inserted into the response for its caller (rendered-repositories.ts), never cached.
     temp_clone_token: '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,

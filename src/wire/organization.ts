@@ -36,7 +36,7 @@ export const fullOrganizationSchema = object(
     public_repos: { ...count, description: 'Number of public repositories.' },
     ...each(['public_gists', 'followers', 'following'], {
       ...count,
-      description: 'Always 0: a git host has none.',
+      description: 'Always 0: Godwit does not count these.',
     }),
     html_url: uri,
     type: literal('Organization'),

@@ -74,7 +74,7 @@ const templateRepository = {
     'The template of this repository; null if there is none or the caller may not read it.',
 }
 
-const alwaysZero = { ...count, description: 'Always 0: a git host has none.' }
+const alwaysZero = { ...count, description: 'Always 0: Godwit does not count these.' }
 
 export const repositorySchema = object(
   {

@@ -50,7 +50,7 @@ export const currentUserSchema = object(
     public_repos: { ...count, description: 'Number of public repositories.' },
     ...each(['public_gists', 'followers', 'following'], {
       ...count,
-      description: 'Always 0: a git host has none.',
+      description: 'Always 0: Godwit does not count these.',
     }),
     created_at: { ...dateTime, description: 'When the account was created here.' },
     updated_at: dateTime,

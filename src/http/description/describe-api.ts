@@ -281,7 +281,7 @@ const TAGS: { name: Tag; description: string }[] = [
   },
   {
     name: 'Webhooks',
-    description: 'Addresses that are told when migrations end, and the log of what they were sent.',
+    description: 'URLs that are called when migrations end, and the log of their deliveries.',
   },
   { name: 'Caller', description: 'The current account and its rate limit.' },
   { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },

@@ -15,7 +15,7 @@ const getRepositoryPage = {
   tags: ['Service'],
   summary: 'See a repository in a browser',
   description:
-    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Leads to the page of the dashboard, which shows it to those who may read it. Clients that prefer JSON get 404.',
+    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Redirects to the page of the dashboard, which shows the repository to callers who may read it. Clients that prefer JSON get 404.',
   security: [],
   parameters: [parameter('owner'), parameter('repo')],
   responses: {

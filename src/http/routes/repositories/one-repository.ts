@@ -253,7 +253,7 @@ const licenseOperation = {
   operationId: 'licenses/get-for-repo',
   tags: ['Repositories'],
   summary: 'Get the licence file of a repository',
-  description: `404 if the default branch has none. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   security: OPTIONAL_TOKEN,
   parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
   responses: { ...recordResponses('The file.', 'license-content'), 404: notFound },
@@ -285,7 +285,7 @@ const collaboratorsOperation = {
   tags: ['Repositories'],
   summary: 'List the collaborators of a repository',
   description:
-    'The owner, the owners of the organization, and those whom its config or the forge names, if they have an account here. 403 for those who may not push.',
+    'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
   parameters: [
     ...PATH_PARAMETERS,
     inQuery(
@@ -296,7 +296,7 @@ const collaboratorsOperation = {
     inQuery(
       'permission',
       enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only those who have this permission. ${INVALID_IGNORED}`,
+      `Only collaborators with this permission. ${INVALID_IGNORED}`,
     ),
     ...PAGE_PARAMETERS,
   ],

@@ -207,7 +207,7 @@ const runOperation = {
   operationId: 'schedules/run',
   tags: ['Schedules'],
   summary: 'Run a schedule now',
-  description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
+  description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
   responses: {
     201: recordResponse('Started.', 'schedule-run'),

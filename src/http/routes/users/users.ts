@@ -25,7 +25,7 @@ const getUser = {
   tags: ['Repositories'],
   summary: 'Get a person or an organization',
   description:
-    'Without a token: only owners of public repositories. An organization is also 404 for those who are no members and may read none of its repositories.',
+    'Without a token: only owners of public repositories. An organization is 404 for callers who are not members and may read none of its repositories.',
   security: OPTIONAL_TOKEN,
   parameters: [parameter('username'), IF_NONE_MATCH],
   responses: { ...recordResponses('The account.', 'current-user'), 404: notFound },

@@ -70,7 +70,7 @@ const createOperation = {
   tags: ['Webhooks'],
   summary: 'Create a webhook',
   description:
-    'The address is told when migrations end, as GitHub tells of its events: with the headers that it has for them, the event `migration`, the way it ended as `action`, and signatures of the body if there is a secret. A `ping` is sent first. At most 20 webhooks.',
+    'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
   body: webhookRequestSchema,
   responses: {
     201: recordResponse('Created.', 'webhook', 'location'),

@@ -3,7 +3,7 @@ import { FOLDERS } from './import-table.ts'
 
 /** `node scripts/folder-diagram.ts` updates the diagram of folders in docs/ARCHITECTURE.md. */
 const ARCHITECTURE = new URL('../docs/ARCHITECTURE.md', import.meta.url)
-const DIAGRAM = /(<!-- (rooms|folders) -->\n).*?(<!-- \/\2 -->)/s
+const DIAGRAM = /(<!-- (folders) -->\n).*?(<!-- \/\2 -->)/s
 
 /** Every folder imports it: its arrows would hide the others. */
 const LEFT_OUT = 'src/lib'

@@ -24,7 +24,7 @@ interface LeaseRequest {
   name: string
   ttlMs: number
   now: number
-  /** The same holder may acquire the lease again before it expires, as after a crash. */
+  /** Identifies who holds the lease. A process that restarts with this value can acquire its own lease again before it expires. */
   holder?: string
   /** The longest time for which any holder of this lease asks; `ttlMs` by default. */
   maxTtlMs?: number

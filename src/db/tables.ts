@@ -317,7 +317,7 @@ interface TalliesTable {
 
 interface LeasesTable {
   name: string
-  /** The same holder may acquire it again before it expires. */
+  /** Identifies who holds the lease. A process with this value can acquire the lease again before it expires. */
   holder: string
   /** New each time it is acquired. */
   token: string

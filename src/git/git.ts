@@ -60,7 +60,10 @@ const LOCKED_DOWN: Record<string, string> = {
   LC_ALL: 'C',
 }
 
-/** Of the settings that name a file, today's commands read only `core.attributesFile`; the next two are a precaution. */
+/**
+ * Options of every git process. They override settings of the repository that name files, run programs or use the network. Among the
+ * first three, the commands used here read only `core.attributesFile`; the other two are a precaution.
+ */
 const COMMON_OPTIONS = [
   '--no-pager',
   ...[

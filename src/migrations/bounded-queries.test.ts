@@ -80,7 +80,7 @@ onEachEngine('queries of housekeeping', (engine) => {
       ...Array.from({ length: 4500 }, (_, n) => `key ${n}`),
       ...['metadata 4100', 'unused'],
     ])
-    // Of one migration, more than one query reads; of others, few.
+    // Several queries read the requested migration; few read any other.
     await addMigration(db, 4100, { isReused: false })
     await addMigration(db, 4490, { isReused: true })
     for (let n = 0; n < 30; n++) await addMigration(db, 1 + n, { isReused: n % 2 === 0 })

@@ -234,7 +234,7 @@ export async function readSnapshot(
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
   const entries = await coveredEntries(parts, scope, wellFormed)
-  // The same error for a repository of somebody else and for one that does not exist.
+  // A repository that belongs to somebody else gets the error of one that does not exist.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
   return factsOfCovered(parts, scope, wellFormed, entries)
 }

@@ -29,7 +29,7 @@ interface ContractTarget {
 }
 
 /**
- * Tests what the reader expects of a forge, against the stand-in of the test suite and against a real Gitea since 1.15 or Forgejo. It
+ * Tests what the reader expects of a forge, against the fake forge of the test suite and against a real Gitea since 1.15 or Forgejo. It
  * creates everything through the API and removes it afterwards.
  */
 function forgeContract(name: string, { start, skip = false, repositories }: ContractTarget): void {
@@ -392,7 +392,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 }
 
 for (const dialect of [GITEA_1_15, FORGEJO_11])
-  forgeContract(`stand-in of ${dialect.version}`, {
+  forgeContract(`fake forge ${dialect.version}`, {
     start: async () => {
       const { url, stop, world } = await startForge({ dialect })
       world.runFast()
@@ -404,7 +404,7 @@ const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.e
 const { GODWIT_TEST_FORGE_REPOSITORIES: repositories } = process.env
 const isNamed = Boolean(url && token)
 
-forgeContract('a real one', {
+forgeContract('a real forge', {
   skip: !isNamed && 'GODWIT_TEST_FORGE_URL and GODWIT_TEST_FORGE_TOKEN name no forge',
   repositories,
   start: async () => ({ url: String(url), token: String(token), stop: async () => {} }),

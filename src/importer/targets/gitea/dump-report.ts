@@ -5,7 +5,7 @@ export class DumpReport {
   readonly #warnings: LimitedLines
   readonly #counts = new Map<string, number>()
 
-  /** Of each kind, only the first warnings are passed to `onWarning`. */
+  /** Warnings of one kind are passed to `onWarning` only up to a limit; further ones are counted. */
   constructor(onWarning: (text: string) => void) {
     this.#warnings = new LimitedLines(({ text }) => onWarning(text))
   }

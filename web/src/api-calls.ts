@@ -2,7 +2,7 @@ import type { Octokit } from '@octokit/core'
 import type { PaginateInterface } from '@octokit/plugin-paginate-rest'
 
 /** A response, with the ETag for the next conditional request. */
-export interface Answer<T> {
+export interface ApiResponse<T> {
   data: T
   etag: string | undefined
   /** The number of items on all pages, if this is a page of a list. */
@@ -32,7 +32,7 @@ export function createCalls(octokit: Octokit & { paginate: PaginateInterface }, 
   async function read<T>(
     route: string,
     { signal, etag, ...parameters }: ReadOptions & Record<string, unknown>,
-  ): Promise<Answer<T> | typeof UNCHANGED> {
+  ): Promise<ApiResponse<T> | typeof UNCHANGED> {
     const headers = { ...accept, ...(etag !== undefined && { 'if-none-match': etag }) }
     try {
       const request = { ...(signal && { signal }) }
@@ -47,9 +47,9 @@ export function createCalls(octokit: Octokit & { paginate: PaginateInterface }, 
 
   /** Reads without an ETag, so the response is never `UNCHANGED`. */
   async function readFull<T>(route: string, options: ReadOptions & Record<string, unknown>) {
-    const answer = await read<T>(route, { ...options, etag: undefined })
-    if (answer === UNCHANGED) throw new Error('answered 304 to an unconditional request')
-    return answer
+    const response = await read<T>(route, { ...options, etag: undefined })
+    if (response === UNCHANGED) throw new Error('answered 304 to an unconditional request')
+    return response
   }
 
   /** Reads all pages of a list, and maps each item by `keep`. */

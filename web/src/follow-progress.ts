@@ -92,11 +92,11 @@ function progressReader(api: Api, id: number, listener: Listener, signal: AbortS
   }
 
   async function read(): Promise<void> {
-    const answer = await api.progress(id, { etag, signal })
-    if (answer === UNCHANGED) return
+    const response = await api.progress(id, { etag, signal })
+    if (response === UNCHANGED) return
     const isFirst = progress === undefined
-    etag = answer.etag
-    progress = answer.data
+    etag = response.etag
+    progress = response.data
     indexes = new Map(progress.repositories.map(({ full_name }, index) => [full_name, index]))
     if (isFirst || !isUnfinished(progress.state)) listener.onProgress(progress)
     else scheduleUpdate()

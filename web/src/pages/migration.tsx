@@ -16,7 +16,7 @@ import { Problem } from '../parts/problem.tsx'
 import { RepositoryList } from '../parts/repository-list.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
 import styles from './migration.module.css'
 
@@ -28,20 +28,20 @@ export default function MigrationPage({ id }: { id: number }) {
     href: to.migrations(),
     text: org === undefined ? 'Migrations' : `Migrations of ${org}`,
   }
-  const summary = useAnswer<Summary>(
+  const summary = useResource<Summary>(
     (options) => api.summary(id, options),
     `${id}`,
     (known) => (known.archive ? 60_000 : 15_000),
   )
-  const locks = useAnswer<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
+  const locks = useResource<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
   const [actionFailure, setActionFailure] = useState<Failure>()
   const { progress, connection, failure } = useProgress(api, id, ({ state, totals }) => {
     const word = stateWord(shownState(state, totals)).toLowerCase()
     announce(`Migration ${id} is ${word}`)
     refresh()
   })
-  const refreshSummary = summary.again
-  const refreshLocks = locks.again
+  const refreshSummary = summary.refresh
+  const refreshLocks = locks.refresh
   const refresh = useCallback(() => {
     refreshSummary()
     refreshLocks()
@@ -52,7 +52,7 @@ export default function MigrationPage({ id }: { id: number }) {
     const message = `Migration ${id} does not exist, or it is not ${org === undefined ? 'yours' : `of ${org}`}.`
     return <Problem failure={{ ...missing, message }} back={back} />
   }
-  const known = summary.answer?.data
+  const known = summary.response?.data
   if (!known || !progress) {
     if (summary.failure) return <Problem failure={summary.failure} onRetry={refresh} back={back} />
     return <Loading what={`Loading migration ${id}`} />
@@ -93,7 +93,7 @@ export default function MigrationPage({ id }: { id: number }) {
         <MigrationTotals progress={progress} />
         <RepositoryList
           repositories={progress.repositories}
-          locks={locks.answer?.data ?? []}
+          locks={locks.response?.data ?? []}
           onUnlock={async (fullName) => {
             await api.unlock(id, fullName)
             announce(`${fullName} unlocked`)

@@ -12,7 +12,7 @@ import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import { type HeldLock, isUnfinished, type Summary } from '../wire.ts'
 import styles from './migrations.module.css'
 
@@ -22,13 +22,13 @@ const OTHERWISE_MS = 15_000
 
 export function MigrationsPage({ number }: { number: number }) {
   const { api, mediaType, org, to, path } = useSignedIn()
-  const { answer, failure, again } = useAnswer<Summary[]>(
+  const { response, failure, refresh } = useResource<Summary[]>(
     (options) => api.summaries({ ...options, page: number, perPage: PER_PAGE }),
     String(number),
     (all) =>
       all.some(({ state }) => isUnfinished(state)) ? WHILE_SOMETHING_MOVES_MS : OTHERWISE_MS,
   )
-  const isEmpty = answer?.data.length === 0 && number === 1
+  const isEmpty = response?.data.length === 0 && number === 1
   return (
     <>
       <PageHead
@@ -45,26 +45,26 @@ export function MigrationsPage({ number }: { number: number }) {
           </>
         }
       />
-      {failure && answer && <OutOfDate failure={failure} />}
+      {failure && response && <OutOfDate failure={failure} />}
       {org === undefined && <LocksOfOthers />}
-      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
-      {!answer && !failure && (
+      {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
+      {!response && !failure && (
         <div className={styles.frame}>
           <LoadingRows what="Loading migrations" />
         </div>
       )}
       {isEmpty && <NoneYet />}
-      {answer && answer.data.length > 0 && (
-        <Box title={formatCount(answer.total, 'migration')}>
+      {response && response.data.length > 0 && (
+        <Box title={formatCount(response.total, 'migration')}>
           <ul>
-            {answer.data.map((each) => (
+            {response.data.map((each) => (
               <MigrationRow key={each.id} migration={each} />
             ))}
           </ul>
         </Box>
       )}
-      {answer && (
-        <ListPages answer={answer} number={number} perPage={PER_PAGE} linkTo={to.migrations} />
+      {response && (
+        <ListPages response={response} number={number} perPage={PER_PAGE} linkTo={to.migrations} />
       )}
     </>
   )
@@ -93,8 +93,12 @@ const MAX_SHOWN = 5
 /** Lists the user's repositories that a migration of another account locks, so that their pushes are refused. */
 function LocksOfOthers() {
   const { api, user } = useSignedIn()
-  const { answer } = useAnswer<HeldLock[]>((options) => api.ownLocks(options), 'locks', EVERY_MS)
-  const others = answer?.data.filter(({ login }) => login !== user.login) ?? []
+  const { response } = useResource<HeldLock[]>(
+    (options) => api.ownLocks(options),
+    'locks',
+    EVERY_MS,
+  )
+  const others = response?.data.filter(({ login }) => login !== user.login) ?? []
   if (others.length === 0) return null
   return (
     <div role="status" className={styles.notice}>

@@ -3,7 +3,7 @@ import { anonymousApi } from '../api.ts'
 import { Loading } from '../parts/loading.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { FullRepository } from '../wire.ts'
 import styles from './repository.module.css'
 
@@ -17,12 +17,12 @@ interface PublicRepositoryProps {
 /** A public repository, for visitors who are not signed in. */
 export default function PublicRepositoryPage({ owner, name, otherwise }: PublicRepositoryProps) {
   const fullName = `${owner}/${name}`
-  const { answer, failure } = useAnswer<FullRepository>(
+  const { response, failure } = useResource<FullRepository>(
     (options) => anonymousApi.repository(fullName, options),
     fullName,
   )
-  if (!answer) return failure ? otherwise : <Loading what={`Loading ${fullName}`} />
-  const repository = answer.data
+  if (!response) return failure ? otherwise : <Loading what={`Loading ${fullName}`} />
+  const repository = response.data
   return (
     <>
       <PageHead

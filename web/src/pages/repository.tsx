@@ -9,7 +9,7 @@ import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
 import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { FullRepository, HeldLock, Summary } from '../wire.ts'
 import styles from './repository.module.css'
 
@@ -19,22 +19,22 @@ const EVERY_MS = 30_000
 export default function RepositoryPage({ owner, name }: { owner: string; name: string }) {
   const { api, mediaType, to } = useSignedIn()
   const requestedName = `${owner}/${name}`
-  const { answer, failure, again } = useAnswer<FullRepository>(
+  const { response, failure, refresh } = useResource<FullRepository>(
     (options) => api.repository(requestedName, options),
     requestedName,
     EVERY_MS,
   )
   const back = { href: to.migrations(), text: 'Migrations' }
-  if (!answer && failure) {
+  if (!response && failure) {
     const message = `${requestedName} does not exist, or you may not read it.`
     return failure.kind === 'not-found' ? (
       <Problem failure={{ ...failure, message }} back={back} />
     ) : (
-      <Problem failure={failure} onRetry={again} back={back} />
+      <Problem failure={failure} onRetry={refresh} back={back} />
     )
   }
-  if (!answer) return <Loading what={`Loading ${requestedName}`} />
-  const repository = answer.data
+  if (!response) return <Loading what={`Loading ${requestedName}`} />
+  const repository = response.data
   const fullName = repository.full_name
   return (
     <>
@@ -64,8 +64,12 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
 /** Why pushes are refused, for owners and administrators. */
 function LockNotice({ fullName }: { fullName: string }) {
   const { api } = useSignedIn()
-  const { answer } = useAnswer<HeldLock[]>((options) => api.ownLocks(options), 'locks', EVERY_MS)
-  const locks = answer?.data.filter((lock) => lock.full_name === fullName) ?? []
+  const { response } = useResource<HeldLock[]>(
+    (options) => api.ownLocks(options),
+    'locks',
+    EVERY_MS,
+  )
+  const locks = response?.data.filter((lock) => lock.full_name === fullName) ?? []
   if (locks.length === 0) return null
   return (
     <div role="status">
@@ -107,21 +111,21 @@ function MigrationsOfRepository({ fullName, owner }: { fullName: string; owner: 
 
 function MigrationList({ title, fullName }: { title: string; fullName: string }) {
   const { api } = useSignedIn()
-  const { answer, failure, again } = useAnswer<Summary[]>(
+  const { response, failure, refresh } = useResource<Summary[]>(
     (options) => api.summariesOf(fullName, options),
     `${title} ${fullName}`,
     EVERY_MS,
   )
   return (
     <Box title={title}>
-      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
-      {!answer && !failure && <LoadingRows what="Loading migrations" />}
-      {answer?.data.length === 0 && (
+      {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
+      {!response && !failure && <LoadingRows what="Loading migrations" />}
+      {response?.data.length === 0 && (
         <p className={styles.none}>None of the newest ones contains this repository.</p>
       )}
-      {answer && answer.data.length > 0 && (
+      {response && response.data.length > 0 && (
         <ul>
-          {answer.data.map((each) => (
+          {response.data.map((each) => (
             <MigrationRow key={each.id} migration={each} />
           ))}
         </ul>

@@ -14,8 +14,8 @@ import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
-import { useEdited } from '../use-edited.ts'
+import { useDraft } from '../use-draft.ts'
+import { useResource } from '../use-resource.ts'
 import type { Schedule, ScheduleRun } from '../wire.ts'
 
 const POLL_INTERVAL_MS = 10_000
@@ -24,16 +24,16 @@ const POLL_INTERVAL_MS = 10_000
 export default function SchedulePage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.schedules(), text: 'Schedules' }
-  const { answer, failure, again, take } = useAnswer<Schedule>(
+  const { response, failure, refresh, set } = useResource<Schedule>(
     (options) => api.schedule(id, options),
     String(id),
     POLL_INTERVAL_MS,
   )
-  if (!answer) {
-    if (failure) return <Problem failure={failure} onRetry={again} back={back} />
+  if (!response) {
+    if (failure) return <Problem failure={failure} onRetry={refresh} back={back} />
     return <Loading what="Loading the schedule" />
   }
-  const schedule = answer.data
+  const schedule = response.data
   return (
     <>
       <PageHead
@@ -44,7 +44,7 @@ export default function SchedulePage({ id }: { id: number }) {
           <ScheduleActions
             canEdit={false}
             schedule={schedule}
-            onDone={again}
+            onDone={refresh}
             onDeleted={() => goTo(to.schedules())}
           />
         }
@@ -52,9 +52,9 @@ export default function SchedulePage({ id }: { id: number }) {
       {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <ScheduleFacts schedule={schedule} />
-        <ProtectedArchives schedule={schedule} onDone={again} />
+        <ProtectedArchives schedule={schedule} onDone={refresh} />
         <Runs id={id} />
-        <Settings schedule={schedule} onSaved={take} />
+        <Settings schedule={schedule} onSaved={set} />
       </div>
     </>
   )
@@ -64,11 +64,11 @@ export default function SchedulePage({ id }: { id: number }) {
 function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Schedule): void }) {
   const { api } = useSignedIn()
   const { id } = schedule
-  const { draft, change, save, load } = useEdited(settingsOf(schedule), asSent)
+  const { draft, setDraft, save, load } = useDraft(settingsOf(schedule), asSent)
   return (
     <ScheduleForm
       settings={draft}
-      onChange={change}
+      onChange={setDraft}
       onLoad={load}
       name="Save changes"
       save={() =>
@@ -91,7 +91,7 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
       title="Protected archives"
       note="Kept because no newer archive holds these repositories"
       columns={['Archive', 'Created', 'Repositories', 'Action']}
-      none=""
+      emptyText=""
       rows={archives.map(({ migration_id: migration, created_at, repositories }) => ({
         key: migration,
         cells: [
@@ -115,22 +115,22 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
 
 function Runs({ id }: { id: number }) {
   const { api } = useSignedIn()
-  const { answer, failure, again } = useAnswer<ScheduleRun[]>(
+  const { response, failure, refresh } = useResource<ScheduleRun[]>(
     (options) => api.scheduleRuns(id, options),
     String(id),
     POLL_INTERVAL_MS,
   )
-  if (!answer) {
-    if (failure) return <Problem isPart failure={failure} onRetry={again} />
+  if (!response) {
+    if (failure) return <Problem isPart failure={failure} onRetry={refresh} />
     return <Loading what="Loading the runs" />
   }
   return (
     <Table
       title="Runs"
       columns={['Result', 'Due', 'Archive']}
-      none="No runs yet."
+      emptyText="No runs yet."
       {...(failure && { note: outOfDate(failure) })}
-      rows={answer.data.map((run) => ({
+      rows={response.data.map((run) => ({
         key: run.id,
         cells: [
           <div key="result" className={styles.reason}>

@@ -11,7 +11,7 @@ import { Problem } from '../parts/problem.tsx'
 import { ScheduleRow } from '../parts/schedule-row.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { Schedule } from '../wire.ts'
 
 const PER_PAGE = 25
@@ -19,7 +19,7 @@ const EVERY_MS = 10_000
 
 export default function SchedulesPage({ number }: { number: number }) {
   const { api, mediaType, org, to, path } = useSignedIn()
-  const { answer, failure, again } = useAnswer<Schedule[]>(
+  const { response, failure, refresh } = useResource<Schedule[]>(
     (options) => api.schedules({ ...options, page: number, perPage: PER_PAGE }),
     String(number),
     EVERY_MS,
@@ -45,21 +45,21 @@ export default function SchedulesPage({ number }: { number: number }) {
           </>
         }
       />
-      {failure && answer && <OutOfDate failure={failure} />}
-      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
-      {!answer && !failure && <LoadingRows what="Loading schedules" />}
-      {answer?.data.length === 0 && number === 1 && <NoneYet />}
-      {answer && answer.data.length > 0 && (
-        <Box title={formatCount(answer.total, 'schedule')}>
+      {failure && response && <OutOfDate failure={failure} />}
+      {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
+      {!response && !failure && <LoadingRows what="Loading schedules" />}
+      {response?.data.length === 0 && number === 1 && <NoneYet />}
+      {response && response.data.length > 0 && (
+        <Box title={formatCount(response.total, 'schedule')}>
           <ul>
-            {answer.data.map((each) => (
-              <ScheduleRow key={each.id} schedule={each} onDone={again} />
+            {response.data.map((each) => (
+              <ScheduleRow key={each.id} schedule={each} onDone={refresh} />
             ))}
           </ul>
         </Box>
       )}
-      {answer && (
-        <ListPages answer={answer} number={number} perPage={PER_PAGE} linkTo={to.schedules} />
+      {response && (
+        <ListPages response={response} number={number} perPage={PER_PAGE} linkTo={to.schedules} />
       )}
     </>
   )
@@ -74,8 +74,8 @@ function NoneYet() {
       </Blankslate.Visual>
       <Blankslate.Heading>No schedules yet</Blankslate.Heading>
       <Blankslate.Description>
-        A schedule exports the repositories you select again and again, by itself. Unchanged
-        repositories are reused.
+        A schedule exports the repositories you select at regular times. Unchanged repositories are
+        reused.
       </Blankslate.Description>
       <Blankslate.PrimaryAction href={to.newSchedule()}>Create a schedule</Blankslate.PrimaryAction>
     </Blankslate>

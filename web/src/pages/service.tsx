@@ -19,7 +19,7 @@ import {
 import { ThroughputPlots } from '../parts/throughput-plots.tsx'
 import { linksOf } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { Period, ServiceState } from '../wire.ts'
 import styles from './service.module.css'
 
@@ -34,17 +34,17 @@ const PERIODS: { period: Period; name: string }[] = [
 export default function ServicePage() {
   const { api } = useSignedIn()
   const [period, setPeriod] = useState<Period>('hour')
-  const { answer, failure, again } = useAnswer<ServiceState>(
+  const { response, failure, refresh } = useResource<ServiceState>(
     (options) => api.service(period, options),
     period,
     EVERY_MS,
   )
   const [last, setLast] = useState<ServiceState>()
-  const now = answer?.data ?? last
-  if (answer && answer.data !== last) setLast(answer.data)
+  const now = response?.data ?? last
+  if (response && response.data !== last) setLast(response.data)
   if (!now) {
     const back = { href: linksOf(undefined).migrations(), text: 'Migrations' }
-    if (failure) return <Problem failure={failure} onRetry={again} back={back} />
+    if (failure) return <Problem failure={failure} onRetry={refresh} back={back} />
     return <Loading what="Loading the service" />
   }
   return (
@@ -73,12 +73,12 @@ export default function ServicePage() {
       <div className={styles.parts}>
         <ServiceFigures service={now} />
         <ThroughputPlots throughput={now.throughput} />
-        <Running running={now.running} onDone={again} />
+        <Running running={now.running} onDone={refresh} />
         <Queue queue={now.queue} />
-        <Failures failures={now.failures} onDone={again} />
+        <Failures failures={now.failures} onDone={refresh} />
         <Checks checks={now.checks} />
-        <Locks locks={now.locks} onDone={again} />
-        <Archives archives={now.archives} onDone={again} />
+        <Locks locks={now.locks} onDone={refresh} />
+        <Archives archives={now.archives} onDone={refresh} />
         <Tokens />
         <Workers workers={now.workers} />
       </div>

@@ -12,8 +12,8 @@ import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
 import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
-import { useEdited } from '../use-edited.ts'
+import { useDraft } from '../use-draft.ts'
+import { useResource } from '../use-resource.ts'
 import type { Webhook, WebhookChange } from '../wire.ts'
 
 const POLL_INTERVAL_MS = 10_000
@@ -22,17 +22,17 @@ const POLL_INTERVAL_MS = 10_000
 export default function WebhookPage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.webhooks(), text: 'Webhooks' }
-  const { answer, failure, again, take } = useAnswer<Webhook>(
+  const { response, failure, refresh, set } = useResource<Webhook>(
     (options) => api.webhook(id, options),
     String(id),
     POLL_INTERVAL_MS,
   )
   const [pingCount, setPingCount] = useState(0)
-  if (!answer) {
-    if (failure) return <Problem failure={failure} onRetry={again} back={back} />
+  if (!response) {
+    if (failure) return <Problem failure={failure} onRetry={refresh} back={back} />
     return <Loading what="Loading the webhook" />
   }
-  const webhook = answer.data
+  const webhook = response.data
   return (
     <>
       <PageHead
@@ -53,7 +53,7 @@ export default function WebhookPage({ id }: { id: number }) {
       )}
       <div className={styles.parts}>
         <WebhookDeliveries id={id} pings={pingCount} />
-        <Settings webhook={webhook} onSaved={take} />
+        <Settings webhook={webhook} onSaved={set} />
       </div>
     </>
   )
@@ -64,11 +64,11 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
   const { id, config, events, active } = webhook
   const { url, content_type } = config
   const saved = { url, content_type, events, active }
-  const { draft, change, save, load } = useEdited<WebhookSettings>(saved)
+  const { draft, setDraft, save, load } = useDraft<WebhookSettings>(saved)
   return (
     <WebhookForm
       settings={draft}
-      onChange={change}
+      onChange={setDraft}
       onLoad={load}
       hasSecret={config.secret !== undefined}
       name="Save changes"

@@ -11,14 +11,14 @@ import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { Webhook } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
 export default function WebhooksPage() {
   const { api, mediaType, org, to } = useSignedIn()
-  const { answer, failure, again } = useAnswer<Webhook[]>(
+  const { response, failure, refresh } = useResource<Webhook[]>(
     (options) => api.webhooks(options),
     'webhooks',
     EVERY_MS,
@@ -38,14 +38,14 @@ export default function WebhooksPage() {
           </>
         }
       />
-      {failure && answer && <OutOfDate failure={failure} />}
-      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
-      {!answer && !failure && <LoadingRows what="Loading webhooks" />}
-      {answer?.data.length === 0 && <NoneYet />}
-      {answer && answer.data.length > 0 && (
-        <Box title={formatCount(answer.data.length, 'webhook')}>
+      {failure && response && <OutOfDate failure={failure} />}
+      {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
+      {!response && !failure && <LoadingRows what="Loading webhooks" />}
+      {response?.data.length === 0 && <NoneYet />}
+      {response && response.data.length > 0 && (
+        <Box title={formatCount(response.data.length, 'webhook')}>
           <ul>
-            {answer.data.map((each) => (
+            {response.data.map((each) => (
               <WebhookRow key={each.id} webhook={each} />
             ))}
           </ul>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import type { Forecast as Answer, StartRequest } from '../wire.ts'
+import type { Forecast as StartForecast, StartRequest } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './forecast.module.css'
 
@@ -21,7 +21,7 @@ interface ForecastProps {
 export function Forecast({ request, isReady }: ForecastProps) {
   const [wanted, setWanted] = useState<StartRequest>()
   const isMany = request.repositories.length > MAX_AT_ONCE
-  const { answer, failure, isLoading } = useForecast(
+  const { forecast, failure, isLoading } = useForecast(
     request,
     isReady && (!isMany || wanted === request),
   )
@@ -39,14 +39,22 @@ export function Forecast({ request, isReady }: ForecastProps) {
           </>
         )}
         {isReady && failure && <p className={styles.bad}>{failure.message}</p>}
-        {isReady && !failure && answer && <ForecastDetails forecast={answer} request={request} />}
-        {isReady && isLoading && !answer && <p className={styles.quiet}>Estimating…</p>}
+        {isReady && !failure && forecast && (
+          <ForecastDetails forecast={forecast} request={request} />
+        )}
+        {isReady && isLoading && !forecast && <p className={styles.quiet}>Estimating…</p>}
       </div>
     </Box>
   )
 }
 
-function ForecastDetails({ forecast, request }: { forecast: Answer; request: StartRequest }) {
+function ForecastDetails({
+  forecast,
+  request,
+}: {
+  forecast: StartForecast
+  request: StartRequest
+}) {
   const { repositories, bytes_to_write, free_bytes, estimated_seconds } = forecast
   const skipped = repositories.filter(({ reason }) => reason !== null)
   const reused = repositories.filter((each) => each.reused).length
@@ -102,7 +110,7 @@ function Line(props: { name: string; value: string; isBad?: boolean }) {
 
 function useForecast(request: StartRequest, isWanted: boolean) {
   const { api } = useSignedIn()
-  const [answer, setAnswer] = useState<Answer>()
+  const [forecast, setForecast] = useState<StartForecast>()
   const [failure, setFailure] = useState<Failure>()
   const [isLoading, setLoading] = useState(false)
   useEffect(() => {
@@ -111,16 +119,16 @@ function useForecast(request: StartRequest, isWanted: boolean) {
     // The failure belongs to another selection.
     setFailure(undefined)
     if (!isWanted) {
-      setAnswer(undefined)
+      setForecast(undefined)
       return
     }
     const timer = setTimeout(async () => {
       try {
-        setAnswer(await api.forecast(request, stop.signal))
+        setForecast(await api.forecast(request, stop.signal))
         setLoading(false)
       } catch (error) {
         if (stop.signal.aborted || isAbort(error)) return
-        setAnswer(undefined)
+        setForecast(undefined)
         setFailure(failureOf(error))
         setLoading(false)
       }
@@ -130,5 +138,5 @@ function useForecast(request: StartRequest, isWanted: boolean) {
       stop.abort()
     }
   }, [api, request, isWanted])
-  return { answer, failure, isLoading }
+  return { forecast, failure, isLoading }
 }

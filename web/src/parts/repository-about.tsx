@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
 import { formatBytes } from '../quantities.ts'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { Branch, FullRepository, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
@@ -25,8 +25,8 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
 /** The details, clone addresses, branches and tags of a repository. */
 export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
   const { full_name: fullName, default_branch: defaultBranch } = repository
-  const branches = useAnswer<Branch[]>((options) => api.branches(fullName, options), fullName)
-  const tags = useAnswer<Tag[]>((options) => api.tags(fullName, options), fullName)
+  const branches = useResource<Branch[]>((options) => api.branches(fullName, options), fullName)
+  const tags = useResource<Tag[]>((options) => api.tags(fullName, options), fullName)
   return (
     <>
       <Box title="About">

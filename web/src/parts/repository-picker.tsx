@@ -11,7 +11,7 @@ import {
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { Repository } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
@@ -35,18 +35,18 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
   const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
-  const { answer, failure, isLoading, again } = useAnswer<Repository[]>(
+  const { response, failure, isLoading, refresh } = useResource<Repository[]>(
     (options) => api.repositories({ ...options, q, page, perPage: PER_PAGE }),
     JSON.stringify([q, page]),
   )
   // The last page stays visible until the next one is loaded.
-  const [found, setFound] = useState(answer)
+  const [found, setFound] = useState(response)
   useEffect(() => {
-    if (!answer) return
-    setFound(answer)
-    if (q !== '') announce(`${formatCount(answer.total, 'repository', 'repositories')} found`)
-  }, [answer, q])
-  const shown = useDeferredValue(answer ?? found)
+    if (!response) return
+    setFound(response)
+    if (q !== '') announce(`${formatCount(response.total, 'repository', 'repositories')} found`)
+  }, [response, q])
+  const shown = useDeferredValue(response ?? found)
   const allId = useId()
   const all = useAllMatching(q, onChange)
 
@@ -114,7 +114,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
           <Problem
             isPart
             failure={(failure ?? all.failure)!}
-            onRetry={failure ? again : all.choose}
+            onRetry={failure ? refresh : all.choose}
           />
         )}
         {!shown && !failure && <LoadingRows what="Loading repositories" />}

@@ -1,6 +1,6 @@
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { ServiceState, Token } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import { Moment } from './moment.tsx'
@@ -20,7 +20,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
     <Table
       title="Running exports"
       columns={['Migration', 'Account', 'Started', 'Progress', 'Size so far', 'Action']}
-      none="No export is running."
+      emptyText="No export is running."
       rows={running.map((each) => {
         const { total, remaining } = each.repositories
         return {
@@ -60,7 +60,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
     <Table
       title="Recent failures"
       columns={['Migration', 'Account', 'Ended', 'Result', 'Reason', 'Action']}
-      none="No recent failures."
+      emptyText="No recent failures."
       rows={failures.map((each) => ({
         key: each.id,
         cells: [
@@ -105,7 +105,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
     <Table
       title="Workers"
       columns={['Process', 'Role', 'Busy', 'Started', 'Last seen']}
-      none="No worker is running."
+      emptyText="No worker is running."
       rows={workers.map((each) => ({
         key: each.id,
         cells: [
@@ -137,7 +137,7 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
     <Table
       title="Locks"
       columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires', 'Action']}
-      none="No repository is locked."
+      emptyText="No repository is locked."
       {...(more > 0 && { note: `and ${formatCount(more, 'older one')}` })}
       rows={locks.newest.map((each) => ({
         key: `${each.migration_id} ${each.full_name}`,
@@ -168,7 +168,7 @@ export function Queue({ queue }: Pick<ServiceState, 'queue'>) {
     <Table
       title="Queue"
       columns={['Job', 'Waiting or running', 'Oldest']}
-      none="Nothing is waiting."
+      emptyText="Nothing is waiting."
       rows={queue.kinds.map(({ kind, jobs, oldest_at }) => ({
         key: kind,
         cells: [kind, formatNumber(jobs), <Moment key="oldest" at={oldest_at} />],
@@ -183,7 +183,7 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
     <Table
       title="Largest archives"
       columns={['Migration', 'Account', 'Size', 'Expires', 'Action']}
-      none="There is no archive."
+      emptyText="There is no archive."
       rows={archives.map((each) => ({
         key: each.id,
         cells: [
@@ -218,7 +218,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
     <Table
       title="Checks of repositories"
       columns={['Repository', 'Checked', 'Reason']}
-      none={
+      emptyText={
         newest_at === null
           ? 'No repository has been checked: run godwit check.'
           : `${formatCount(passed, 'repository', 'repositories')} passed.`
@@ -243,12 +243,12 @@ const TOKENS_EVERY_MS = 15_000
 /** The valid tokens. */
 export function Tokens() {
   const { api } = useSignedIn()
-  const { answer, failure, again } = useAnswer<Token[]>(
+  const { response, failure, refresh } = useResource<Token[]>(
     (options) => api.tokens(options),
     'tokens',
     TOKENS_EVERY_MS,
   )
-  const valid = answer?.data.filter(
+  const valid = response?.data.filter(
     ({ revoked_at, expires_at }) =>
       revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now()),
   )
@@ -256,7 +256,7 @@ export function Tokens() {
     <Table
       title="Tokens"
       columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
-      none={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
+      emptyText={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
       {...(valid && failure && { note: outOfDate(failure) })}
       rows={(valid ?? []).map((each) => ({
         key: each.id,
@@ -272,7 +272,7 @@ export function Tokens() {
             question={`Revoke token ${each.id} of ${each.login}?`}
             consequence="Requests with this token are refused at once, and sessions that were opened with it end."
             act={() => api.revokeAny(each.id)}
-            onDone={again}
+            onDone={refresh}
           />,
         ],
       }))}

@@ -7,7 +7,7 @@ interface TableProps {
   columns: string[]
   rows: { key: string | number; cells: ReactNode[] }[]
   /** The text for an empty table. */
-  none: string
+  emptyText: string
   note?: ReactNode
 }
 
@@ -15,11 +15,11 @@ interface TableProps {
  * A framed table. On a narrow screen each row is a card with the column's name before each value. The roles are explicit,
  * because screen readers do not treat a table with another CSS display as a table.
  */
-export function Table({ title, columns, rows, none, note }: TableProps) {
+export function Table({ title, columns, rows, emptyText, note }: TableProps) {
   return (
     <Box title={title} aside={note && <span className={styles.quiet}>{note}</span>}>
       {rows.length === 0 ? (
-        <p className={styles.none}>{none}</p>
+        <p className={styles.none}>{emptyText}</p>
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
         <section className={styles.scroll} aria-label={`${title}: the table`} tabIndex={0}>

@@ -2,7 +2,7 @@ import { Button } from '@primer/react'
 import { useEffect, useRef, useState } from 'react'
 import { failureOf } from '../failure.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAnswer } from '../use-answer.ts'
+import { useResource } from '../use-resource.ts'
 import type { FullWebhookDelivery, WebhookDelivery } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
@@ -19,16 +19,16 @@ const EVERY_MS = 3000
 export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) {
   const { api } = useSignedIn()
   const [shown, setShown] = useState<number>()
-  const { answer, failure, again } = useAnswer<WebhookDelivery[]>(
+  const { response, failure, refresh } = useResource<WebhookDelivery[]>(
     (options) => api.webhookDeliveries(id, options),
     `${id} ${pings}`,
     EVERY_MS,
   )
   const known = useRef<WebhookDelivery[]>(undefined)
-  if (answer) known.current = answer.data
+  if (response) known.current = response.data
   const deliveries = known.current
   if (!deliveries) {
-    if (failure) return <Problem isPart failure={failure} onRetry={again} />
+    if (failure) return <Problem isPart failure={failure} onRetry={refresh} />
     return <Loading what="Loading the deliveries" />
   }
   return (
@@ -36,7 +36,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
       <Table
         title="Deliveries"
         columns={['Event', 'Sent', 'Result', 'Actions']}
-        none="Nothing was sent yet."
+        emptyText="Nothing was sent yet."
         {...(failure && { note: outOfDate(failure) })}
         rows={deliveries.map((each) => ({
           key: each.id,
@@ -53,7 +53,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
               >
                 Details
               </Button>
-              <Redeliver id={id} delivery={each.id} onDone={again} />
+              <Redeliver id={id} delivery={each.id} onDone={refresh} />
             </div>,
           ],
         }))}
@@ -64,7 +64,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
 }
 
 const eventOf = ({ event, action, redelivery }: WebhookDelivery): string =>
-  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (again)' : ''}`
+  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (refresh)' : ''}`
 
 /** Whether this is the latest delivery of its event. */
 const isLatest = (all: readonly WebhookDelivery[], { id, guid }: WebhookDelivery): boolean =>
@@ -133,19 +133,23 @@ function Redeliver({ id, delivery, onDone }: RedeliverProps) {
 /** The request and the response of a delivery. */
 function Details({ id, delivery }: { id: number; delivery: number }) {
   const { api } = useSignedIn()
-  const { answer, failure, again } = useAnswer<FullWebhookDelivery>(
+  const {
+    response: full,
+    failure,
+    refresh,
+  } = useResource<FullWebhookDelivery>(
     (options) => api.webhookDelivery(id, delivery, options),
     `${id} ${delivery}`,
   )
   const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    if (answer) container.current?.scrollIntoView({ block: 'nearest' })
-  }, [answer])
-  if (!answer) {
-    if (failure) return <Problem isPart failure={failure} onRetry={again} />
+    if (full) container.current?.scrollIntoView({ block: 'nearest' })
+  }, [full])
+  if (!full) {
+    if (failure) return <Problem isPart failure={failure} onRetry={refresh} />
     return <Loading what="Loading the delivery" />
   }
-  const { guid, duration, request, response } = answer.data
+  const { guid, duration, request, response } = full.data
   return (
     <Box title={`Delivery ${delivery}`}>
       <div ref={container} className={styles.said}>

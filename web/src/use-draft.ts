@@ -1,8 +1,8 @@
 import { type Dispatch, type SetStateAction, useState } from 'react'
 
-interface Edited<T> {
+interface Draft<T> {
   draft: T
-  change: Dispatch<SetStateAction<T>>
+  setDraft: Dispatch<SetStateAction<T>>
   /** Sends only the edited fields, because others may have been changed elsewhere. */
   save(send: (changes: Partial<T>) => Promise<void>): Promise<void>
   /** Replaces the edits by the settings that were changed elsewhere; undefined if there are none. */
@@ -10,32 +10,32 @@ interface Edited<T> {
 }
 
 /** The state of a form. It follows the server's settings until the user edits them. */
-export function useEdited<T extends object>(
+export function useDraft<T extends object>(
   known: T,
-  asSent: (draft: T) => T = (draft) => draft,
-): Edited<T> {
-  const [begun, setBegun] = useState(known)
+  normalize: (draft: T) => T = (draft) => draft,
+): Draft<T> {
+  const [base, setBase] = useState(known)
   const [draft, setDraft] = useState(known)
   const [isSaving, setSaving] = useState(false)
-  const edited = asSent(draft)
+  const edited = normalize(draft)
   // While saving, a read may already return the sent settings.
-  const isChanged = !isSaving && !isSame(known, begun)
-  const isEdited = !isSame(edited, begun) && !isSame(edited, known)
+  const isChanged = !isSaving && !isSame(known, base)
+  const isEdited = !isSame(edited, base) && !isSame(edited, known)
 
   function load(): void {
-    setBegun(known)
+    setBase(known)
     setDraft(known)
   }
   if (isChanged && !isEdited) load()
 
   return {
     draft,
-    change: setDraft,
+    setDraft,
     async save(send) {
       setSaving(true)
       try {
-        await send(changesOf(begun, edited))
-        setBegun(edited)
+        await send(changesOf(base, edited))
+        setBase(edited)
       } finally {
         setSaving(false)
       }

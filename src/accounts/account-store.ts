@@ -87,7 +87,7 @@ export async function ensureOrganization(
   return { ...account, type: 'Organization' }
 }
 
-/** Whether nobody ever signed in, started a migration or configured anything with the account. It may own repositories. */
+/** Returns whether nobody ever signed in, started a migration or configured anything with the account. It may own repositories. */
 export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')

@@ -7,7 +7,7 @@ export interface Account {
   login: string
   type: AccountType
   siteAdmin: boolean
-  /** The earliest known time in epoch milliseconds: when the account was first seen, or its oldest repository was created. */
+  /** Epoch milliseconds: when the account was first seen, or its oldest repository was created, whichever is earlier. */
   createdAt: number
 }
 
@@ -47,7 +47,7 @@ export interface Membership {
   origin: MembershipOrigin
 }
 
-/** A member by all origins together: an owner by any of them is an owner. */
+/** A member, with the role by all origins together: an owner by any of them is an owner. */
 export interface Member {
   account: Account
   role: MembershipRole

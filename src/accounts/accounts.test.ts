@@ -29,17 +29,17 @@ test('a token is recognizable, and its checksum detects a typo', () => {
 onEachEngine('accounts', (engine) => {
   test('are found in any letter case and shown as last written', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const made = await ensureAccount(db, 'Alice', NOW)
-    assert.deepEqual(made, {
+    const created = await ensureAccount(db, 'Alice', NOW)
+    assert.deepEqual(created, {
       id: 1,
       login: 'Alice',
       type: 'User',
       siteAdmin: false,
       createdAt: NOW,
     })
-    assert.deepEqual(await findAccount(db, 'aLICE'), made)
+    assert.deepEqual(await findAccount(db, 'aLICE'), created)
     await ensureAccount(db, 'alice', NOW)
-    assert.deepEqual(await listAccounts(db), [{ ...made, login: 'alice' }])
+    assert.deepEqual(await listAccounts(db), [{ ...created, login: 'alice' }])
   })
 
   test('set changes only the given properties', async (t) => {

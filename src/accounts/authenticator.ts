@@ -7,13 +7,13 @@ import { digestOf, findViewer, looksLikeToken, recordTokenUse } from './token-st
 export interface Authenticator {
   /**
    * Returns the owner of a token, or undefined if it is not valid. Tokens are looked up every time, so a revoked one stops working at
-   * once, and one that the forge revoked within a minute. If `mayAskForge` returns false, because the caller has sent too many bad
-   * tokens, the forge is not asked about new tokens. Rejects with ForgeUnavailable if only the forge knows the token.
+   * once, and one that was revoked on the forge within a minute. If `mayAskForge` resolves to false, because the caller has sent too
+   * many bad tokens, the forge is not asked about new tokens. Rejects with SignInUnavailable if the forge must be asked but cannot.
    */
   viewerOf(token: string, mayAskForge?: MayAskForge): Promise<Viewer | undefined>
   /** Returns the owner of a browser session by its secret. */
   viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
-  /** Records when tokens were last used. Called regularly and at the end, never by a request. */
+  /** Stores when tokens were last used. Called regularly and when the process stops, so that requests need not write. */
   recordUses(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ type MayAskForge = () => Promise<boolean>
 
 const always: MayAskForge = async () => true
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   db: Db
   now: () => number
   /** Set if users may sign in with their tokens of the forge. */
@@ -31,21 +31,13 @@ export interface AuthenticatorParts {
 export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
   let usedAt = new Map<number, number>()
 
-  const find = (token: string, mayAskForge: MayAskForge): Promise<Viewer | undefined> =>
-    looksLikeToken(token)
-      ? findViewer(db, digestOf(token), now())
-      : findForgeViewer(token, mayAskForge)
-
-  async function findForgeViewer(
-    token: string,
-    mayAskForge: MayAskForge,
-  ): Promise<Viewer | undefined> {
-    if (!forge || !mayBeForgeToken(token)) return undefined
-    const known = await findViewer(db, digestOf(token), now())
-    if (known) return known
-    return (await forge.isGood(token, await mayAskForge()))
-      ? findViewer(db, digestOf(token), now())
-      : undefined
+  async function find(token: string, mayAskForge: MayAskForge): Promise<Viewer | undefined> {
+    const issuer = mayBeForgeToken(token) ? forge : undefined
+    if (!issuer && !looksLikeToken(token)) return undefined
+    const findStored = () => findViewer(db, digestOf(token), now())
+    const stored = await findStored()
+    if (stored || !issuer) return stored
+    return (await issuer.isValid(token, await mayAskForge())) ? findStored() : undefined
   }
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */

@@ -14,8 +14,8 @@ export interface ForgeOwner {
 type AccountRow = Row<AccountsTable>
 
 /**
- * Returns the account of a person of the forge, and creates it if there is none, or the reason for a refusal. A person who was renamed
- * keeps the account; a person who took over a login of someone else gets a new account. Requires a transaction.
+ * Finds or creates the account of a person of the forge, or returns the reason why the person may not have one. A renamed person
+ * keeps the account; a person who registered the former login of another gets a new account. Requires a transaction.
  */
 export async function accountOfForgeUser(
   tx: Db,
@@ -23,7 +23,7 @@ export async function accountOfForgeUser(
 ): Promise<Account | { refusal: string }> {
   const { id, login, createdAt } = user
   const named = await withLogin(tx, login)
-  if (named && !belongsToAnother(named, id) && named.type !== 'User')
+  if (named && !belongsToAnotherOwner(named, id) && named.type !== 'User')
     return { refusal: 'it is an organization here' }
   // On a forge with open registration, anybody may register the login of a site admin.
   if (named?.site_admin && named.forge_id === null)
@@ -38,9 +38,8 @@ export async function accountOfForgeUser(
 }
 
 /**
- * Returns the account of an organization of the forge, and creates it if there is none. An organization that was renamed keeps its
- * account; one that took over the login of a former one gets a new account. Returns undefined if the login is a person's here.
- * Requires a transaction.
+ * Finds or creates the account of an organization of the forge. A renamed organization keeps its account; an organization with the
+ * login of a former one gets a new account. Returns undefined if the login belongs to a person here. Requires a transaction.
  */
 export async function accountOfForgeOrganization(
   tx: Db,
@@ -49,7 +48,7 @@ export async function accountOfForgeOrganization(
   const { id, login, createdAt } = organization
   const named = await withLogin(tx, login)
   const isRefused =
-    named && !belongsToAnother(named, id) && !(await ensureOrganization(tx, login, createdAt))
+    named && !belongsToAnotherOwner(named, id) && !(await ensureOrganization(tx, login, createdAt))
   if (isRefused) return undefined
   await moveToLogin(tx, organization, named)
   const account = await ensureOrganization(tx, login, createdAt)
@@ -57,7 +56,7 @@ export async function accountOfForgeOrganization(
   return account
 }
 
-/** Renames an account whose login belongs to another owner on the forge now, and ends its memberships that the forge granted. */
+/** Renames an account whose login now belongs to another owner on the forge, and deletes the memberships that the forge granted. */
 export async function giveUpLogin(
   tx: Db,
   { id, login }: Pick<Account, 'id' | 'login'>,
@@ -72,22 +71,22 @@ export async function giveUpLogin(
     .execute()
 }
 
-const belongsToAnother = ({ forge_id }: AccountRow, id: number): boolean =>
+const belongsToAnotherOwner = ({ forge_id }: AccountRow, id: number): boolean =>
   forge_id !== null && forge_id !== id
 
-/** Frees the login and gives it to the account of this forge owner, if there is one. */
+/** Makes the login available to this forge owner, and renames the owner's account to it if there is one. */
 async function moveToLogin(
   tx: Db,
   { id, login }: ForgeOwner,
   named: AccountRow | undefined,
 ): Promise<void> {
   const same = await withForgeId(tx, id)
-  const isFree = !named || belongsToAnother(named, id)
+  const isFree = !named || belongsToAnotherOwner(named, id)
   if (named && isFree) await giveUpLogin(tx, named)
   if (!same || same.id === named?.id) return
   if (isFree) await rename(tx, same, login)
   else if (await isUnused(tx, named)) {
-    // The account was created for a directory of the new login, before the forge was asked about it.
+    // A sync created this account for a directory with the new login, before the forge was asked about its owner.
     await rename(tx, named, `${login}--unused-${named.id}`)
     await rename(tx, same, login)
   }
@@ -112,14 +111,14 @@ async function retire(tx: Db, account: AccountRow): Promise<void> {
   await setForgeId(tx, account, null)
 }
 
-/** New logins have two dashes in a row, which no forge allows, so they are unique. */
+/** Renames an account. Substitute logins contain two dashes in a row, which forges do not allow, so they are unique. */
 async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Promise<void> {
   await tx
     .updateTable('accounts')
     .set({ login, login_key: nameKey(login) })
     .where('id', '=', id)
     .execute()
-  // Permissions that the forge granted are read again.
+  // Permissions that the forge granted are deleted, so that they are read again.
   await tx
     .deleteFrom('collaborators')
     .where('login_key', '=', login_key)

@@ -5,21 +5,21 @@ import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
 import { digestOf } from './token-store.ts'
 
-/** The forge cannot be asked about a token at the moment. The token may be valid. */
+/** The forge cannot be asked about a token at the moment. The token may still be valid. */
 export class SignInUnavailable extends Error {
   override name = 'SignInUnavailable'
   /** Epoch milliseconds. */
   readonly retryAt: number
 
-  constructor(retryAt: number, message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(retryAt: number, message: string) {
+    super(message)
     this.retryAt = retryAt
   }
 }
 
-export interface SignInParts {
+interface SignInParts {
   db: Db
-  /** Asks the forge who owns a token. Resolves to undefined if the forge rejects the token; rejects with ForgeUnavailable. */
+  /** Asks the forge who owns a token. Resolves to undefined if the forge rejects the token; rejects with SignInUnavailable. */
   askForge(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has accepted a token, before the sign-in succeeds. */
   onSignedIn?(account: Account): Promise<void>
@@ -30,16 +30,16 @@ export interface SignInParts {
 
 export interface ForgeSignIn {
   /**
-   * Whether the forge accepts a token, by an answer that is at most a minute old. Rejects with ForgeUnavailable. If `mayAskNew` is
+   * Returns whether the forge accepts a token. Its answer may be a minute old. Rejects with SignInUnavailable. If `mayAskNew` is
    * false, the forge is not asked about a token that it has never accepted, so that guessing tokens does not load the forge.
    */
-  isGood(token: string, mayAskNew: boolean): Promise<boolean>
+  isValid(token: string, mayAskNew: boolean): Promise<boolean>
 }
 
 /** Personal tokens of Gitea and Forgejo are 40 hexadecimal digits; those of applications are longer and have dots. */
 const SHAPE = /^(?!gwt_)[\w.-]{20,2048}$/
 
-/** Excludes tokens of Godwit: a mistyped one must not be sent to the forge. */
+/** Returns whether the forge may know the token. A mistyped token of Godwit must not be sent there. */
 export const mayBeForgeToken = (token: string): boolean => SHAPE.test(token)
 
 const MAX_CONCURRENT_CHECKS = 32
@@ -87,19 +87,19 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     if (pending.size > MAX_CONCURRENT_CHECKS)
       throw new SignInUnavailable(now() + PAUSE_MS, 'too many tokens to ask the forge about')
     if (!(await claimTokenCheck(db, digest, now()))) return awaitAnswer(db, digest, now)
-    const isGood = await ask(token, digest)
+    const isValid = await ask(token, digest)
     if (sweptAt + MINUTE_MS <= now()) {
       sweptAt = now()
       await deleteOldTokenChecks(db, now())
     }
-    return isGood
+    return isValid
   }
 
   return {
-    isGood(token, mayAskNew) {
+    isValid(token, mayAskNew) {
       const digest = digestOf(token)
-      const asked = pending.get(digest)
-      if (asked) return asked
+      const running = pending.get(digest)
+      if (running) return running
       const answer = check(token, digest, mayAskNew).finally(() => pending.delete(digest))
       pending.set(digest, answer)
       return answer
@@ -117,7 +117,7 @@ async function findOrCreateAccount(
   return undefined
 }
 
-/** Stores the answer of the forge. Until then the previous one is valid. */
+/** Stores the answer of the forge. Until then, the previous answer applies. */
 async function storeAnswer(
   db: Db,
   { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
@@ -129,7 +129,7 @@ async function storeAnswer(
   })
 }
 
-/** Waits for the answer that another request or process asks for, by polling its row. */
+/** Waits, by polling the row, until another request or process has the answer of the forge. */
 async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<boolean> {
   const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
@@ -144,17 +144,14 @@ async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<b
   }
 }
 
-/** `unknown` if the forge did not answer. */
-export type ForgeVerdict = 'good' | 'refused' | 'unknown'
-
 export const MINUTE_MS = 60_000
-/** A process that asks the forge has an answer within this time, or has died. */
+/** A process that has asked the forge for longer than this has died. */
 const MAX_ASKING_MS = 10_000
-/** A token that was not used for this long is deleted; then the forge is asked again. */
+/** A token that was not used for this long is deleted. If it is used again, the forge is asked about it again. */
 const MAX_UNUSED_MS = 30 * 24 * 60 * MINUTE_MS
 
 /** Claims the check of a token. Returns false if any process asked the forge within the last minute, or is asking now. */
-export async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boolean> {
+async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boolean> {
   const asking = { answer: 'asking', next_at: now + MAX_ASKING_MS }
   const row = await db
     .insertInto('forge_questions')
@@ -170,10 +167,10 @@ export async function claimTokenCheck(db: Db, digest: string, now: number): Prom
   return row !== undefined
 }
 
-export async function recordTokenCheck(
+async function recordTokenCheck(
   db: Db,
   digest: string,
-  answer: ForgeVerdict,
+  answer: TokenCheck['answer'],
   nextAt: number,
 ): Promise<void> {
   await db
@@ -183,12 +180,13 @@ export async function recordTokenCheck(
     .execute()
 }
 
-export interface TokenCheck {
-  answer: ForgeVerdict | 'asking'
+interface TokenCheck {
+  /** `unknown` if the forge did not respond. */
+  answer: 'good' | 'refused' | 'unknown' | 'asking'
   nextAt: number
 }
 
-export async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck | undefined> {
+async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck | undefined> {
   const row = await db
     .selectFrom('forge_questions')
     .selectAll()
@@ -217,8 +215,8 @@ export async function storeForgeToken(
     .execute()
 }
 
-/** Whether the forge has ever accepted the token. */
-export async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
+/** Returns whether the forge has ever accepted the token. */
+async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   const row = await db
     .selectFrom('tokens')
     .select('id')
@@ -238,7 +236,7 @@ export async function expireForgeToken(tx: Db, digest: string, askedAt: number):
     .execute()
 }
 
-export async function deleteOldTokenChecks(db: Db, now: number): Promise<void> {
+async function deleteOldTokenChecks(db: Db, now: number): Promise<void> {
   await db
     .deleteFrom('forge_questions')
     .where('next_at', '<', now - MINUTE_MS)

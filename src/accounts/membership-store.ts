@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Account, Member, Membership, MembershipOrigin, MembershipRole } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 
-/** Returns the memberships of every origin by name: of one organization, or of all. */
+/** Returns the memberships of one organization, or of all, with one entry for each origin. They are sorted by login. */
 export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
   let query = memberships(db)
   if (organization) query = query.where('organizations.id', '=', organization.id)
@@ -37,30 +37,23 @@ export async function organizationsOf(db: Db, member: Account): Promise<Member[]
   return mergeOrigins(all, 'organization')
 }
 
-/** Merges origins to one entry for each account: an owner by any origin is an owner. */
+/** Merges the entries of all origins to one for each account: an owner by any origin is an owner. */
 function mergeOrigins<K extends string>(
   all: readonly ({ role: MembershipRole } & Record<K, Account>)[],
   key: K,
 ): Member[] {
   const merged = new Map<number, Member>()
-  for (const each of all) {
-    const account = each[key]
-    if (merged.get(account.id)?.role !== 'owner')
-      merged.set(account.id, { account, role: each.role })
+  for (const { role, [key]: account } of all) {
+    if (merged.get(account.id)?.role !== 'owner') merged.set(account.id, { account, role })
   }
   return [...merged.values()]
-}
-
-export interface NewMember {
-  accountId: number
-  role: MembershipRole
 }
 
 /** Adds a membership, or changes its role. */
 export async function putMembership(
   db: Db,
   organization: Account,
-  { accountId, role }: NewMember,
+  { accountId, role }: { accountId: number; role: MembershipRole },
   origin: MembershipOrigin,
 ): Promise<void> {
   await db
@@ -88,7 +81,7 @@ export async function removeMembership(
   return numDeletedRows === 1n
 }
 
-/** Replaces all memberships of one origin. Returns logins that are organizations, which cannot be members. Requires a transaction. */
+/** Replaces all memberships of one origin. Returns the refused logins: organizations cannot be members. Requires a transaction. */
 export async function replaceMemberships(
   tx: Db,
   organization: Account,

@@ -20,33 +20,33 @@ async function people({ db }: Pick<Database, 'db'>) {
   const octo = await upsertAccount(db, 'Octo', { type: 'Organization' }, 0)
   const alice = await ensureAccount(db, 'alice', 0)
   const bob = await ensureAccount(db, 'bob', 0)
-  const said = async () => {
-    const members = (await membersOf(db, [octo])).get(octo.id)!
-    return members.map(({ account, role }) => `${account.login} ${role}`)
-  }
-  const seen = (account: Account) =>
-    findVisibleOrganization(db, { account, tokenId: 0 }, { login: 'octo' })
-  return { db, octo, alice, bob, said, seen }
+  const roles = async () =>
+    (await membersOf(db, [octo]))
+      .get(octo.id)!
+      .map(({ account, role }) => `${account.login} ${role}`)
+  const visibleTo = (account: Account) =>
+    findVisibleOrganization(db, { account }, { login: 'octo' })
+  return { db, octo, alice, bob, roles, visibleTo }
 }
 
 onEachEngine('memberships', (engine) => {
   test('have several origins: an owner by any origin is an owner, and each origin removes only its own', async (t) => {
-    const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
+    const { db, octo, alice, bob, roles, visibleTo } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'member' }, 'manual')
-    assert.equal((await seen(alice))?.mayMigrate, false)
-    const stated = [
+    assert.equal((await visibleTo(alice))?.mayMigrate, false)
+    const membersFile = [
       { login: 'ALICE', role: 'owner' },
       { login: 'carol', role: 'member' },
     ] as const
     const file = { origin: 'file', now: 0 } as const
-    await replaceMemberships(db, octo, stated, file)
+    await replaceMemberships(db, octo, membersFile, file)
     await replaceMemberships(db, octo, [{ login: 'bob', role: 'member' }], {
       ...file,
       origin: 'forge',
     })
-    assert.deepEqual(await said(), ['alice owner', 'bob member', 'carol member'])
+    assert.deepEqual(await roles(), ['alice owner', 'bob member', 'carol member'])
     assert.deepEqual(
-      [(await seen(alice))?.mayMigrate, (await seen(bob))?.mayMigrate],
+      [(await visibleTo(alice))?.mayMigrate, (await visibleTo(bob))?.mayMigrate],
       [true, false],
     )
     const admin = await upsertAccount(db, 'admin', { siteAdmin: true }, 0)
@@ -65,24 +65,24 @@ onEachEngine('memberships', (engine) => {
       ['alice owner file', 'alice member manual', 'bob member forge', 'carol member file'],
     )
     await replaceMemberships(db, octo, [], file)
-    assert.deepEqual(await said(), ['alice member', 'bob member'])
+    assert.deepEqual(await roles(), ['alice member', 'bob member'])
     assert.equal(await removeMembership(db, octo, bob, 'manual'), false)
     assert.equal(await removeMembership(db, octo, alice, 'manual'), true)
-    assert.deepEqual(await said(), ['bob member'])
+    assert.deepEqual(await roles(), ['bob member'])
   })
 
   test('of an account that is no longer an organization are ignored', async (t) => {
-    const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
+    const { db, octo, alice, bob, roles, visibleTo } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
     assert.deepEqual(
       (await organizationsOf(db, alice)).map(({ account, role }) => [account, role]),
       [[octo, 'owner']],
     )
-    assert.equal((await seen(alice))?.mayMigrate, true)
-    assert.equal(await seen(bob), undefined)
+    assert.equal((await visibleTo(alice))?.mayMigrate, true)
+    assert.equal(await visibleTo(bob), undefined)
     await upsertAccount(db, 'octo', { type: 'User' }, 0)
-    assert.deepEqual(await said(), [])
-    assert.equal(await seen(alice), undefined)
+    assert.deepEqual(await roles(), [])
+    assert.equal(await visibleTo(alice), undefined)
     assert.deepEqual(await organizationsOf(db, alice), [])
     const result = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
       origin: 'file',

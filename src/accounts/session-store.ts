@@ -4,8 +4,8 @@ import type { Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 import { digestOf, looksLikeToken } from './token-store.ts'
 
-/** Also ends the sessions of browsers that stay open. */
-export const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
+/** A browser that stays open keeps its cookie, but the session ends after this time. */
+const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
 const SECRET_BYTES = 32
 
 /**
@@ -40,7 +40,7 @@ export interface Session {
   tokenKey: string | null
 }
 
-/** Finds a session by its secret. It ends at once when its token is revoked. */
+/** Finds a session by its secret. A session whose token is revoked has ended. */
 export async function findSession(
   db: Db,
   secret: string,
@@ -79,14 +79,11 @@ function encryptToken(token: string): { text: string; key: string } {
 /** Decrypts the token in the secret of a session. The secret must have been found by `findSession`. */
 export function decryptToken(secret: string, key: string): string {
   const encrypted = Buffer.from(secret.slice(secret.indexOf('.') + 1), 'base64url')
-  const opener = createDecipheriv(
-    CIPHER,
-    Buffer.from(key, 'base64url'),
-    encrypted.subarray(0, IV_BYTES),
-  )
-  opener.setAuthTag(encrypted.subarray(-TAG_BYTES))
-  const text = opener.update(encrypted.subarray(IV_BYTES, -TAG_BYTES))
-  return Buffer.concat([text, opener.final()]).toString('utf8')
+  const iv = encrypted.subarray(0, IV_BYTES)
+  const decipher = createDecipheriv(CIPHER, Buffer.from(key, 'base64url'), iv)
+  decipher.setAuthTag(encrypted.subarray(-TAG_BYTES))
+  const text = decipher.update(encrypted.subarray(IV_BYTES, -TAG_BYTES))
+  return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
 
 export async function closeSession(db: Db, secret: string): Promise<void> {

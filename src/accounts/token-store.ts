@@ -61,8 +61,8 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
 }
 
 /**
- * The condition that a token was valid when it was used last. A token of the forge is valid for a minute; then the forge must be asked
- * again, which needs the token itself. Until a request brings it, the last answer counts.
+ * The condition that a token was valid when it was last used. A token of the forge is valid for a minute; then the forge must be
+ * asked again, which needs the token itself. Until a request contains it, the last answer of the forge applies.
  */
 export function wasValidAtLastUse(now: number): Expression<SqlBool> {
   const is = expressionBuilder<Tables, 'tokens'>()
@@ -112,7 +112,6 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
   }))
 }
 
-/** Deletes a token. */
 export async function removeToken(db: Db, token: string): Promise<void> {
   await db.deleteFrom('tokens').where('digest', '=', digestOf(token)).execute()
 }
@@ -138,8 +137,8 @@ export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>
 }
 
 /**
- * Whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and accounts of
- * the forge are removed by the forge.
+ * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and
+ * accounts of the forge are removed on the forge.
  */
 export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
   const rows = await db
@@ -158,7 +157,7 @@ const SHAPE = /^gwt_[0-9A-Za-z]{38}$/
 
 /**
  * Creates a token: `gwt_`, 32 random characters and their checksum. With the checksum, secret scanners recognize leaked tokens, and
- * invalid ones need no query.
+ * a mistyped token is rejected without a query.
  */
 export function createToken(): string {
   let secret = ''

@@ -3,8 +3,8 @@ import { prepared } from '../db/prepared.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
-/** A path names an organization by login or by id. */
-export type OrganizationName = { login: string } | { id: number }
+/** An organization in a path, which has its login or its id. */
+type OrganizationName = { login: string } | { id: number }
 
 export interface VisibleOrganization {
   account: Account
@@ -13,12 +13,12 @@ export interface VisibleOrganization {
 }
 
 /**
- * Finds an organization for its members and for site admins. For everybody else the result, the query and the time it takes are the
- * same whether it exists or not.
+ * Finds an organization of which the viewer is a member; site admins see all. For everybody else, the result, the query and its
+ * duration are the same whether the organization exists or not.
  */
 export async function findVisibleOrganization(
   db: Db,
-  { account }: Pick<Viewer, 'account'> & Partial<Viewer>,
+  { account }: Pick<Viewer, 'account'>,
   name: OrganizationName,
 ): Promise<VisibleOrganization | undefined> {
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }

@@ -3,12 +3,13 @@ import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi } from './errors.ts'
 import { explainError, type FailedRequest } from './explain-error.ts'
+import { type ApiPaths, pathsOf } from './paths.ts'
 import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
 
 const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
-/** What a request is about: a path with its parameters, and how to explain its rejection. */
+/** The path of a request with its parameters, and how to explain its rejection. */
 export interface Resource extends Omit<FailedRequest, 'url'> {
   path: string
   parameters?: object
@@ -18,38 +19,50 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** Sends requests, checks the shape of the responses, and converts errors to messages for people. */
 export class ApiCalls {
+  readonly server: Server
+  readonly paths: ApiPaths
   readonly send: Send
-  readonly #url: string
-  readonly #octokit: ReturnType<typeof connect>
+  readonly #octokit: ReturnType<typeof createOctokit>
 
   constructor(server: Server, options: RequestOptions) {
+    this.server = server
+    this.paths = pathsOf(server.org)
     this.send = requestSender(server, options)
-    this.#url = server.url
-    this.#octokit = connect(server, this.send)
+    this.#octokit = createOctokit(server, this.send)
   }
 
-  async one<S extends Schema>(
+  /** The `--org` option for a command that a message suggests. */
+  get orgFlag(): string {
+    return this.server.org === undefined ? '' : ` --org ${this.server.org}`
+  }
+
+  /** Returns the message for a resource that the caller or the organization does not have. */
+  missing(resource: string): string {
+    return `${this.server.url} has no ${resource} for ${this.server.org ?? 'this account'}`
+  }
+
+  async call<S extends Schema>(
     method: Method,
     resource: Resource,
     schema: S,
     body?: object,
   ): Promise<Static<S>> {
     const { data } = await this.request(method, resource, body)
-    return this.checked(data, schema)
+    return this.validate(data, schema)
   }
 
   /** Reads all pages of a list. */
-  all<S extends Schema>(resource: Resource, schema: S): Promise<Static<S>[]> {
+  listAll<S extends Schema>(resource: Resource, schema: S): Promise<Static<S>[]> {
     return this.#explain(resource, async () => {
       const page = { per_page: MAX_PER_PAGE, ...resource.parameters }
       const items: Static<S>[] = []
       try {
         const pages = this.#octokit.paginate.iterator(`GET ${resource.path}`, page)
         for await (const { data } of pages)
-          for (const item of this.checked(data, arrayOf(schema))) items.push(item)
+          for (const item of this.validate(data, arrayOf(schema))) items.push(item)
       } catch (error) {
         // Octokit throws a bare TypeError for a page of unexpected shape.
-        throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error
+        throw error instanceof TypeError && !error.cause ? notThisApi(this.server.url) : error
       }
       return items
     })
@@ -63,21 +76,21 @@ export class ApiCalls {
     )
   }
 
-  checked<S extends Schema>(data: unknown, schema: S): Static<S> {
+  validate<S extends Schema>(data: unknown, schema: S): Static<S> {
     if (matches(schema, data)) return data
-    throw notThisApi(this.#url)
+    throw notThisApi(this.server.url)
   }
 
   async #explain<T>(resource: Resource, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
-      throw explainError(error, { ...resource, url: this.#url })
+      throw explainError(error, { ...resource, url: this.server.url })
     }
   }
 }
 
-function connect({ url, vendor, userAgent }: Server, send: Send) {
+function createOctokit({ url, vendor, userAgent }: Server, send: Send) {
   const api = new (Octokit.plugin(paginateRest))({
     baseUrl: url,
     userAgent,

@@ -10,7 +10,7 @@ export interface DownloadTarget {
   readonly etag: string | undefined
   /** Discards all bytes. The next ones are the first of the archive with this ETag. */
   begin(etag: string | undefined): Promise<void>
-  /** `remainingBytes` counts `bytes` and all that follow; undefined if the server does not send a length. */
+  /** `remainingBytes` is the size of `bytes` and all that follow; undefined if the server does not send a length. */
   write(bytes: Uint8Array, remainingBytes?: number): Promise<void>
 }
 
@@ -76,7 +76,7 @@ async function attempt(
     throw cutOff(api, `received ${target.position} of ${total} bytes`)
 }
 
-/** Returns the error for a response that does not continue the download. Discards the target's bytes if they are of another archive. */
+/** Returns the error for a response that does not continue the download. If the archive has changed, discards the target's bytes. */
 async function rejectResponse(
   api: MigrationsApi,
   { status }: Response,
@@ -130,7 +130,7 @@ function rangeFrom({ position, etag }: DownloadTarget): Record<string, string> {
 const strongEtag = (etag: string | null): string | undefined =>
   etag?.startsWith('"') ? etag : undefined
 
-/** Whether the server reports that the archive ends where the target ends. */
+/** Returns whether the server reports that the target already has all bytes of the archive. */
 function isComplete({ status, headers }: Response, { position }: DownloadTarget): boolean {
   return status === 416 && headers.get('content-range') === `bytes */${position}`
 }

@@ -11,7 +11,7 @@ function explained(status: number, headers: Record<string, string>): Error {
   return explainError(rejected, { url, missing: 'it does not exist' }) as Error
 }
 
-test('a retry waits as long as Retry-After says, at most an hour', () => {
+test('a retry waits for the time in Retry-After, at most an hour', () => {
   for (const status of [403, 429, 503]) {
     const outage = asTemporaryError(explained(status, { 'retry-after': '1800' }), url)!
     assert.equal(outage.name, 'ServerBusy')
@@ -22,7 +22,7 @@ test('a retry waits as long as Retry-After says, at most an hour', () => {
   assert.equal(retryPause(explained(503, {}), 250), 250)
 })
 
-test('an exhausted rate limit explains a 403, but no other rejection', () => {
+test('an exhausted rate limit turns a 403 into ServerBusy, but no other rejection', () => {
   const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '9999999999' }
   for (const status of [401, 404, 422])
     assert.equal(explained(status, headers).name, 'RequestRejected', String(status))

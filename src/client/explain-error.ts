@@ -40,12 +40,10 @@ export function explainError(error: unknown, request: FailedRequest): unknown {
   return new RequestRejected(status, describeRejection(request, status, response.data), options)
 }
 
-/** Returns an error if a response that did not come through Octokit asks to retry later. */
-export function readRetryAfter(
-  { status, headers }: Response,
-  server: string,
-): ServerBusy | undefined {
-  const seconds = secondsToWait({ status, headers }, undefined)
+/** Returns an error if a response that was not read by Octokit asks to retry later. */
+export function readRetryAfter(response: Response, server: string): ServerBusy | undefined {
+  const { status } = response
+  const seconds = secondsToWait(response, undefined)
   if (seconds === undefined) return undefined
   const message = `${server} answers ${status} and asks to wait ${formatSeconds(seconds)}`
   return new ServerBusy(status, seconds, message)
@@ -83,14 +81,14 @@ function describeRejection(request: FailedRequest, status: number, data: unknown
   }
 }
 
-/** A proxy may answer with a page instead of the API's JSON. */
+/** The body may be an HTML page of a proxy instead of the API's JSON. */
 function messageIn(data: unknown): string {
   const message = (data as { message?: unknown } | null)?.message
   if (typeof message !== 'string') return 'no error message'
   return message.replace(/\s+/g, ' ').replace(/\.$/, '')
 }
 
-/** Other servers than Godwit have other codes. */
+/** Servers other than Godwit have further codes. */
 type FieldError = Partial<Omit<ValidationError['errors'][number], 'code'>> & { code?: string }
 
 function validationErrors(data: unknown, repositories: readonly string[]): string {
@@ -108,7 +106,7 @@ function validationErrors(data: unknown, repositories: readonly string[]): strin
     .join('')
 }
 
-/** Drops fields of unexpected types. */
+/** Omits fields of unexpected types. */
 function asFieldError(error: unknown): FieldError {
   const fields = Object.entries(typeof error === 'object' && error !== null ? error : {})
   const valid = fields.filter(

@@ -4,7 +4,7 @@ import type { RetryRequest, StartRequest } from '../wire/types.ts'
 import { ApiCalls, PLAIN_TEXT, type Resource } from './api-calls.ts'
 import { notThisApi, RequestRejected, ServerError } from './errors.ts'
 import { readRetryAfter } from './explain-error.ts'
-import { ADMIN_PATHS, type ApiPaths, pathsOf } from './paths.ts'
+import { ADMIN_PATHS } from './paths.ts'
 import {
   anyObject,
   forecastResponse,
@@ -21,21 +21,19 @@ import { SchedulesApi } from './schedules-api.ts'
 import type { RequestOptions, Send, Server } from './send-request.ts'
 import { WebhooksApi } from './webhooks-api.ts'
 
-/** The operations of a server of this API. Other servers than Godwit answer 404 to those that only Godwit has. */
+/** The operations of a server of this API. Servers other than Godwit respond with 404 to those that only Godwit has. */
 export class MigrationsApi {
   readonly server: Server
   /** Only Godwit servers have schedules. */
   readonly schedules: SchedulesApi
   readonly webhooks: WebhooksApi
   readonly #calls: ApiCalls
-  readonly #paths: ApiPaths
 
   constructor(server: Server, options: RequestOptions) {
     this.server = server
-    this.#paths = pathsOf(server.org)
     this.#calls = new ApiCalls(server, options)
-    this.schedules = new SchedulesApi(server, this.#calls, this.#paths)
-    this.webhooks = new WebhooksApi(server, this.#calls, this.#paths)
+    this.schedules = new SchedulesApi(this.#calls)
+    this.webhooks = new WebhooksApi(this.#calls)
   }
 
   get send(): Send {
@@ -44,29 +42,29 @@ export class MigrationsApi {
 
   start(body: StartRequest) {
     const resource = { ...this.#migrations(), repositories: body.repositories }
-    return this.#calls.one('POST', resource, statusResponse, body)
+    return this.#calls.call('POST', resource, statusResponse, body)
   }
 
   /** Only Godwit servers have it. */
   preflight(body: StartRequest) {
     const resource = {
-      path: `${this.#paths.migrations}/preflight`,
+      path: `${this.#calls.paths.migrations}/preflight`,
       missing: `${this.server.url} has no preflight: only Godwit servers have it`,
       repositories: body.repositories,
     }
-    return this.#calls.one('POST', resource, forecastResponse, body)
+    return this.#calls.call('POST', resource, forecastResponse, body)
   }
 
   list() {
-    return this.#calls.all(this.#migrations(), migrationResponse)
+    return this.#calls.listAll(this.#migrations(), migrationResponse)
   }
 
   show(id: number) {
-    return this.#calls.one('GET', this.#migration(id), migrationResponse)
+    return this.#calls.call('GET', this.#migration(id), migrationResponse)
   }
 
   repositories(id: number) {
-    return this.#calls.all(this.#migration(id, '/repositories'), repositoryResponse)
+    return this.#calls.listAll(this.#migration(id, '/repositories'), repositoryResponse)
   }
 
   /** Lists the repositories of the caller or the organization. */
@@ -74,7 +72,10 @@ export class MigrationsApi {
     const { org, url } = this.server
     const whose = org === undefined ? 'your repositories' : `repositories of ${org}`
     const missing = `${url} does not list ${whose}: give their names instead of --all`
-    return this.#calls.all({ path: this.#paths.repositories, missing }, repositoryResponse)
+    return this.#calls.listAll(
+      { path: this.#calls.paths.repositories, missing },
+      repositoryResponse,
+    )
   }
 
   /** Returns the migration without its repositories, or undefined if it still has this ETag. */
@@ -86,7 +87,7 @@ export class MigrationsApi {
         if (!(error instanceof RequestRejected) || error.status !== 304) throw error
       })
     if (!response) return undefined
-    const migration = this.#calls.checked(response.data, statusResponse)
+    const migration = this.#calls.validate(response.data, statusResponse)
     return { migration, etag: response.headers.etag }
   }
 
@@ -100,9 +101,9 @@ export class MigrationsApi {
     await this.#calls.request('DELETE', resource, { repo_name: name })
   }
 
-  /** Returns the file name that Godwit gives the archive as well. */
+  /** Returns the same file name as the `content-disposition` header of a Godwit server. */
   async archiveName(id: number): Promise<string> {
-    // The request for the archive itself reports any error.
+    // An error is ignored here: the request for the archive itself reports it.
     const found = await ifServerHas(this.status(id))
     const { owner, created_at } = found?.migration ?? {}
     const at = new Date(created_at ?? '')
@@ -129,7 +130,7 @@ export class MigrationsApi {
   async events(id: number, after: string, options: RequestOptions): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
-    const response = await this.send(`${url}${this.#paths.migrations}/${id}/progress`, {
+    const response = await this.send(`${url}${this.#calls.paths.migrations}/${id}/progress`, {
       headers: { ...headers, ...(after && { 'last-event-id': after }) },
       ...options,
     })
@@ -137,40 +138,40 @@ export class MigrationsApi {
     if (response.ok && isStream && response.body) return response
     await response.body?.cancel()
     const { status } = response
-    // A proxy answers for a server that is restarting, so the server may still have event streams.
+    // A proxy sends these while the server restarts, so the server may still have event streams.
     if ([502, 503, 504].includes(status))
       throw readRetryAfter(response, url) ?? new ServerError(status, `${url} answers ${status}`)
     return undefined
   }
 
-  /** Only Godwit servers have this operation and the ones below. */
+  /** Only Godwit servers have this operation and all that follow. */
   cancel(id: number) {
-    return this.#calls.one('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
+    return this.#calls.call('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
   }
 
   retry(id: number, body: RetryRequest = {}) {
-    return this.#calls.one('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
+    return this.#calls.call('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
   }
 
   /** Returns undefined if the server has no retry forecasts. */
   retryForecast(id: number) {
     const resource = this.#godwitOnly(id, '/retry', 'retries')
-    return ifServerHas(this.#calls.one('GET', resource, retryForecastResponse))
+    return ifServerHas(this.#calls.call('GET', resource, retryForecastResponse))
   }
 
   /** Returns undefined if the server has no summaries. */
   summary(id: number) {
     const resource = this.#godwitOnly(id, '/summary', 'summaries')
-    return ifServerHas(this.#calls.one('GET', resource, summaryResponse))
+    return ifServerHas(this.#calls.call('GET', resource, summaryResponse))
   }
 
   /** Returns the summaries of all migrations, or undefined if the server has none. */
   summaries() {
-    return ifServerHas(this.#calls.all(this.#migrations('/summaries'), summaryResponse))
+    return ifServerHas(this.#calls.listAll(this.#migrations('/summaries'), summaryResponse))
   }
 
   report(id: number) {
-    return this.#calls.one('GET', this.#report(id), anyObject)
+    return this.#calls.call('GET', this.#report(id), anyObject)
   }
 
   /** Returns the report as plain text. */
@@ -182,21 +183,21 @@ export class MigrationsApi {
 
   /** Lists the repositories that could not be exported, with the reasons. */
   async notExported(id: number) {
-    const { repositories } = await this.#calls.one('GET', this.#report(id), reportResponse)
+    const { repositories } = await this.#calls.call('GET', this.#report(id), reportResponse)
     return repositories.filter(({ reason }) => reason !== null)
   }
 
-  /** This operation and the ones below need the token of a site admin. */
+  /** This operation and all that follow need the token of a site admin. */
   service() {
-    return this.#calls.one('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
+    return this.#calls.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
   }
 
   cancelAny(id: number) {
-    return this.#calls.one('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
+    return this.#calls.call('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
   }
 
   retryAny(id: number, body: RetryRequest) {
-    return this.#calls.one('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
+    return this.#calls.call('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
@@ -211,7 +212,7 @@ export class MigrationsApi {
   }
 
   tokens() {
-    return this.#calls.one('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
+    return this.#calls.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
   }
 
   async revokeAny(id: number): Promise<void> {
@@ -219,11 +220,11 @@ export class MigrationsApi {
     await this.#calls.request('DELETE', resource, { token_id: id })
   }
 
-  #migrations(below = ''): Resource {
+  #migrations(subpath = ''): Resource {
     const { org, url } = this.server
     const address = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
     return {
-      path: `${this.#paths.migrations}${below}`,
+      path: `${this.#calls.paths.migrations}${subpath}`,
       missing:
         org === undefined
           ? `${url} has no migrations API: ${address}`
@@ -231,28 +232,28 @@ export class MigrationsApi {
     }
   }
 
-  #migration(id: number, below = ''): Resource {
+  #migration(id: number, subpath = ''): Resource {
     return {
-      path: `${this.#paths.migration}${below}`,
+      path: `${this.#calls.paths.migration}${subpath}`,
       parameters: { migration_id: id },
-      missing: `${this.#missingMigration(id)}: \`godwit migration list${this.#orgFlag}\` shows all`,
+      missing: `${this.#missingMigration(id)}: \`godwit migration list${this.#calls.orgFlag}\` shows all`,
     }
   }
 
   #archive(id: number): Resource {
-    const missing = `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#orgFlag}\``
+    const missing = `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#calls.orgFlag}\``
     return { ...this.#migration(id, '/archive'), missing }
   }
 
   #report = (id: number): Resource => this.#godwitOnly(id, '/report', 'reports')
 
-  #godwitOnly(id: number, below: string, what: string): Resource {
+  #godwitOnly(id: number, subpath: string, what: string): Resource {
     const missing = `${this.#missingMigration(id)}, or no ${what}: only Godwit servers have them`
-    return { ...this.#migration(id, below), missing }
+    return { ...this.#migration(id, subpath), missing }
   }
 
-  #anyMigration(id: number, below: string): Resource {
-    const resource = this.#admin(`${ADMIN_PATHS.migration}${below}`, `migration ${id}`)
+  #anyMigration(id: number, subpath: string): Resource {
+    const resource = this.#admin(`${ADMIN_PATHS.migration}${subpath}`, `migration ${id}`)
     return { ...resource, parameters: { migration_id: id } }
   }
 
@@ -264,17 +265,10 @@ export class MigrationsApi {
     return `${this.server.url} does not have ${what}, or this account is not a site admin of it`
   }
 
-  #missingMigration(id: number): string {
-    return `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}`
-  }
-
-  /** The `--org` option for a command that a message suggests. */
-  get #orgFlag(): string {
-    return this.server.org === undefined ? '' : ` --org ${this.server.org}`
-  }
+  #missingMigration = (id: number): string => this.#calls.missing(`migration ${id}`)
 }
 
-/** Returns undefined if the server rejects an operation that only Godwit has, or answers something else. */
+/** Returns undefined if the server does not have an operation: it rejects the request, or its response has another shape. */
 async function ifServerHas<T>(response: Promise<T>): Promise<T | undefined> {
   try {
     return await response

@@ -34,7 +34,7 @@ import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from 
 
 export const anyObject: Schema<Record<string, unknown>> = { type: 'object' }
 
-/** Checks only the type of a value, not what is in it. */
+/** Checks only the type of a value, not its properties or elements. */
 const outermost = <S extends Schema>({ type }: S): Schema<Static<S>> => ({ type })
 
 export const repositoryResponse = pick(
@@ -46,7 +46,6 @@ export type RepositoryResponse = Static<typeof repositoryResponse>
 
 /** Every response about a migration has an id and a state. */
 export const statusResponse = pick(migrationSchema, ['id', 'state'], ['owner', 'created_at'])
-export type StatusResponse = Static<typeof statusResponse>
 
 export const migrationResponse = pick(
   object({ ...migrationSchema.properties, repositories: arrayOf(repositoryResponse) }),
@@ -100,7 +99,7 @@ export const totalsResponse = pick(
 )
 export type TotalsResponse = Static<typeof totalsResponse>
 
-/** A server other than Godwit may have states of its own. */
+/** `state` is any text: servers other than Godwit may have further states. */
 export const endResponse = object(
   { state: string, reason: progressEndSchema.properties.reason },
   { optional: ['reason'] },

@@ -58,7 +58,7 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Reques
   }
 }
 
-/** Returns undefined unless the response asks to wait. `otherwise` is used where it does not say how long. */
+/** Returns how long a response asks to wait, or undefined if it does not. `otherwise` is for a 429 or 503 without a time. */
 export function secondsToWait(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   otherwise: number | undefined,

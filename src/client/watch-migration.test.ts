@@ -5,7 +5,7 @@ import type { MigrationsApi } from './migrations-api.ts'
 import type { RequestOptions } from './send-request.ts'
 import { outageBackoff, watchMigration } from './watch-migration.ts'
 
-test('a silent event stream is closed, but not while the client waits as Retry-After says', async (t) => {
+test('a silent event stream is closed, but not during a pause that Retry-After asks for', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const requested = Promise.withResolvers<RequestOptions>()
   const api = {
@@ -56,7 +56,7 @@ test('Retry-After headers of an unavailable server add at most an hour', () => {
   }
 })
 
-test('a rate-limited client waits as long as Retry-After says', () => {
+test('a rate-limited client waits for the time in Retry-After each time', () => {
   const backoff = outageBackoff(url, () => {})
   for (const status of [403, 429])
     for (let times = 0; times < 20; times++)

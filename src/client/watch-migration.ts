@@ -72,7 +72,7 @@ async function* readStream(
 ): AsyncGenerator<MigrationUpdate> {
   using silence = silenceTimeout()
   const signal = AbortSignal.any([stopped, silence.signal])
-  // The server sends nothing while the client waits as Retry-After says.
+  // While the client waits for the time in Retry-After, there is no stream to be silent.
   const onWait = (seconds: number) => silence.restart(seconds * 1000 + SILENCE_TIMEOUT_MS)
   const response = await api.events(id, stream.lastEventId, { signal, onWait })
   stream.isSupported = response !== undefined
@@ -108,7 +108,7 @@ function silenceTimeout() {
   return { signal: silence.signal, restart, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Asks for the state with the last ETag, so that an unchanged migration costs the server little. */
+/** Polls the state with the last ETag, so that an unchanged migration costs the server little. */
 async function* poll(
   api: MigrationsApi,
   id: number,
@@ -146,25 +146,22 @@ const MAX_RETRY_AFTER_MS = 60 * 60_000
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 5_000
 
-interface OutageBackoff {
-  /** Call it when the server has responded. */
-  reset(): void
-  /** Returns the pause before the next attempt. Throws a permanent error, or a temporary one that has lasted too long. */
-  pauseAfter(error: unknown): number
-}
+type OutageBackoff = ReturnType<typeof outageBackoff>
 
-/** Exponential backoff while a server is unavailable, and at least as long as its Retry-After says. */
-export function outageBackoff(url: string, onError: (outage: Error) => void): OutageBackoff {
+/** Exponential backoff while a server is unavailable. Each pause is at least as long as the server's Retry-After. */
+export function outageBackoff(url: string, onError: (outage: Error) => void) {
   let since: number | undefined
   let pause = FIRST_PAUSE_MS
   let retryAfterMs = 0
   return {
-    reset() {
+    /** Must be called when the server has responded. */
+    reset(): void {
       since = undefined
       pause = FIRST_PAUSE_MS
       retryAfterMs = 0
     },
-    pauseAfter(error) {
+    /** Returns the pause before the next attempt. Throws a permanent error, or a temporary one that has lasted too long. */
+    pauseAfter(error: unknown): number {
       const outage = asTemporaryError(error, url)
       if (!outage) throw error
       if (since === undefined) onError(outage)

@@ -1,37 +1,31 @@
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
 import type { ApiCalls, Resource } from './api-calls.ts'
 import { SecretNeeded } from './errors.ts'
-import type { ApiPaths } from './paths.ts'
 import {
   deliveryResponse,
   fullDeliveryResponse,
   type WebhookResponse,
   webhookResponse,
 } from './responses.ts'
-import type { Server } from './send-request.ts'
 
 /** The webhooks of the caller or of an organization. GitHub has only those of organizations. */
 export class WebhooksApi {
-  readonly #server: Server
   readonly #calls: ApiCalls
-  readonly #paths: ApiPaths
 
-  constructor(server: Server, calls: ApiCalls, paths: ApiPaths) {
-    this.#server = server
+  constructor(calls: ApiCalls) {
     this.#calls = calls
-    this.#paths = paths
   }
 
   list() {
-    return this.#calls.all(this.#all(), webhookResponse)
+    return this.#calls.listAll(this.#webhooks(), webhookResponse)
   }
 
   add(body: WebhookRequest) {
-    return this.#calls.one('POST', this.#all(), webhookResponse, { name: 'web', ...body })
+    return this.#calls.call('POST', this.#webhooks(), webhookResponse, { name: 'web', ...body })
   }
 
   show(id: number) {
-    return this.#calls.one('GET', this.#one(id), webhookResponse)
+    return this.#calls.call('GET', this.#webhook(id), webhookResponse)
   }
 
   /**
@@ -41,42 +35,45 @@ export class WebhooksApi {
   async edit(id: number, { config, ...change }: WebhookChange): Promise<WebhookResponse> {
     if (Object.keys(change).length === 0) {
       // Octokit would use a top-level `url` parameter as the address of the request.
-      await this.#calls.request('PATCH', this.#one(id, '/config'), { data: config })
+      await this.#calls.request('PATCH', this.#webhook(id, '/config'), { data: config })
       return this.show(id)
     }
     const current = await this.show(id)
     if (losesSecret(current) && config?.secret === undefined)
       throw new SecretNeeded(
-        `${this.#server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
+        `${this.#calls.server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
       )
     const mergedConfig = config && { config: { ...current.config, ...config } }
-    return this.#calls.one('PATCH', this.#one(id), webhookResponse, { ...change, ...mergedConfig })
+    return this.#calls.call('PATCH', this.#webhook(id), webhookResponse, {
+      ...change,
+      ...mergedConfig,
+    })
   }
 
   async remove(id: number): Promise<void> {
-    await this.#calls.request('DELETE', this.#one(id))
+    await this.#calls.request('DELETE', this.#webhook(id))
   }
 
   async ping(id: number): Promise<void> {
-    await this.#calls.request('POST', this.#one(id, '/pings'))
+    await this.#calls.request('POST', this.#webhook(id, '/pings'))
   }
 
   deliveries(id: number) {
-    return this.#calls.all(this.#one(id, '/deliveries'), deliveryResponse)
+    return this.#calls.listAll(this.#webhook(id, '/deliveries'), deliveryResponse)
   }
 
   delivery(id: number, delivery: number) {
-    return this.#calls.one('GET', this.#delivery(id, delivery), fullDeliveryResponse)
+    return this.#calls.call('GET', this.#delivery(id, delivery), fullDeliveryResponse)
   }
 
   async redeliver(id: number, delivery: number): Promise<void> {
     await this.#calls.request('POST', this.#delivery(id, delivery, '/attempts'))
   }
 
-  #all(): Resource {
-    const { org, url } = this.#server
+  #webhooks(): Resource {
+    const { org, url } = this.#calls.server
     return {
-      path: this.#paths.webhooks,
+      path: this.#calls.paths.webhooks,
       missing:
         org === undefined
           ? `${url} has no webhooks of accounts: only Godwit servers have them`
@@ -84,26 +81,25 @@ export class WebhooksApi {
     }
   }
 
-  #one(id: number, below = ''): Resource {
+  #webhook(id: number, subpath = ''): Resource {
     return {
-      path: `${this.#paths.webhook}${below}`,
+      path: `${this.#calls.paths.webhook}${subpath}`,
       parameters: { hook_id: id },
       missing: this.#missing(`webhook ${id}`),
     }
   }
 
-  #delivery(id: number, delivery: number, below = ''): Resource {
+  #delivery(id: number, delivery: number, subpath = ''): Resource {
     return {
-      path: `${this.#paths.delivery}${below}`,
+      path: `${this.#calls.paths.delivery}${subpath}`,
       parameters: { hook_id: id, delivery_id: delivery },
       missing: this.#missing(`delivery ${delivery} of webhook ${id}`),
     }
   }
 
-  #missing(what: string): string {
-    const { org, url } = this.#server
-    const flag = org === undefined ? '' : ` --org ${org}`
-    return `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flag}\` shows all webhooks`
+  #missing(resource: string): string {
+    const list = `godwit webhook list${this.#calls.orgFlag}`
+    return `${this.#calls.missing(resource)}: \`${list}\` shows all webhooks`
   }
 }
 

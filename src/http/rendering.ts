@@ -1,7 +1,7 @@
 import { memoize } from '../lib/memoize.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 
-/** What renderers need in addition to the facts. */
+/** The settings that renderers of JSON need in addition to the data. */
 export interface Rendering {
   addresses: Addresses
   migrationTime: (at: number) => string
@@ -40,18 +40,13 @@ function formatToSecond(at: number): string {
   return `${dateOf(day)}${hours}:${twoDigits[Math.floor(second / 60) % 60]!}:${twoDigits[second % 60]!}`
 }
 
-interface Offset {
-  shiftMs: number
-  text: string
-}
-
 /** Returns a function that formats times of migrations: whole seconds with the offset of the zone, `2026-11-14T09:30:00+01:00`. */
 export function offsetTimestamps(timeZone: string): (at: number) => string {
-  // For UTC, Node need not load its time zone data of 8 MB.
+  // UTC needs no `Intl`, whose time zone data takes 8 MB.
   if (timeZone === 'UTC') return (at) => `${formatToSecond(at)}+00:00`
   const zone = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
 
-  const offsetOf = memoize(MAX_CACHED, (quarter: number): Offset => {
+  const offsetOf = memoize(MAX_CACHED, (quarter: number) => {
     const name = zone
       .formatToParts(quarter * QUARTER_MS)
       .find((part) => part.type === 'timeZoneName')!.value

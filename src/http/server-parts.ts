@@ -1,6 +1,4 @@
-import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
-import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
 import type { MediaTypeOptions } from './middleware/api-headers.ts'
@@ -20,10 +18,7 @@ export interface ServerParts
   extends ScheduleParts,
     Omit<DownloadParts, 'admission' | 'downloads'>,
     ReadinessParts {
-  db: Db
-  now: () => number
   authenticator: Authenticator
-  log: Logger
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
@@ -34,7 +29,7 @@ export interface ServerParts
   /** IP addresses or networks of the proxies whose `x-forwarded-for` is trusted. */
   trustedProxies: string[]
   version: string
-  /** The version of GitHub Enterprise Server that `/meta` reports. Undefined if it reports none, which is the default. */
+  /** The version of GitHub Enterprise Server that `/meta` reports. By default it reports none. */
   installedVersion: string | undefined
   /** Returns whether webhooks may be sent to an IP address. */
   isWebhookAllowed: IsAddressAllowed
@@ -42,7 +37,7 @@ export interface ServerParts
   dashboard: Dashboard | undefined
 }
 
-/** The dependencies of the API routes: those of the server, and what the server creates from them. */
+/** The dependencies of the API routes: those of the server, and those that the server creates. */
 export interface ApiParts extends ServerParts {
   admission: Admission
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { nextTurn } from '../lib/turns.ts'
@@ -19,14 +19,17 @@ import {
   type SessionCookies,
   sessionCookies,
 } from './middleware/authenticate.ts'
-import { concurrencyLimit, createAdmission, heavyRequests } from './middleware/concurrency-limit.ts'
+import {
+  concurrencyLimit,
+  createAdmission,
+  heavyRequestLimit,
+} from './middleware/concurrency-limit.ts'
 import { createDependencyProbes } from './middleware/dependencies.ts'
 import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
 import {
-  bodyNotAnObject,
   bodyTooLarge,
+  HttpError,
   requiresAuthentication,
-  tooManyClones,
   unparsableBody,
 } from './middleware/http-errors.ts'
 import { addMetrics } from './middleware/metrics.ts'
@@ -86,7 +89,7 @@ declare module 'fastify' {
 const MAX_BODY_BYTES = 1024 * 1024
 /** How many requests may wait for each concurrent clone. */
 const WAITING_PER_CLONE = 20
-/** The longest pause within a body. */
+/** How long a client may pause while it sends a body. */
 const MAX_STALL_MS = 10_000
 
 /** Creates the server with all of its routes. */
@@ -100,15 +103,20 @@ export function createServer(parts: ServerParts): FastifyInstance {
     ...fastifyOptions(parts.trustedProxies),
     serverFactory: admission.server,
     clientErrorHandler: malformed.clientErrorHandler,
-    // The path cannot be decoded.
+    // Called if the path cannot be decoded: it matches no route.
     frameworkErrors(_error, request, reply) {
-      onError(notFoundError(() => setApiHeaders(request, reply)) as never, request, reply)
+      try {
+        setApiHeaders(request, reply)
+        throw new NotFound()
+      } catch (error) {
+        onError(error as FastifyError, request, reply)
+      }
     },
   })
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const cloneSlots = cloneLimit(parts.cloneSlots)
-  const heavy = { starts: heavyRequests(), largeResponses: heavyRequests() }
+  const heavyLimits = { starts: heavyRequestLimit(), largeResponses: heavyRequestLimit() }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -126,16 +134,16 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const firstSegments = collectFirstSegments(app)
   const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
   readJsonBodies(app, readBody)
-  const needed = createDependencyProbes(parts)
+  const dependencies = createDependencyProbes(parts)
   const metrics = addMetrics(app, {
     ...parts,
-    dependencies: needed,
-    shed: admission.shed,
-    untrusted: forwarding.untrusted,
+    dependencies,
     cloneSlots,
+    rejectedCount: admission.rejectedCount,
+    untrustedCount: forwarding.untrustedCount,
   })
-  onResponse(app, [requestLog(parts.log), metrics.onAnswered])
-  health(app, needed)
+  onResponse(app, [requestLog(parts.log), metrics.onRequestCompleted])
+  health(app, dependencies)
   meta(app, parts)
   proxyProbe(app, parts)
   archiveDownload(app, { ...parts, admission, downloads: metrics.downloads })
@@ -156,26 +164,22 @@ export function createServer(parts: ServerParts): FastifyInstance {
     readBody,
     tokens: parts.cloneTokens,
   })
-  // Some clients put `/api/v3` before every path of a host other than github.com.
+  // Some clients add `/api/v3` to every path unless the host is github.com.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
     const rendering = { ...parts.rendering, addresses }
-    const rendered = createRepositoryRenderer(parts.db, addresses)
-    const text = migrationText(rendering)
-    const apiParts = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
+    const apiParts = {
+      ...parts,
+      ...heavyLimits,
+      rendering,
+      admission,
+      streams,
+      rendered: createRepositoryRenderer(parts.db, addresses),
+      text: migrationText(rendering),
+    }
     app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
   }
   return app
-}
-
-/** Returns the error of a request for an unknown path: 404, unless its headers are invalid. */
-function notFoundError(setHeaders: () => void): unknown {
-  try {
-    setHeaders()
-    return new NotFound()
-  } catch (error) {
-    return error
-  }
 }
 
 function fastifyOptions(trustedProxies: string[]) {
@@ -185,25 +189,26 @@ function fastifyOptions(trustedProxies: string[]) {
     routerOptions: { maxParamLength: 2 * MAX_NAME_LENGTH + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     forceCloseConnections: 'idle' as const,
-    // Requests that arrive while the server closes are answered as usual.
+    // Requests that arrive while the server closes get a normal response.
     return503OnClosing: false,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
   }
 }
 
-/** One caller gets at most half of the slots, so that a slow client does not keep others out. */
+/** One caller gets at most half of the slots, so that a slow client does not block others. */
 const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
   concurrencyLimit({
     max,
     maxPerCaller: Math.max(1, Math.ceil(max / 2)),
     maxWaiting: WAITING_PER_CLONE * max,
     waitMs,
-    refusal: tooManyClones,
+    createError: () =>
+      new HttpError(503, 'Too many clones are running at the moment. Please try again later.'),
   })
 
 function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void {
   app.addHook('onResponse', (request, reply, done) => {
-    const answered = {
+    const completed = {
       id: request.id,
       method: request.method,
       url: request.url,
@@ -213,7 +218,7 @@ function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void
       login: request.viewer?.account.login,
       ip: request.ip,
     }
-    for (const listener of listeners) listener(answered)
+    for (const listener of listeners) listener(completed)
     done()
   })
 }
@@ -249,7 +254,7 @@ function addMigrations(api: FastifyInstance, parts: ApiParts, path: MigrationsPa
   schedules(api, parts, path)
 }
 
-/** What checks every request before its handler runs. */
+/** The checks that every request passes before its handler runs. */
 interface Guards {
   setApiHeaders: ReturnType<typeof apiHeaders>['setApiHeaders']
   limit: RateLimit
@@ -258,7 +263,7 @@ interface Guards {
   cookies: SessionCookies
 }
 
-/** Adds the hooks of every operation: common headers, authentication, rate limit, media type. */
+/** Adds the hooks that every operation has: common headers, authentication, rate limit, media type. */
 function addApiHooks(
   api: FastifyInstance,
   { authenticator, mediaType }: ServerParts,
@@ -270,7 +275,7 @@ function addApiHooks(
   async function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
     if (authorization) return logins.viewerOf(parseToken(authorization), request.ip)
-    // Only the pages of this server have a session cookie.
+    // Without a token, the request may come from a page of this server with a session cookie.
     const viewer = await authenticator.viewerInSession(cookies.read(request))
     if (!viewer && !request.routeOptions.config.anonymous) throw requiresAuthentication()
     return viewer ?? null
@@ -279,11 +284,10 @@ function addApiHooks(
   api.addHook('onRequest', async (request, reply) => {
     setApiHeaders(request, reply)
     forwarding.check(request)
-    const viewer = await identify(request)
-    request.viewer = viewer
-    if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
+    request.viewer = await identify(request)
+    if (request.viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
-    if (!config.uncounted) await limit.count({ viewer, ip: request.ip }, reply)
+    if (!config.uncounted) await limit.count(request, reply)
     reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
@@ -318,7 +322,8 @@ function parseBody(text: string): object {
   } catch {
     throw unparsableBody()
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyNotAnObject()
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new HttpError(400, 'Body should be a JSON object')
   // Checked before validation, which would report every invalid element of a long list.
   for (const [field, value] of Object.entries(body)) {
     if (!Array.isArray(value) || value.length <= MAX_LIST_LENGTH) continue

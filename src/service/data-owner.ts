@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * If root runs a command on the data of the service, the process becomes the owner of the directory for good: the service could not
- * read files that root creates there. Returns the name of the owner if the process has changed its user.
+ * If the process runs as root, permanently changes its user to the owner of the directory: the service, which runs as the owner,
+ * could not read files that root creates there. Returns the name of the owner if the user was changed.
  */
 export function becomeOwnerOf(directory: string): string | undefined {
   const found = statSync(directory, { throwIfNoEntry: false })

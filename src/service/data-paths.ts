@@ -7,7 +7,7 @@ import type { Config } from '../settings/config.ts'
 import { gitDirectory, type LayoutOptions } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 
-/** Locations and options of everything that touches disks. Plain values, so that they can be passed to a thread. */
+/** The locations of repositories, archives and temporary files. Plain values, so that they can be passed to a thread. */
 export interface DataPaths {
   root: string
   layout?: LayoutOptions
@@ -40,7 +40,7 @@ export function dataPathsOf(config: Config, root: string): DataPaths {
   }
 }
 
-/** How the paths of repositories map to their names. */
+/** Returns how the paths of repositories map to their names. */
 export const layoutOptions = ({ layout, owner, forge }: Config): LayoutOptions => ({
   kind: layout,
   owner,

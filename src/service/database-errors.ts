@@ -10,7 +10,7 @@ export class DatabaseUnreachable extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
-/** How to replace a database in another encoding. The encoding of a database cannot be changed. */
+/** The advice for a database with another encoding, which cannot be changed. */
 export const UTF8_REMEDY =
   'create one with `createdb --encoding=UTF8 --template=template0 NAME`, and copy the data with pg_dump if there is any'
 
@@ -27,7 +27,7 @@ function describeDatabase(databaseUrl: string): string {
   return `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
 }
 
-/** Turns an error of PostgreSQL or its connection into a message that says what to do. Returns any other error unchanged. */
+/** Converts an error of PostgreSQL or its connection to a message with advice. Returns any other error unchanged. */
 export function explainDatabaseError(error: unknown, databaseUrl: string): unknown {
   const code = codeOf(error)
   const { message } = error as Error
@@ -66,8 +66,8 @@ const MAX_WAIT_MS = 60_000
 const RETRY_INTERVAL_MS = 500
 
 /**
- * Runs the start of a process. If PostgreSQL is not available for any of its queries, the start is retried for up to a minute.
- * `start` must clean up before it rejects.
+ * Runs `start`, and retries it for up to a minute if PostgreSQL is unavailable for any of its queries. `start` must clean up before
+ * it rejects.
  */
 export async function retryWhileDatabaseIsDown<T>(
   { databaseUrl }: Pick<Config, 'databaseUrl'>,

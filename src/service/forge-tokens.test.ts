@@ -9,17 +9,17 @@ import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import { ensureAccount, listAccounts, upsertAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken, findTokenHolder, listTokens } from '../accounts/token-store.ts'
-import { openForgeSignIn } from './forge-tokens.ts'
+import { openForgeSignIn } from './open-forge.ts'
 
 const MINUTE = 60_000
 const ANN = 'a1'.repeat(20)
 const BOB = 'b2'.repeat(20)
 
-/** A forge where Ann has a token, and several servers of Godwit on one database. */
+/** Starts a forge where Ann has a token, and several servers of Godwit with one database. */
 async function scene(
   t: Pick<TestContext, 'after'>,
   engine: Engine,
-  { doors = 1, deadlineMs = TIMEOUT_MS } = {},
+  { servers = 1, deadlineMs = TIMEOUT_MS } = {},
 ) {
   const forge = await startForge()
   t.after(forge.stop)
@@ -30,7 +30,7 @@ async function scene(
   const now = () => Date.now() + elapsed
   const lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
-  const apps = Array.from({ length: doors }, () => {
+  const apps = Array.from({ length: servers }, () => {
     const signIn = openForgeSignIn({ db, now, log, forge: { url: forge.url, deadlineMs } })
     const authenticator = createAuthenticator({ db, now, forge: signIn })
     return descriptionServer(t, DEFAULT_MEDIA_TYPE, {
@@ -43,30 +43,30 @@ async function scene(
   })
   const ask = async (token: string, server = 0) => {
     const headers = { 'user-agent': 'test', authorization: `token ${token}` }
-    const answer = await apps[server]!.inject({ url: '/user', headers })
-    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+    const response = await apps[server]!.inject({ url: '/user', headers })
+    return { status: response.statusCode, headers: response.headers, body: response.json() }
   }
-  /** What a browser has of our pages. */
+  /** Sends a request with a session cookie, as the pages of this server do. */
   const browse = async (cookie: string) => {
     const headers = { 'user-agent': 'test', 'x-godwit-session': '1', cookie }
     return (await apps[0]!.inject({ url: '/user', headers })).statusCode
   }
   const signOut = async (cookie: string) => {
     const headers = { 'user-agent': 'test', 'x-godwit-session': '1', cookie }
-    const answer = await apps[0]!.inject({ method: 'DELETE', url: '/session', headers })
-    return { status: answer.statusCode, said: String(answer.headers['set-cookie']) }
+    const response = await apps[0]!.inject({ method: 'DELETE', url: '/session', headers })
+    return { status: response.statusCode, setCookie: String(response.headers['set-cookie']) }
   }
   const signIn = async (token: string) => {
     const headers = { 'user-agent': 'test', 'x-godwit-session': '1' }
-    const answer = await apps[0]!.inject({
+    const response = await apps[0]!.inject({
       method: 'POST',
       url: '/session',
       headers,
       payload: { token },
     })
     return {
-      status: answer.statusCode,
-      cookie: String(answer.headers['set-cookie']).split(';')[0]!,
+      status: response.statusCode,
+      cookie: String(response.headers['set-cookie']).split(';')[0]!,
     }
   }
   return {
@@ -79,21 +79,21 @@ async function scene(
     lines,
     ask,
     statusOf: async (token: string, server = 0) => (await ask(token, server)).status,
-    pass: (ms: number) => {
+    advanceClock: (ms: number) => {
       elapsed += ms
     },
     now,
-    questions: () => forge.requests.filter(({ path }) => path === '/api/v1/user').length,
+    tokenChecks: () => forge.requests.filter(({ path }) => path === '/api/v1/user').length,
   }
 }
 
-const misbehaving = (forge: FakeForge, misdeed: Fault) => {
-  forge.faultFor = () => misdeed
+const setFault = (forge: FakeForge, fault: Fault) => {
+  forge.faultFor = () => fault
 }
 
 onEachEngine('a token of the forge', (engine) => {
   test('signs in its owner and creates the account; tokens of Godwit keep working', async (t) => {
-    const { ask, db, now, questions } = await scene(t, engine)
+    const { ask, db, now, tokenChecks } = await scene(t, engine)
     const { status, body } = await ask(ANN)
     assert.equal(status, 200)
     assert.equal(body.login, 'Ann')
@@ -104,7 +104,7 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(account!.siteAdmin, false)
     const ours = await addToken(db, account!, { name: '', expiresAt: null, now: now() })
     assert.equal((await ask(ours)).body.login, 'Ann')
-    assert.equal(questions(), 1)
+    assert.equal(tokenChecks(), 1)
     assert.deepEqual(
       (await listTokens(db)).map(({ name }) => name),
       [''],
@@ -112,53 +112,55 @@ onEachEngine('a token of the forge', (engine) => {
   })
 
   test('is checked once a minute, however many requests and processes there are', async (t) => {
-    const { statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
+    const { statusOf, tokenChecks, advanceClock } = await scene(t, engine, { servers: 2 })
     const many = () =>
       Promise.all(Array.from({ length: 100 }, (_, n) => statusOf(ANN, n % 2))).then((all) =>
         assert.deepEqual(new Set(all), new Set([200])),
       )
     await many()
-    assert.equal(questions(), 1)
-    pass(MINUTE / 2)
+    assert.equal(tokenChecks(), 1)
+    advanceClock(MINUTE / 2)
     await many()
-    assert.equal(questions(), 1)
-    pass(MINUTE / 2)
+    assert.equal(tokenChecks(), 1)
+    advanceClock(MINUTE / 2)
     await many()
-    assert.equal(questions(), 2)
+    assert.equal(tokenChecks(), 2)
   })
 
   test('that is revoked there is rejected within a minute, and checked at most once a minute', async (t) => {
-    const { forge, ann, statusOf, questions, pass } = await scene(t, engine, { doors: 2 })
+    const { forge, ann, statusOf, tokenChecks, advanceClock } = await scene(t, engine, {
+      servers: 2,
+    })
     assert.equal(await statusOf(ANN), 200)
     forge.tokens.delete(ANN)
     assert.equal(await statusOf(ANN), 200)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     for (let n = 0; n < 20; n++) assert.equal(await statusOf(ANN, n % 2), 401)
-    assert.equal(questions(), 2)
+    assert.equal(tokenChecks(), 2)
     forge.tokens.set(ANN, ann)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal(await statusOf(ANN), 200)
   })
 
   test('keeps its clone tokens valid until the forge rejects it', async (t) => {
-    const { statusOf, forge, db, now, pass } = await scene(t, engine)
+    const { statusOf, forge, db, now, advanceClock } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
     const holder = () => findTokenHolder(db, id, now())
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await holder())?.account.login, 'Ann')
     forge.tokens.delete(ANN)
     assert.equal(await statusOf(ANN), 401)
     assert.equal(await holder(), undefined)
   })
 
-  test('stays valid for a minute while the forge is unavailable; then the answer is 503, not 401', async (t) => {
-    const { forge, ask, statusOf, pass, lines } = await scene(t, engine)
+  test('stays valid for a minute while the forge is unavailable; then the response is 503, not 401', async (t) => {
+    const { forge, ask, statusOf, advanceClock, lines } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
-    misbehaving(forge, { answer: { status: 502 } })
-    pass(MINUTE / 2)
+    setFault(forge, { answer: { status: 502 } })
+    advanceClock(MINUTE / 2)
     assert.equal(await statusOf(ANN), 200)
-    pass(MINUTE / 2)
+    advanceClock(MINUTE / 2)
     const unavailable = await ask(ANN)
     assert.equal(unavailable.status, 503)
     assert.equal(unavailable.headers['retry-after'], '10')
@@ -174,16 +176,16 @@ onEachEngine('a token of the forge', (engine) => {
     const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
     assert.equal(warnings.length, 1)
     forge.faultFor = () => undefined
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal(await statusOf(ANN), 200)
   })
 
   test('is stored as a digest, and never logged', async (t) => {
-    const { forge, statusOf, db, lines, pass } = await scene(t, engine)
+    const { forge, statusOf, db, lines, advanceClock } = await scene(t, engine)
     await statusOf(ANN)
     await statusOf(BOB)
-    misbehaving(forge, { answer: { status: 500, body: { message: `what is ${ANN}?` } } })
-    pass(MINUTE)
+    setFault(forge, { answer: { status: 500, body: { message: `what is ${ANN}?` } } })
+    advanceClock(MINUTE)
     await statusOf(ANN)
     const rows = [
       ...(await db.selectFrom('tokens').selectAll().execute()),
@@ -197,19 +199,19 @@ onEachEngine('a token of the forge', (engine) => {
   })
 
   test('of a renamed person keeps the account', async (t) => {
-    const { forge, ann, ask, statusOf, pass, db } = await scene(t, engine)
+    const { forge, ann, ask, statusOf, advanceClock, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.deepEqual([(await ask(ANN)).body].map((each) => [each.id, each.login])[0], [id, 'Anna'])
-    // Somebody else is given the login that Ann had at first, and then Anna's too.
+    // Another person gets the first login of Ann, and later her second login.
     const other = forge.world.addUser('ann')
     forge.tokens.set(BOB, other)
     const second = (await ask(BOB)).body
     assert.notEqual(second.id, id)
     forge.tokens.delete(ANN)
     other.login = 'anna'
-    pass(MINUTE)
+    advanceClock(MINUTE)
     const third = (await ask(BOB)).body
     assert.deepEqual([third.id, third.login], [second.id, 'anna'])
     assert.equal(await statusOf(ANN), 401)
@@ -220,12 +222,12 @@ onEachEngine('a token of the forge', (engine) => {
   })
 
   test('of a person with a reused login does not get the data of its former owner', async (t) => {
-    const { forge, ann, ask, pass, db } = await scene(t, engine)
+    const { forge, ann, ask, advanceClock, db } = await scene(t, engine)
     const { id } = (await ask(ANN)).body
     ann.login = 'Anna'
-    // As a synchronization does when the repositories have moved before their owner comes.
+    // A synchronization creates this account if it finds the moved repositories before their owner signs in.
     await ensureAccount(db, 'anna', 0)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await ask(ANN)).body.login, 'Anna')
     forge.tokens.set(BOB, forge.world.addUser('ann'))
     const { body } = await ask(BOB)
@@ -234,39 +236,39 @@ onEachEngine('a token of the forge', (engine) => {
   })
 
   test('opens a browser session, which lasts as long as the token is valid', async (t) => {
-    const { forge, signIn, browse, questions, pass, db } = await scene(t, engine)
+    const { forge, signIn, browse, tokenChecks, advanceClock, db } = await scene(t, engine)
     const { status, cookie } = await signIn(ANN)
     assert.equal(status, 201)
     assert.equal(await browse(cookie), 200)
-    assert.equal(questions(), 1)
-    pass(MINUTE)
+    assert.equal(tokenChecks(), 1)
+    advanceClock(MINUTE)
     assert.equal(await browse(cookie), 200)
     assert.equal(await browse(cookie), 200)
-    assert.equal(questions(), 2)
+    assert.equal(tokenChecks(), 2)
     const stored = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
-    const sealed = decodeURIComponent(cookie).split('.')[1]!
+    const encrypted = decodeURIComponent(cookie).split('.')[1]!
     const isSecretIn = (text: string) =>
       text.includes(ANN) || Buffer.from(text, 'base64url').includes(ANN.slice(0, 12))
-    assert.ok(!isSecretIn(sealed) && !isSecretIn(stored) && !stored.includes(sealed))
-    misbehaving(forge, { answer: { status: 502 } })
-    pass(MINUTE)
+    assert.ok(!isSecretIn(encrypted) && !isSecretIn(stored) && !stored.includes(encrypted))
+    setFault(forge, { answer: { status: 502 } })
+    advanceClock(MINUTE)
     assert.equal(await browse(cookie), 503)
     forge.faultFor = () => undefined
     forge.tokens.delete(ANN)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal(await browse(cookie), 401)
     assert.equal(await browse(`${cookie.slice(0, -3)}AAA`), 401)
     assert.equal((await signIn(ANN)).status, 401)
   })
 
   test('is not checked at sign-out, which works without the forge', async (t) => {
-    const { forge, signIn, signOut, browse, lines, pass } = await scene(t, engine)
+    const { forge, signIn, signOut, browse, lines, advanceClock } = await scene(t, engine)
     const { cookie } = await signIn(ANN)
-    misbehaving(forge, { answer: { status: 502 } })
-    pass(MINUTE)
-    const { status, said } = await signOut(cookie)
+    setFault(forge, { answer: { status: 502 } })
+    advanceClock(MINUTE)
+    const { status, setCookie } = await signOut(cookie)
     assert.equal(status, 204)
-    assert.match(said, /Max-Age=0/)
+    assert.match(setCookie, /Max-Age=0/)
     assert.equal(await browse(cookie), 401)
     const audits = lines.map((line) => JSON.parse(line)).filter(({ audit }) => audit)
     assert.deepEqual(
@@ -299,34 +301,34 @@ onEachEngine('a token of the forge', (engine) => {
   })
 })
 
-const NO_ANSWER: Record<string, Fault> = {
+const FAULTS: Record<string, Fault> = {
   'a web page': {
     answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
   },
   'a redirect': { answer: { status: 302, headers: { location: 'http://127.0.0.1:1/' } } },
-  'something else': { answer: { body: { message: 'hello' } } },
-  'no address for it': { answer: { status: 404, body: {} } },
-  'half an answer': { cut: true },
-  'a failure': { answer: { status: 500, body: {} } },
+  'JSON of another shape': { answer: { body: { message: 'hello' } } },
+  'an unknown path': { answer: { status: 404, body: {} } },
+  'a truncated response': { cut: true },
+  'a server error': { answer: { status: 500, body: {} } },
   'a request to wait': { answer: { status: 429, headers: { 'retry-after': '30' } } },
-  silence: { hang: true },
+  'nothing before the timeout': { hang: true },
 }
 
-describe('a forge that answers', () => {
-  const wholeFile = cleanupAfterFile()
-  let made: ReturnType<typeof scene> | undefined
+describe('a forge that responds', () => {
+  const cleanup = cleanupAfterFile()
+  let shared: ReturnType<typeof scene> | undefined
 
-  for (const [at, [name, misdeed]] of Object.entries(NO_ANSWER).entries()) {
-    test(`with ${name} makes no token bad`, async () => {
-      made ??= scene(wholeFile, 'sqlite', { deadlineMs: 3000 })
-      const { forge, ann, statusOf, pass } = await made
+  for (const [at, [name, fault]] of Object.entries(FAULTS).entries()) {
+    test(`with ${name} does not invalidate a token`, async () => {
+      shared ??= scene(cleanup, 'sqlite', { deadlineMs: 3000 })
+      const { forge, ann, statusOf, advanceClock } = await shared
       // A token that was never used here.
       const token = `c${at}`.repeat(20)
       forge.tokens.set(token, ann)
-      misbehaving(forge, misdeed)
+      setFault(forge, fault)
       assert.equal(await statusOf(token), 503)
       forge.faultFor = () => undefined
-      pass(MINUTE)
+      advanceClock(MINUTE)
       assert.equal(await statusOf(token), 200)
     })
   }
@@ -334,21 +336,21 @@ describe('a forge that answers', () => {
 
 test('a token without permission to read its owner is rejected', async (t) => {
   const { forge, statusOf } = await scene(t, 'sqlite')
-  misbehaving(forge, { answer: { status: 403, body: { message: 'token does not have scope' } } })
+  setFault(forge, { answer: { status: 403, body: { message: 'token does not have scope' } } })
   assert.equal(await statusOf(ANN), 401)
 })
 
 test('guessed tokens are not all sent to the forge, and signed-in users are not affected', async (t) => {
-  const { statusOf, questions, pass, now, db } = await scene(t, 'sqlite')
+  const { statusOf, tokenChecks, advanceClock, now, db } = await scene(t, 'sqlite')
   assert.equal(await statusOf(ANN), 200)
   const guess = (n: number) => n.toString(16).padStart(40, '0')
   for (let n = 0; n <= 60; n++) assert.equal(await statusOf(guess(n)), 401)
-  const asked = questions()
+  const asked = tokenChecks()
   assert.equal(await statusOf(guess(61)), 403)
-  assert.equal(questions(), asked)
-  pass(MINUTE)
+  assert.equal(tokenChecks(), asked)
+  advanceClock(MINUTE)
   assert.equal(await statusOf(ANN), 200)
-  pass(2 * MINUTE)
+  advanceClock(2 * MINUTE)
   await statusOf(ANN)
   const stored = await db.selectFrom('forge_questions').selectAll().execute()
   assert.equal(stored.length, 1, 'rejected tokens are deleted after a while')

@@ -20,18 +20,16 @@ import { createSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
 import { connectForge } from '../sources/forge/connect-forge.ts'
-import { openForgeSignIn } from './forge-tokens.ts'
-import { openRights } from './fresh-rights.ts'
-import { withForge } from './open-forge.ts'
+import { openForgeSignIn, openRights, withForge } from './open-forge.ts'
 
 const MINUTE = 60_000
 const BOB = 'b2'.repeat(20)
-const AWAY = { answer: { status: 502 } }
+const UNAVAILABLE = { answer: { status: 502 } }
 const TOKEN = { name: '', expiresAt: null, now: 0 }
 
 /**
- * A forge with the organization octo, that ann owns, and its private tools; bob may administer them. Godwit beside it, with a door
- * and an exporter.
+ * Starts a forge with the organization octo, which ann owns, and its private repository tools, of which bob is an administrator.
+ * Godwit uses this forge, with a server and an exporter.
  */
 async function scene(t: TestContext, engine: Engine) {
   const forge = await startForge()
@@ -49,13 +47,13 @@ async function scene(t: TestContext, engine: Engine) {
   let elapsed = 0
   const now = () => Date.now() + elapsed
   const warnings: string[] = []
-  const log = { warn: (_: object, words: string) => void warnings.push(words) }
-  const place = connectForge({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
-  const source = withForge(exporting.parts.source, place, { db, now, log })
-  const rights = openRights({ db, now, log: log as never, source, forge: place })
+  const log = { warn: (_: object, message: string) => void warnings.push(message) }
+  const connected = connectForge({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const source = withForge(exporting.parts.source, connected, { db, now, log })
+  const rights = openRights({ db, now, log: log as never, source, forge: connected })
   await syncCatalogue({ db, source, now })
 
-  const signIn = openForgeSignIn({ db, now, log: log as never, rights, forge: place })
+  const signIn = openForgeSignIn({ db, now, log: log as never, rights, forge: connected })
   const authenticator = createAuthenticator({ db, now, forge: signIn })
   const starting = { maxUnfinished: 99, lockTtlMs: MINUTE, isCatalogueRead: () => true }
   const { blobs } = exporting.parts
@@ -68,10 +66,10 @@ async function scene(t: TestContext, engine: Engine) {
     const accept = 'application/vnd.github.wyandotte-preview+json'
     const headers = { 'user-agent': 'test', accept, authorization: `token ${token}` }
     const options = { method, url, headers, ...(payload && { payload }) } as const
-    const answer = await app.inject(options)
-    const isJson = /json/.test(String(answer.headers['content-type']))
-    const body = isJson ? answer.json() : answer.body
-    return { status: answer.statusCode, headers: answer.headers, body }
+    const response = await app.inject(options)
+    const isJson = /json/.test(String(response.headers['content-type']))
+    const body = isJson ? response.json() : response.body
+    return { status: response.statusCode, headers: response.headers, body }
   }
   return {
     ...{
@@ -91,8 +89,8 @@ async function scene(t: TestContext, engine: Engine) {
     },
     start: (token: string, where = '/user') =>
       ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
-    /** A fresh account of the forge, with a token of it. */
-    newcomer(login: string) {
+    /** Creates an account of the forge with a token. */
+    addForgeUser(login: string) {
       const user = world.addUser(login)
       const token = login.padEnd(40, '0')
       forge.tokens.set(token, user)
@@ -100,7 +98,7 @@ async function scene(t: TestContext, engine: Engine) {
     },
     ourToken: async (login: string) =>
       addToken(db, await ensureAccount(db, login, 0), { name: '', expiresAt: null, now: now() }),
-    /** A schedule of the tools that somebody made, in the name of a person or an organization; what a run of it comes to. */
+    /** Creates a schedule of tools for a person or an organization. Returns a function that runs it. */
     async scheduled(login: string, { login: ownerLogin }: User) {
       const parts = { db, queue, now, source, rights, ...starting, maxSchedules: 9 }
       const maker = await ensureAccount(db, login, 0)
@@ -119,28 +117,28 @@ async function scene(t: TestContext, engine: Engine) {
       }
     },
     sync: () => syncCatalogue({ db, source, now }),
-    pass: (ms: number) => {
+    advanceClock: (ms: number) => {
       elapsed += ms
     },
     async work(meanwhile: () => Promise<unknown> = async () => {}) {
       const archiveTtlMs = 60 * MINUTE
-      const parts = { ...exporting.parts, source, forge: place, rights, now, archiveTtlMs }
+      const parts = { ...exporting.parts, source, forge: connected, rights, now, archiveTtlMs }
       const handlers = exportHandlers(parts)
-      const said: string[] = []
-      const onError = (error: unknown) => void said.push(String(error))
+      const errors: string[] = []
+      const onError = (error: unknown) => void errors.push(String(error))
       const working = queue.work(handlers, { concurrency: 1, onError })
       await meanwhile()
       await until(
-        () => `all jobs are done; ${said.join('; ')}`,
+        () => `all jobs are done; ${errors.join('; ')}`,
         async () => (await queue.backlog()).length === 0 && queue.running() === 0,
       )
       await working.stop()
-      return said
+      return errors
     },
   }
 }
 
-/** GitHub's own words for what is not there, or not the caller's. */
+/** Asserts GitHub's error for a repository that does not exist, or that the caller may not migrate. */
 function assertNotCovered({ status, body }: { status: number; body: Record<string, unknown> }) {
   assert.equal(status, 422)
   assert.equal(body.message, 'Validation Failed')
@@ -165,55 +163,58 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('are refreshed by the job: a repository that may no longer be read fails with the reason', async (t) => {
-    const { db, tools, bob, start, work, pass } = await scene(t, engine)
+    const { db, tools, bob, start, work, advanceClock } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     tools.collaborators.delete(bob)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await work()
     const reason = 'the account that started the migration may no longer read it'
     assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
-  test('make the job wait while the forge does not answer', async (t) => {
+  test('make the job wait while the forge does not respond', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
     for (const table of ['forge_rights', 'forge_repositories'] as const)
       await db.updateTable(table).set({ asked_at: 0 }).execute()
     const before = forge.requests.length
-    const said = await work(async () => {
-      await until('the forge was asked in vain', () => forge.requests.length > before)
+    const errors = await work(async () => {
+      await until('the forge has rejected a request', () => forge.requests.length > before)
       forge.faultFor = () => undefined
     })
-    assert.match(said.join(), /RetryLater: .* asks to wait/)
+    assert.match(errors.join(), /RetryLater: .* asks to wait/)
     assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': 'exported' })
   })
 
   test('stay valid for a minute while the forge is unavailable, then a start gets 503', async (t) => {
-    const { forge, start, pass, ourToken } = await scene(t, engine)
+    const { forge, start, advanceClock, ourToken } = await scene(t, engine)
     const ours = await ourToken('bob')
     assert.equal((await start(ours)).status, 201)
-    forge.faultFor = () => AWAY
-    pass(MINUTE / 2)
+    forge.faultFor = () => UNAVAILABLE
+    advanceClock(MINUTE / 2)
     assert.equal((await start(ours)).status, 201)
-    pass(MINUTE / 2)
-    const away = await start(ours)
-    assert.equal(away.status, 503)
-    assert.equal(away.headers['retry-after'], '10')
-    assert.match(away.body.message, /^The forge does not answer, and only it knows what you may do/)
+    advanceClock(MINUTE / 2)
+    const unavailable = await start(ours)
+    assert.equal(unavailable.status, 503)
+    assert.equal(unavailable.headers['retry-after'], '10')
+    assert.match(
+      unavailable.body.message,
+      /^The forge does not answer, and only it knows what you may do/,
+    )
     assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
   })
 
   test('that must be fresh are not taken from an older answer', async (t) => {
-    const { forge, rights, start, pass, db } = await scene(t, engine)
+    const { forge, rights, start, advanceClock, db } = await scene(t, engine)
     assert.equal((await start(BOB)).status, 201)
     const bob = (await findAccount(db, 'bob'))!
-    forge.faultFor = () => AWAY
-    pass(2 * MINUTE)
-    const lax = rights.refresh(bob, STORED)
+    forge.faultFor = () => UNAVAILABLE
+    advanceClock(2 * MINUTE)
+    const stored = rights.refresh(bob, STORED)
     await assert.rejects(rights.refresh(bob, FRESH), { name: 'RightsUnavailable' })
-    assert.equal(await lax, undefined)
+    assert.equal(await stored, undefined)
   })
 
   test('make members of the owners team owners of the organization', async (t) => {
@@ -231,54 +232,54 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('are checked before a schedule starts a migration', async (t) => {
-    const { db, ann, bob, owners, octo, tools, scheduled, pass } = await scene(t, engine)
+    const { db, ann, bob, owners, octo, tools, scheduled, advanceClock } = await scene(t, engine)
     const [bobs, octos] = [await scheduled('bob', bob), await scheduled('ann', octo)]
     for (const run of [bobs, octos]) assert.equal((await run())?.outcome, 'started')
     await db.updateTable('migrations').set({ state: 'failed' }).execute()
     tools.collaborators.delete(bob)
     owners.members.delete(ann)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.match((await bobs())?.reason ?? '', /^bob may no longer migrate/)
     assert.equal((await octos())?.reason, 'ann is no longer an owner of octo')
   })
 
   test('end with the account: a schedule of a suspended or deleted account stops', async (t) => {
-    const { world, bob, scheduled, pass, ask } = await scene(t, engine)
-    // Whoever signed in by the forge is known to be of it.
+    const { world, bob, scheduled, advanceClock, ask } = await scene(t, engine)
+    // An account is known as one of the forge after it has signed in with a token of the forge.
     assert.equal((await ask(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
     bob.isSuspended = true
-    pass(MINUTE)
+    advanceClock(MINUTE)
     const { reason, isStopped } = (await run())!
     assert.deepEqual([reason, isStopped], ['bob is suspended on the forge', true])
     bob.isSuspended = false
     const again = await scheduled('bob', bob)
     world.users.delete('bob')
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await again())!.reason, 'bob is no longer on the forge')
   })
 
   test('do not end with a 404 of a proxy or a single 404 of the forge', async (t) => {
-    const { db, forge, bob, scheduled, start, work, pass, ask } = await scene(t, engine)
+    const { db, forge, bob, scheduled, start, work, advanceClock, ask } = await scene(t, engine)
     assert.equal((await ask(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ answer: PROXY_NOT_FOUND })
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await assert.rejects(run(), { name: 'RightsUnavailable' })
     let passing = 1
     forge.faultFor = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await run())?.outcome, 'started')
     await work()
     assert.equal((await endOf(db, id)).state, 'exported')
   })
 
   test('do not cover a repository on disk that the forge does not know', async (t) => {
-    const { db, world, start, work, pass, sync, ask } = await scene(t, engine)
+    const { db, world, start, work, advanceClock, sync, ask } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.repositories.clear()
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await work()
     const reason = 'the forge does not know this repository'
     assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
@@ -290,10 +291,10 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('end with the account: its pending migration is not exported', async (t) => {
-    const { db, world, host, start, work, pass } = await scene(t, engine)
+    const { db, world, host, start, work, advanceClock } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.users.delete('bob')
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await work()
     const { state, reason } = await endOf(db, id)
     assert.equal(state, 'failed')
@@ -301,8 +302,8 @@ onEachEngine('rights of the forge', (engine) => {
     assert.deepEqual(host.makes, [])
   })
 
-  test('do not pass to another account that gets the same login', async (t) => {
-    const { forge, world, bob, start, ask, pass, ourToken } = await scene(t, engine)
+  test('do not advanceClock to another account that gets the same login', async (t) => {
+    const { forge, world, bob, start, ask, advanceClock, ourToken } = await scene(t, engine)
     const { id } = (await ask(BOB, '/user')).body
     const ours = await ourToken('bob')
     bob.login = 'robert'
@@ -310,9 +311,9 @@ onEachEngine('rights of the forge', (engine) => {
     world.users.set('robert', bob)
     const other = world.addUser('bob')
     for (const { collaborators } of world.repositories.values()) collaborators.set(other, 'admin')
-    // Who was renamed is found by their number; this request began with the former login.
+    // The request started with the former login. A renamed person is found by the id.
     assertNotCovered(await start(ours))
-    pass(MINUTE)
+    advanceClock(MINUTE)
     const again = await ask(BOB, '/user')
     assert.deepEqual([again.body.id, again.body.login], [id, 'robert'])
     assert.equal((await start(ours)).status, 201)
@@ -330,7 +331,10 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('end for all jobs and requests of a suspended account', async (t) => {
-    const { db, bob, world, octo, host, ask, start, work, pass, forge } = await scene(t, engine)
+    const { db, bob, world, octo, host, ask, start, work, advanceClock, forge } = await scene(
+      t,
+      engine,
+    )
     assert.equal((await ask(BOB, '/user')).status, 200)
     const exported = (await start(BOB)).body.id
     await work()
@@ -340,28 +344,28 @@ onEachEngine('rights of the forge', (engine) => {
     }
     const repositories = ['octo/one', 'octo/two', 'octo/three']
     const order = { repositories, exclude_metadata: true }
-    const begun: number[] = []
+    const started: number[] = []
     for (const payload of [order, { ...order, repositories: ['octo/tools'] }]) {
       const { status, body } = await ask(BOB, '/user/migrations', payload)
       assert.equal(status, 201)
-      begun.push(body.id)
+      started.push(body.id)
     }
     const ours = await addToken(db, (await findAccount(db, 'bob'))!, TOKEN)
     const archive = `/user/migrations/${exported}/archive`
     assert.equal((await ask(ours, archive)).status, 302)
     host.makes.length = 0
     bob.isSuspended = true
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await work()
-    for (const id of begun) {
+    for (const id of started) {
       const { state, reason } = await endOf(db, id)
       assert.deepEqual([state, reason], ['failed', 'bob is suspended on the forge'])
     }
     assert.deepEqual(host.makes, [])
     assert.equal((await ask(BOB, '/user')).status, 401)
-    // What the forge said last holds too while it does not answer.
-    for (const misdeed of [undefined, AWAY]) {
-      forge.faultFor = () => misdeed
+    // While the forge does not respond, its last answer applies.
+    for (const fault of [undefined, UNAVAILABLE]) {
+      forge.faultFor = () => fault
       const clone = '/octo/tools/info/refs?service=git-upload-pack'
       for (const path of [archive, '/orgs/octo/migrations', clone]) {
         const { status, body } = await ask(ours, path)
@@ -373,16 +377,16 @@ onEachEngine('rights of the forge', (engine) => {
     }
     forge.faultFor = () => undefined
     bob.isSuspended = false
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await start(ours)).status, 201)
     assert.equal((await ask(ours, archive)).status, 302)
   })
 
   test('end with an organization: its migration fails with the reason', async (t) => {
-    const { db, world, octo, start, work, pass, ourToken } = await scene(t, engine)
+    const { db, world, octo, start, work, advanceClock, ourToken } = await scene(t, engine)
     const { id } = (await start(await ourToken('ann'), '/orgs/octo')).body
     world.delete(octo)
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await work()
     const { state, reason } = await endOf(db, id)
     assert.deepEqual([state, reason], ['failed', 'octo is no longer on the forge'])
@@ -391,7 +395,7 @@ onEachEngine('rights of the forge', (engine) => {
   for (const isSynced of [false, true])
     test(`of a new organization do not include a former one with the same login${isSynced ? ', after a sync' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
-      const { start, work, sync, pass, ask, newcomer, ourToken } = rest
+      const { start, work, sync, advanceClock, ask, addForgeUser, ourToken } = rest
       const anns = await ourToken('ann')
       const { id, owner: former } = (await start(anns, '/orgs/octo')).body
       await work()
@@ -399,12 +403,12 @@ onEachEngine('rights of the forge', (engine) => {
       const hook = { config: { url: 'https://hooks.host.test/' }, active: false }
       assert.equal((await ask(anns, '/orgs/octo/hooks', hook)).status, 201)
       world.delete(octo)
-      const mallory = newcomer('mallory')
+      const mallory = addForgeUser('mallory')
       const other = world.addUser('octo', { isOrganization: true })
       world.addTeam(other, 'Owners', 'owner', [mallory.user])
       world.addRepository(other, 'tools').isPrivate = true
-      host.contents.set('octo/tools', 'of the new one')
-      pass(MINUTE)
+      host.contents.set('octo/tools', 'of the new organization')
+      advanceClock(MINUTE)
       if (isSynced) await sync()
       for (const what of ['migrations', 'migrations/schedules', 'hooks'])
         assert.deepEqual((await ask(mallory.token, `/orgs/octo/${what}`)).body, [], what)
@@ -414,19 +418,19 @@ onEachEngine('rights of the forge', (engine) => {
       assert.notEqual(body.owner.id, former.id)
       await work()
       assert.deepEqual(await outcomesByName(db, body.id), { 'octo/tools': 'exported' })
-      // The former one keeps what it has, under a login that nobody can get.
+      // The former organization keeps its data under a login that nobody can register.
       assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
       await upsertAccount(db, 'root', { siteAdmin: true }, 0)
-      const away = `/orgs/octo--${octo.id}`
+      const formerPath = `/orgs/octo--${octo.id}`
       const roots = await ourToken('root')
       for (const what of ['migrations', 'migrations/schedules', 'hooks'])
-        assert.equal((await ask(roots, `${away}/${what}`)).body.length, 1, what)
+        assert.equal((await ask(roots, `${formerPath}/${what}`)).body.length, 1, what)
     })
 
   for (const isSynced of [false, true])
     test(`of an organization stay when it is renamed${isSynced ? ', even if its new directory was seen first' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
-      const { start, work, sync, pass, ask, ourToken } = rest
+      const { start, work, sync, advanceClock, ask, ourToken } = rest
       const anns = await ourToken('ann')
       const { id, owner } = (await start(anns, '/orgs/octo')).body
       await work()
@@ -435,7 +439,7 @@ onEachEngine('rights of the forge', (engine) => {
       world.rename(octo, 'octopus')
       host.contents.set('octopus/tools', host.contents.get('octo/tools')!)
       host.contents.delete('octo/tools')
-      pass(MINUTE)
+      advanceClock(MINUTE)
       if (isSynced) {
         await ensureAccount(db, 'octopus', 0)
         const { found, missing } = await sync()
@@ -457,15 +461,15 @@ onEachEngine('rights of the forge', (engine) => {
       assert.equal((await ask(anns, '/orgs/octopus')).body.id, owner.id)
     })
 
-  test('of an organization are requested by its number, so a rename does not fail its jobs', async (t) => {
-    const { db, world, octo, rights, pass, start, ourToken } = await scene(t, engine)
+  test('of an organization are requested by its id, so a rename does not fail its jobs', async (t) => {
+    const { db, world, octo, rights, advanceClock, start, ourToken } = await scene(t, engine)
     await start(await ourToken('ann'), '/orgs/octo')
     const account = (await findAccount(db, 'octo'))!
     world.rename(octo, 'octopus')
-    pass(MINUTE)
+    advanceClock(MINUTE)
     await rights.refresh(account, FRESH)
     assert.equal((await findAccount(db, 'octopus'))?.id, account.id)
-    // Another has the login by now.
+    // Another organization has the login now.
     world.addUser('octo', { isOrganization: true })
     await rights.refresh(account, FRESH)
     world.delete(octo)
@@ -476,16 +480,16 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('must be known before a new token is accepted', async (t) => {
-    const { db, forge, ask, pass } = await scene(t, engine)
-    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    const { db, forge, ask, advanceClock } = await scene(t, engine)
+    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? UNAVAILABLE : undefined)
     for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)
     assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
     forge.faultFor = () => undefined
-    pass(MINUTE)
+    advanceClock(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)
-    // What the forge said before holds for who was let in by it.
-    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
-    pass(MINUTE)
+    // For an account that has signed in before, the last answer of the forge applies.
+    forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? UNAVAILABLE : undefined)
+    advanceClock(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)
   })
 })

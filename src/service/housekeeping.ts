@@ -10,6 +10,7 @@ import { sweepHistory } from '../migrations/sweep-history.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
 import { runDueSchedules } from '../schedules/run-schedule.ts'
+import type { Config } from '../settings/config.ts'
 import type { Source } from '../sources/source.ts'
 import { sweepDeliveries } from '../webhooks/delivery-store.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -19,30 +20,25 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Older scratch files were left by a process that died. */
+/** Scratch files that are older were left by a process that died. */
 export const SCRATCH_TTL_MS = 2 * DAY_MS
 
 type HousekeepingParts = ProcessParts & { source: Source }
 
-export interface HousekeepingOptions {
-  segmentTtlMs: number
-  segmentCheckAgeMs: number
-  archiveTtlMs: number
-  lockTtlMs: number
-  migrationHistoryMs: number
-  maxUnfinished: number
-}
-
-/** A 24th of the time after which unused segments are deleted, between a minute and an hour. */
-const segmentSweepMs = ({ segmentTtlMs }: HousekeepingOptions): number =>
+/** Returns a 24th of the time after which unused segments are deleted, but at least a minute and at most an hour. */
+const segmentSweepMs = (segmentTtlMs: number): number =>
   Math.min(HOUR_MS, Math.max(MINUTE_MS, segmentTtlMs / 24))
 
-/** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them; scratch space is per process. */
-export function startHousekeeping(
-  parts: HousekeepingParts,
-  options: HousekeepingOptions,
-): Repeated {
+/** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them, except for its own scratch files. */
+export function startHousekeeping(config: Config, parts: HousekeepingParts): Repeated {
   const { db, isOnlyProcess, now, log, paths } = parts
+  const options = {
+    segmentTtlMs: config.segmentTtl,
+    archiveTtlMs: config.archiveTtl,
+    lockTtlMs: config.lockTtl,
+    migrationHistoryMs: config.migrationHistory,
+    maxUnfinished: config.maxUnfinishedMigrations,
+  }
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
@@ -70,7 +66,7 @@ export function startHousekeeping(
       await keepArchives({ ...parts, ...options })
       await sweepArchives({ ...parts, ...options })
     }),
-    repeatInOneProcess('sweeping segments', segmentSweepMs(options), () =>
+    repeatInOneProcess('sweeping segments', segmentSweepMs(config.segmentTtl), () =>
       sweepSegments({ ...parts, ...options }),
     ),
     repeatInOneProcess('running schedules', 15 * SECOND_MS, async () => {
@@ -86,10 +82,12 @@ export function startHousekeeping(
     repeatInOneProcess('sweeping facts', DAY_MS, async () => void (await sweepFacts(db, now()))),
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
     repeatInOneProcess('checking stored data', MINUTE_MS, async (lease) => {
-      // A large segment takes longer than a minute: no other process begins meanwhile.
+      // A large segment takes longer than a minute. The lease is renewed, so that no other process starts meanwhile.
       const renewal =
         lease && setInterval(() => renewLease(db, lease, now()).catch(() => {}), RENEW_INTERVAL_MS)
-      await checkOldest(parts, options, stopping.signal).finally(() => clearInterval(renewal))
+      await checkOldest(parts, config.segmentCheckAge, stopping.signal).finally(() =>
+        clearInterval(renewal),
+      )
     }),
     repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
     repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),
@@ -102,25 +100,23 @@ export function startHousekeeping(
   }
 }
 
-/** How much stored data one run checks: about 2.6 TB a week, at a speed that leaves the disk and the network to others. */
+/** How much stored data one run checks: about 2.6 TB a week. The speed is limited, so that other work is not slowed down. */
 const MAX_CHECKED = { bytes: 256 * 2 ** 20, blobs: 1000 }
 const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
 
 const RENEW_INTERVAL_MS = 20 * SECOND_MS
 
-/** Checks the stored data whose last check is oldest. */
+/** Checks stored data, starting with that whose last check is oldest. */
 async function checkOldest(
   parts: HousekeepingParts,
-  { segmentCheckAgeMs }: HousekeepingOptions,
+  segmentCheckAgeMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const order = {
-    before: parts.now() - segmentCheckAgeMs,
-    bytesPerSecond: CHECKED_BYTES_PER_SECOND,
-  }
+  const before = parts.now() - segmentCheckAgeMs
+  const options = { before, bytesPerSecond: CHECKED_BYTES_PER_SECOND }
   let [bytes, blobs] = [0, 0]
   try {
-    for await (const checked of checkStore(parts, order, signal)) {
+    for await (const checked of checkStore(parts, options, signal)) {
       bytes += checked.bytes
       blobs += 1
       if (bytes >= MAX_CHECKED.bytes || blobs >= MAX_CHECKED.blobs) return

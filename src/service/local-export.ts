@@ -1,42 +1,28 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import { lockDataDirectory } from '../db/connect.ts'
-import type { Db } from '../db/database.ts'
-import type { CheckParts, SegmentMaker } from '../exporter/make-segment.ts'
 import { createSegmentThreads } from '../exporter/obtain-segment.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
-import type { Forge } from '../sources/forge/connect-forge.ts'
-import type { Source } from '../sources/source.ts'
 import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
 import { requireGit, requireRepositories } from './requirements.ts'
 
-export interface LocalExport extends AsyncDisposable {
-  db: Db
-  source: Source
-  blobs: BlobStore
-  segments: SegmentMaker
-  segmentCheckAgeMs: number
-  scratch: string
-  forge: Forge | undefined
-  now: () => number
-}
+export type LocalExport = Awaited<ReturnType<typeof openLocalExport>>
 
 /**
  * Opens the dependencies of an export without a server. If `--data` is set, they are in its subdirectory `export`, which is kept so
- * that the next export reuses its segments; otherwise in a temporary directory in `nearby`. They never share the database, directory
- * or bucket of a service: their own database would not know its blobs, and the sweep would delete them.
+ * that the next export reuses its segments; otherwise in a temporary directory in `nearby`. They never use the database, directory
+ * or bucket of a service: the export has its own database, which does not know the service's blobs, so its sweep would delete them.
  */
 export async function openLocalExport(
   config: Config,
   nearby: string,
   warn: (message: string) => void,
-): Promise<LocalExport> {
+) {
   const root = requireRepositories(config)
   await using parts = new AsyncDisposableStack()
   // A configuration file names the directory of the service, which belongs to another user.
@@ -70,29 +56,23 @@ export async function openLocalExport(
   const source = withForge(openSource(paths), forge, { db, now, log })
 
   const opened = parts.move()
-  const dispose = () => opened.disposeAsync()
-  const { directory } = scratch
   return {
     db,
     source,
     blobs,
     segments,
     segmentCheckAgeMs: config.segmentCheckAge,
-    scratch: directory,
+    scratch: scratch.directory,
     forge,
     now,
-    [Symbol.asyncDispose]: dispose,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }
 
-export interface LocalCheck extends CheckParts, AsyncDisposable {
-  db: Db
-  source: Source
-  now: () => number
-}
+export type LocalCheck = Awaited<ReturnType<typeof openLocalCheck>>
 
 /** Opens the dependencies of checking repositories at the source. A server may be running meanwhile. */
-export async function openLocalCheck(config: Config): Promise<LocalCheck> {
+export async function openLocalCheck(config: Config) {
   await using parts = new AsyncDisposableStack()
   const paths = dataPathsOf(config, requireRepositories(config))
   await requireGit(config, createGit(paths.git))

@@ -11,7 +11,7 @@ import { formatLine, openLog } from './log.ts'
 
 const LOG = new URL('log.ts', import.meta.url).href
 const EVIL = 'a\x1b]0;x\x07b\u009b31mc\u202ed\u2066e\u200ff\x7f\r\n\tg\u2028'
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the tests search for control characters
 const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 const runScript = async (logFormat: 'json' | 'text', script: string): Promise<string> => {
@@ -138,11 +138,11 @@ test('a reader that pauses gets the rest when it continues', async (t) => {
   closeSync(reader)
 })
 
-test('close returns although the reader is gone or reads nothing', async (t) => {
-  const gone = openPipe(t)
-  const first = openJsonLog(gone.writer)
+test('close returns even if the pipe is closed or nothing reads it', async (t) => {
+  const closed = openPipe(t)
+  const first = openJsonLog(closed.writer)
   first.log.info('before')
-  closeSync(gone.reader)
+  closeSync(closed.reader)
   first.log.info('after')
   await first.close()
 

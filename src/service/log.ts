@@ -13,19 +13,19 @@ const STANDARD_ERROR = 2
 const MIN_WRITE_BYTES = 4096
 const FLUSH_INTERVAL_MS = 100
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-/** How long the end of a process waits for a reader that reads nothing. */
+/** How long a process that exits waits for a reader that reads nothing. */
 const MAX_STALL_MS = 2000
 
 export interface Log {
   log: Logger
-  /** Writes out what is still buffered, and closes the file unless it is standard error. */
+  /** Writes the buffered lines, and closes the file unless it is standard error. */
   close(): Promise<void>
 }
 
 /**
  * Opens the log on standard error or another file descriptor: JSON for programs, text for people at a terminal. Values that may be
- * credentials are replaced, and characters that would control a terminal are escaped. A reader that is gone or does not read costs
- * lines; it neither keeps the process from ending nor fills its memory.
+ * credentials are hidden, and characters that would control a terminal are escaped. If nothing reads the log, lines are lost, but
+ * the process can exit and its memory stays limited.
  */
 export function openLog(
   { logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
@@ -54,14 +54,14 @@ export function openLog(
     lostLines = 0
     log.warn(`${count} log lines were lost: the log was not read fast enough`)
   })
-  // A log that cannot be written (the disk is full, the reader is gone) must not stop the service.
+  // A log that cannot be written (the disk is full, the pipe is closed) must not stop the service.
   destination.on('error', () => {
     isBroken = true
   })
   destination.on('write', (bytes) => {
     if (bytes > 0) isBroken = false
   })
-  // pino calls it when the process exits. It would retry most errors forever.
+  // pino calls this when the process exits. Its own version would retry most errors forever.
   const flushSync = destination.flushSync.bind(destination)
   destination.flushSync = () => {
     giveUpAt = performance.now() + MAX_STALL_MS
@@ -120,13 +120,13 @@ export function openLog(
   }
 }
 
-const LEVELS: Record<number, { word: string; style: Parameters<typeof styleText>[0] }> = {
-  10: { word: 'TRACE', style: 'gray' },
-  20: { word: 'DEBUG', style: 'gray' },
-  30: { word: 'INFO', style: 'cyan' },
-  40: { word: 'WARN', style: 'yellow' },
-  50: { word: 'ERROR', style: 'red' },
-  60: { word: 'FATAL', style: 'red' },
+const STYLES: Record<string, Parameters<typeof styleText>[0]> = {
+  trace: 'gray',
+  debug: 'gray',
+  info: 'cyan',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
 }
 
 interface LogLine extends Record<string, unknown> {
@@ -139,14 +139,15 @@ interface LogLine extends Record<string, unknown> {
 /** Formats a line of the log for people: time, level, message, then the fields that the message does not contain already. */
 export function formatLine(json: string): string {
   const { level, time, msg = '', err, ...fields } = JSON.parse(json) as LogLine
-  const { word, style } = LEVELS[level] ?? { word: String(level), style: 'bold' as const }
+  const label = pino.levels.labels[level] ?? String(level)
   const clock = (time ?? new Date().toISOString()).slice(0, 19).replace('T', ' ')
-  const colored = styleText(style, word.padEnd(5), { stream: process.stderr })
+  const stream = process.stderr
+  const colored = styleText(STYLES[label] ?? 'bold', label.toUpperCase().padEnd(5), { stream })
   const details = Object.entries(fields)
     .filter(([, value]) => value != null && !msg.includes(formatValue(value)))
     .map(([name, value]) => escapeForTerminal(`${name}=${formatValue(value)}`))
     .join(' ')
-  const first = `${clock} ${colored} ${escapeForTerminal(msg)}${details && styleText('dim', `  ${details}`, { stream: process.stderr })}`
+  const first = `${clock} ${colored} ${escapeForTerminal(msg)}${details && styleText('dim', `  ${details}`, { stream })}`
   if (err === undefined) return `${first}\n`
   const stack = escapeLinesForTerminal(err.stack ?? err.message ?? '')
   return `${first}\n${stack.replaceAll(/^/gm, '    ')}\n`

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { connect } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { recordHeartbeat, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
-import { markProcess } from './mark-process.ts'
+import { createProcessMarker } from './mark-process.ts'
 
 test('processes that should share a data directory report when they do not', async (t) => {
   const databaseUrl = await createDatabase()
@@ -23,36 +23,36 @@ test('processes that should share a data directory report when they do not', asy
   const elapsed = () => time
   const begin = async (folder: string, id: string) => {
     const paths = { blobs: join(folder, 'blobs') }
-    const marking = markProcess({ db, paths, log, isOnlyProcess: false, elapsed }, id)
+    const marker = createProcessMarker({ db, paths, log, isOnlyProcess: false, elapsed }, id)
     const beat = async () => {
-      await marking.leave()
+      await marker.renew()
       await recordHeartbeat(db, rowOf(id))
-      await marking.lookForOthers()
+      await marker.reportUnshared()
     }
     await beat()
-    return { ...marking, beat }
+    return { ...marker, beat }
   }
   const flags = { data, listen, databaseUrl }
   const here = await begin(data, 'here')
   const beside = await begin(data, 'beside')
-  await here.lookForOthers()
+  await here.reportUnshared()
   assert.deepEqual(reported, [])
   assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all running processes/)
 
   const elsewhere = await begin(temporaryDirectory(t), 'elsewhere')
-  await here.lookForOthers()
-  assert.deepEqual(reported, [], 'it may be shown a little later')
+  await here.reportUnshared()
+  assert.deepEqual(reported, [], 'its marker may become visible later')
   time += 30_000
-  for (let n = 0; n < 3; n++) await here.lookForOthers()
+  for (let n = 0; n < 3; n++) await here.reportUnshared()
   assert.deepEqual(reported, [], 'it may have ended meanwhile')
   for (let n = 0; n < 3; n++) {
     await recordHeartbeat(db, rowOf('elsewhere'))
-    await here.lookForOthers()
+    await here.reportUnshared()
   }
   const other = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
   assert.deepEqual(reported, [other], 'reported once')
   for (const each of [here, beside, elsewhere]) await each.beat()
-  assert.equal(reported.length, 3, 'the other one misses both')
+  assert.equal(reported.length, 3, 'elsewhere reports the two others')
   const lost = /not shared with all processes.*: worker 7 at host-of-elsewhere$/
   assertFinding(await doctor(flags), 'shared data', 'error', lost)
 
@@ -60,19 +60,19 @@ test('processes that should share a data directory report when they do not', asy
     { ...flags, blobs: 's3://bucket' },
     { AWS_ENDPOINT_URL: 'http://127.0.0.1:1', AWS_REGION: 'x' },
   )
-  assert.ok(!bucket.some(({ check }) => check === 'shared data'), 'a bucket is shared by itself')
+  assert.ok(!bucket.some(({ check }) => check === 'shared data'), 'a bucket is always shared')
   await removeWorker(db, 'beside')
   await beside.remove()
-  await here.lookForOthers()
+  await here.reportUnshared()
   assert.deepEqual(readdirSync(join(data, 'processes')), ['here'])
 })
 
-test('a jump of the system clock neither reports a process nor removes a mark', async (t) => {
-  const { db, parts, folder, log, pass } = await markedFolder(t)
-  const [here, other] = ['here', 'other'].map((id) => markProcess(parts, id))
-  await here!.leave()
-  await other!.leave()
-  // As a crash leaves it, a process that no longer lives; its mark was removed.
+test('a jump of the system clock neither reports a process nor removes a marker', async (t) => {
+  const { db, parts, folder, log, pass } = await markerScene(t)
+  const [here, other] = ['here', 'other'].map((id) => createProcessMarker(parts, id))
+  await here!.renew()
+  await other!.renew()
+  // The process `dead` crashed: it has a row, but its marker was removed.
   for (const seenAt of [Date.now(), Date.now() + 86_400_000, Date.now() - 86_400_000]) {
     for (const id of ['other', 'dead'])
       await recordHeartbeat(db, {
@@ -80,29 +80,29 @@ test('a jump of the system clock neither reports a process nor removes a mark', 
         startedAt: 0,
         seenAt: id === 'dead' ? 1e15 : seenAt,
       })
-    // The clock of the day is two days on: then every mark is old.
+    // The system clock is two days ahead, so that every marker seems old.
     utimesSync(join(folder, 'other'), seenAt / 1000 - 2 * 86_400, seenAt / 1000 - 2 * 86_400)
-    await here!.lookForOthers()
+    await here!.reportUnshared()
     pass(40_000)
   }
   assert.deepEqual(log.reported, [])
   assert.deepEqual(readdirSync(folder).sort(), ['here', 'other'])
 })
 
-test('the mark of a crashed process is removed', async (t) => {
-  const { parts, folder, pass } = await markedFolder(t)
-  const marking = markProcess(parts, 'x')
+test('the marker of a crashed process is removed', async (t) => {
+  const { parts, folder, pass } = await markerScene(t)
+  const marker = createProcessMarker(parts, 'x')
   for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')
-  await marking.lookForOthers()
+  await marker.reportUnshared()
   pass(3_600_000)
   utimesSync(join(folder, 'new'), 1, 1)
-  await marking.lookForOthers()
+  await marker.reportUnshared()
   pass(3_600_000)
-  await marking.lookForOthers()
+  await marker.reportUnshared()
   assert.deepEqual(readdirSync(folder), ['new'])
 })
 
-async function markedFolder(t: TestContext) {
+async function markerScene(t: TestContext) {
   const data = temporaryDirectory(t)
   const database = await connect({ dataDirectory: data, databaseUrl: undefined })
   t.after(database.close)
@@ -123,7 +123,7 @@ async function markedFolder(t: TestContext) {
 
 let beats = 0
 
-/** Another with every call, as a process writes it that lives. */
+/** Returns a row that differs with every call, like the row of a live process. */
 function rowOf(id: string): WorkerRecord {
   const about = { id, host: `host-of-${id}`, pid: 7, role: 'worker', version: '1' } as const
   const work = { concurrency: 1, runningJobs: 0, freeBytes: null, scratchBytes: null }

@@ -7,9 +7,9 @@ import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-s
 import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
 
-/** A file server may show a new file to other machines with a delay. */
+/** On a network file system, other machines may see a new file with a delay. */
 const VISIBILITY_DELAY_MS = 30_000
-/** Longer than the row of a process is kept. */
+/** Longer than the row of a dead process is kept in the database. */
 const MAX_MARKER_AGE_MS = 2 * 3_600_000
 
 export const NOT_SHARED =
@@ -24,29 +24,32 @@ interface MarkingParts {
   elapsed?: () => number
 }
 
-/** Manages the mark of this process in the data directory. A single process, or one with a bucket, needs none. */
-export function markProcess(
+/**
+ * Manages the marker of this process: a file in the data directory, by which processes detect whether they share the directory. A
+ * single process, or one with a bucket, needs none.
+ */
+export function createProcessMarker(
   { db, paths, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
   own: string,
 ) {
   const folder = markerFolder(paths)
   const doNothing = async () => {}
   if (isOnlyProcess || folder === undefined)
-    return { leave: doNothing, lookForOthers: doNothing, remove: doNothing }
+    return { renew: doNothing, reportUnshared: doNothing, remove: doNothing }
   const reported = new Set<string>()
   let unmarked = new Map<string, Observation>()
-  let marks = new Map<string, Observation>()
+  let markers = new Map<string, Observation>()
   return {
-    /** Creates the mark of this process, or renews it. Without it the heartbeat still works. */
-    leave: () =>
-      leaveMarker(folder, own).catch((err) =>
+    /** Creates or touches the marker. An error is only logged: the heartbeat does not need the marker. */
+    renew: () =>
+      renewMarker(folder, own).catch((err) =>
         log.warn({ err }, 'could not mark the data directory as used by this process'),
       ),
     /**
-     * Logs, once for each, the processes that do not share the data directory: those whose row changed while their mark was missing
-     * all the time.
+     * Logs each process that does not share the data directory, once: its row changes, so it is alive, but its marker has been missing
+     * here for longer than VISIBILITY_DELAY_MS.
      */
-    async lookForOthers() {
+    async reportUnshared() {
       const workers = await listWorkers(db)
       const here = new Set(await readdir(folder).catch(() => []))
       const missing = new Map<string, Observation>()
@@ -60,18 +63,17 @@ export function markProcess(
         log.error({ process: { role, pid, host } }, NOT_SHARED)
       }
       unmarked = missing
-      marks = await sweepMarkers(folder, marks, elapsed()).catch(() => marks)
+      markers = await sweepMarkers(folder, markers, elapsed()).catch(() => markers)
     },
     remove: () => rm(join(folder, own), { force: true }).catch(() => {}),
   }
 }
 
-/** The directory of the marks, or undefined if the archives are in a bucket. */
+/** Returns the directory of the markers, or undefined if the archives are in a bucket. */
 export const markerFolder = ({ blobs }: Pick<DataPaths, 'blobs'>): string | undefined =>
   typeof blobs === 'string' ? join(dirname(blobs), 'processes') : undefined
 
-/** Creates or touches a file that exactly the processes with the same data directory see. */
-async function leaveMarker(folder: string, id: string): Promise<void> {
+async function renewMarker(folder: string, id: string): Promise<void> {
   makeDirectory(folder, 0o700)
   const file = join(folder, id)
   const now = new Date()
@@ -83,7 +85,7 @@ async function leaveMarker(folder: string, id: string): Promise<void> {
   }
 }
 
-/** Returns the processes that are alive by their rows, but have no mark here: they use another data directory. */
+/** Returns the processes that are alive by their rows, but have no marker here: they use another data directory. */
 export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
@@ -93,13 +95,13 @@ export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 's
   return workers.filter(({ id, seenAt }) => seenAt > now - DEAD_AFTER_MS && !here.has(id))
 }
 
-/** A value, and when it was first seen. */
+/** A value, and when it was first observed. */
 interface Observation {
   value: number
   since: number
 }
 
-/** Removes marks that were not renewed for long: their processes crashed. Returns its observations of the others. */
+/** Removes markers that were not renewed for long: their processes crashed. Returns the observations of the others. */
 async function sweepMarkers(
   folder: string,
   known: ReadonlyMap<string, Observation>,

@@ -41,12 +41,12 @@ function requireUsableFile(file: string, mustExist: boolean): void {
     if (hasCode(error, 'EACCES')) throw notForThisUser(file, error)
     if (hasCode(error, 'EROFS')) throw error
     if (mustExist && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file)
-    // For any other error, opening the file gives the better message.
+    // Any other error is reported better when the file is opened.
   }
 }
 
 function notForThisUser(file: string, cause: unknown): UserError {
-  // The owner of the file may be unreadable; then the owner of its directory is named.
+  // If the file cannot be examined, the message names the owner of its directory.
   const owner = [file, dirname(file)].map(ownerOf).find((name) => name !== undefined)
   const users = owner === undefined ? 'as root' : `as root or as ${owner}`
   return new UserError(`this user may not write ${file}: run the command ${users}`, { cause })

@@ -1,12 +1,21 @@
 import { stat } from 'node:fs/promises'
+import { type ForgeSignIn, forgeSignIn, SignInUnavailable } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
+import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { createForgeBudget } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
+import {
+  ignoreRemoval,
+  type RightsRefresher,
+  rightsRefresher,
+  STORED,
+} from '../repositories/refresh-rights.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
-import type { Forge, ForgeOptions } from '../sources/forge/connect-forge.ts'
+import type { AskedForge, Forge } from '../sources/forge/connect-forge.ts'
 import { InvalidForgeToken, readForgeToken } from '../sources/forge/forge-token.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
 
 interface ForgeParts {
@@ -34,10 +43,9 @@ export async function openForge(
   if (await isReadableByAll(tokenFile)) log.warn({ file: tokenFile }, TOKEN_FILE_READABLE_BY_ALL)
   const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
   const budget = createForgeBudget({ db, forge: url, requestsPerMinute, now })
-  const options: ForgeOptions = { url, token, budget, storageOrigins, now }
   // Loaded on demand: most hosts have no forge.
   const { connectForge } = await import('../sources/forge/connect-forge.ts')
-  return connectForge(options)
+  return connectForge({ url, token, budget, storageOrigins, now })
 }
 
 /** Adds the forge's facts about repositories to a source, if there is a forge. */
@@ -51,6 +59,65 @@ export function withForge(
   const warn = (reason: string) =>
     log.warn({ forge: url, reason }, `repositories of the forge: ${reason}`)
   return forgeSource(source, { db, catalogue, now, warn })
+}
+
+interface RightsParts extends ForgeParts {
+  source: Source | undefined
+  forge: Forge | undefined
+}
+
+/** Returns the refresher of what accounts may do on the forge; undefined without a forge. */
+export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresher | undefined {
+  if (!forge) return undefined
+  const { url, catalogue, readRights } = forge
+  return rightsRefresher({
+    ...parts,
+    catalogue,
+    readRights,
+    warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
+  })
+}
+
+interface SignInParts extends ForgeParts {
+  rights?: RightsRefresher | undefined
+  forge: Pick<AskedForge, 'url' | 'deadlineMs'> | undefined
+}
+
+/** After an invalid response, which does not mean that the token is invalid, the forge is asked again after this time. */
+const RETRY_AFTER_MS = 10_000
+
+/** Opens the sign-in with tokens of the forge, if there is a forge. */
+export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
+  const { db, now, log, forge, rights } = parts
+  if (!forge) return undefined
+  const { url } = forge
+  return forgeSignIn({
+    db,
+    now,
+    // A removed account is rejected later, by its first request that needs rights.
+    onSignedIn: async (account) => rights?.refresh(account, STORED).catch(ignoreRemoval),
+    warn: (reason) =>
+      log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
+    async askForge(token) {
+      try {
+        const { askTokenOwner } = await import('../sources/forge/connect-forge.ts')
+        const owner = await askTokenOwner({ ...forge, now }, token)
+        // A login that is not a valid name here cannot own repositories.
+        return owner && isName(owner.login) ? owner : undefined
+      } catch (error) {
+        throw asSignInUnavailable(error, url, now())
+      }
+    },
+  })
+}
+
+function asSignInUnavailable(error: unknown, url: string, now: number): unknown {
+  if (error instanceof ForgeUnavailable) return new SignInUnavailable(error.dueAt, error.message)
+  if (error instanceof ForgeRequestFailed)
+    return new SignInUnavailable(now + RETRY_AFTER_MS, error.message)
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return new SignInUnavailable(now, `${url} did not answer in time`)
+  return error
 }
 
 /** Returns the address of the forge and the file of its token. Throws if only one of the two is set. */

@@ -15,12 +15,11 @@ import type { Config } from '../settings/config.ts'
 import { exposedFile } from '../settings/config-file.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
+import { startCatalogueSync } from './catalogue-sync.ts'
 import { type DataPaths, dataPathsOf, openBlobs, openSource } from './data-paths.ts'
-import { openRights } from './fresh-rights.ts'
-import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
 import { openDatabase } from './open-database.ts'
-import { openForge, withForge } from './open-forge.ts'
+import { openForge, openRights, withForge } from './open-forge.ts'
 import { requireGit } from './requirements.ts'
 
 /** The dependencies that every long-running process has, whatever its role. */
@@ -33,19 +32,19 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
   /** Absent without `--forge`. */
   rights: RightsRefresher | undefined
   blobs: BlobStore
-  /** Counts an error of the blob store. `blobs` calls it by itself; segment threads have stores of their own. */
+  /** Counts an error of the blob store. `blobs` calls it already; segment threads have their own stores. */
   onBlobError: (operation: BlobOperation) => void
   queue: Queue
   addresses: Addresses
   now: () => number
   log: Log['log']
-  /** Whether no other process uses the database: then unfinished work was left by a process that died. */
+  /** Whether no other process can use the database, so that unfinished work was left by a process that died. */
   isOnlyProcess: boolean
   /** Whether the catalogue has been synchronized once since the start; always true without `--repositories`. */
   isCatalogueRead: () => boolean
 }
 
-/** Opens the dependencies in order. The stack closes them in reverse order. */
+/** Opens the dependencies. The stack closes them in reverse order. */
 export async function openProcessParts(
   config: Config,
   { log }: Log,
@@ -80,7 +79,7 @@ export async function openProcessParts(
     log,
     isOnlyProcess,
   }
-  const catalogue = keepCatalogue(shared, config.syncInterval)
+  const catalogue = startCatalogueSync(shared, config.syncInterval)
   stack.defer(catalogue.stop)
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
@@ -109,7 +108,7 @@ async function openLockedDatabase(
 /** Result codes of SQLite: read-only, input/output error, full, cannot open. */
 const SQLITE_DISK_CODES = new Set([8, 10, 13, 14])
 
-/** Turns an error of the disk or its permissions into one line for the operator, without a stack. */
+/** Converts an error of the disk or its permissions to one line for the operator, without a stack. */
 function asDataDirectoryError(error: unknown, data: string): unknown {
   const isDiskError =
     error instanceof Error && ('syscall' in error || SQLITE_DISK_CODES.has(primaryCode(error) ?? 0))
@@ -137,7 +136,7 @@ async function openQueue(
 
 const WRITE_BLOB_ERRORS_INTERVAL_MS = 5000
 
-/** Returns a function that counts errors of the blob store. The counts are added to those of all processes every few seconds. */
+/** Returns a function that counts errors of the blob store. Every few seconds the counts are added to those in the database. */
 function countBlobErrors(
   db: Db,
   log: Log['log'],

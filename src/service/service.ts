@@ -16,9 +16,9 @@ import type { Config } from '../settings/config.ts'
 import type { Listen } from '../settings/config-values.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
-import { openForgeSignIn } from './forge-tokens.ts'
-import { keepHeartbeat } from './heartbeat.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
+import { openForgeSignIn } from './open-forge.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
@@ -84,7 +84,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),
   })
   stack.defer(async () => {
-    // The exporter stops at once, since a download may take long to end. Its deferred stop reports its failure.
+    // The exporter stops immediately, because downloads may take long to end. Its own deferred stop reports an error.
     exporter?.stop().catch(() => {})
     await app.close()
   })
@@ -92,7 +92,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     throw explainListenError(error, config.listen)
   })
   const concurrency = exporter ? config.concurrency : 0
-  keepHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
+  startHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
@@ -142,10 +142,9 @@ function maxConnections(): number {
   return openFiles ? Math.min(MAX_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MAX_CONNECTIONS
 }
 
-/** Returns a short hash of what the rendering depends on. It is part of every ETag. */
-function editionOf(options: readonly string[]): string {
-  return hash('sha256', JSON.stringify(options), 'base64url').slice(0, 16)
-}
+/** Returns a short hash of everything that the rendering depends on. It is part of every ETag. */
+const editionOf = (options: readonly string[]): string =>
+  hash('sha256', JSON.stringify(options), 'base64url').slice(0, 16)
 
 const READ_KEY_INTERVAL_MS = 10_000
 
@@ -158,6 +157,7 @@ export async function openCloneTokens(
   let key = await signingKey(db, 'clone-key')
   async function readKey(): Promise<void> {
     const latest = await signingKey(db, 'clone-key')
+    // An equal key is not assigned: cached clone tokens are valid for the same object.
     if (!latest.equals(key)) key = latest
   }
   const reading = repeatedly(readKey, READ_KEY_INTERVAL_MS, (err) =>
@@ -168,7 +168,7 @@ export async function openCloneTokens(
   return cloneTokens({ key: () => key, now, isServed })
 }
 
-/** Clone tokens are only valid at this server: with another `--clone-url` they would be sent to a third party. */
+/** Returns whether clone URLs lead to this server. Otherwise clone tokens would be sent to a third party, for which they are useless. */
 function isClonedHere({ baseUrl, cloneUrl }: Pick<Config, 'baseUrl' | 'cloneUrl'>): boolean {
   return cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
 }
@@ -176,7 +176,7 @@ function isClonedHere({ baseUrl, cloneUrl }: Pick<Config, 'baseUrl' | 'cloneUrl'
 /** More than the database writes for the start of a small migration. */
 const PROBE_BYTES = randomBytes(64 * 1024)
 
-/** Rejects if the directory cannot be written: its disk is full, read-only or gone. Leaves no file behind. */
+/** Rejects if the directory is not writable: its disk is full, read-only or missing. Leaves no file behind. */
 async function probeWrite(directory: string): Promise<void> {
   const file = join(directory, `.write-probe-${randomUUID()}`)
   await using handle = await open(file, 'wx', 0o600)

@@ -18,7 +18,7 @@ import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
 export interface RunningExporter {
-  /** The directory of its snapshots. */
+  /** The directory of temporary snapshots. */
   scratch: string
   /** Stops the exporter; further calls return the same promise. */
   stop(): Promise<void>
@@ -62,14 +62,7 @@ export async function startExporter(
     },
   })
   const deliveries = startDeliveries(config, parts)
-  const housekeeping = startHousekeeping(parts, {
-    segmentTtlMs: config.segmentTtl,
-    segmentCheckAgeMs: config.segmentCheckAge,
-    archiveTtlMs: config.archiveTtl,
-    lockTtlMs: config.lockTtl,
-    migrationHistoryMs: config.migrationHistory,
-    maxUnfinished: config.maxUnfinishedMigrations,
-  })
+  const housekeeping = startHousekeeping(config, parts)
   async function stopAll(): Promise<void> {
     await Promise.all([housekeeping.stop(), deliveries.stop(), working.stop()])
     await segments.stop()
@@ -85,7 +78,7 @@ export async function startExporter(
   }
 }
 
-/** Only events that a crashed process had parked wait for this. */
+/** Parked events wait for this only after a crash. */
 const RESUME_PARKED_INTERVAL_MS = 60_000
 
 /** Starts the workers that deliver webhook events. They have their own queue, so that slow receivers do not delay exports. */
@@ -105,7 +98,7 @@ function startDeliveries(config: Config, parts: ProcessParts): StartedWorker {
     queue: 'webhooks',
     concurrency: DELIVERIES_AT_ONCE,
     onError(err, job) {
-      // The log of deliveries has the failed attempts.
+      // Failed attempts are listed with the deliveries of the webhook.
       if (!(err instanceof RetryLater)) log.error({ err, job }, 'webhook job failed')
     },
   })

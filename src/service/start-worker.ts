@@ -1,6 +1,6 @@
 import type { Config } from '../settings/config.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
-import { keepHeartbeat } from './heartbeat.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import { openProcessParts } from './process-parts.ts'
 import { startExporter } from './start-exporter.ts'
@@ -12,7 +12,7 @@ export function startWorker(config: Config, logging: Log): Promise<AsyncDisposab
     const parts = await openProcessParts(config, logging, stack)
     const { scratch, stop } = await startExporter(config, parts)
     stack.defer(stop)
-    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    startHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
     return stack.move()
   })
 }

@@ -67,12 +67,12 @@ export const headers = {
   etag: { description: 'Send it back as `if-none-match`.', schema: string },
   link: {
     description:
-      'Addresses of the `prev`, `next`, `last` and `first` page. Missing if there is only one page.',
+      'URLs of the `prev`, `next`, `last` and `first` page. Missing if there is only one page.',
     schema: string,
   },
   'x-total-count': { description: 'Total number of entries on all pages.', schema: count },
-  location: { description: 'The address.', schema: uri },
-  'retry-after': { description: 'Seconds to wait before the next try.', schema: count },
+  location: { description: 'The URL.', schema: uri },
+  'retry-after': { description: 'Seconds to wait before the next attempt.', schema: count },
   'content-range': { description: 'The range of bytes, and the total size.', schema: string },
   'content-disposition': { description: 'A file name.', schema: string },
   'accept-ranges': { description: 'Always `bytes`.', schema: string },
@@ -86,7 +86,7 @@ export const headers = {
   'x-ratelimit-resource': { description: 'Always `core`.', schema: string },
   'request-id': { description: 'ID of the request in the log of the server.', schema: string },
   'media-type': {
-    description: 'Media type of the answer, such as `github.v3; format=json`.',
+    description: 'Media type of the response, such as `github.v3; format=json`.',
     schema: string,
   },
   'version-selected': { description: 'Version of the API that was used.', schema: string },

@@ -1,4 +1,4 @@
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { ref, type Schema } from '../../wire/schema.ts'
 import {
   API_VERSIONS,
@@ -13,7 +13,6 @@ import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
 import {
   type DescribedResponse,
-  type DescribedRoute,
   ETAG_HEADER,
   errorResponse,
   errorResponses,
@@ -49,7 +48,7 @@ const getDescription = {
   },
 } satisfies Operation
 
-/** Adds `GET /openapi.json`. Call it before any other route is added: it describes the routes that follow. */
+/** Adds `GET /openapi.json`. It describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance, options: DescriptionOptions): void {
   const routes = collectRoutes(app)
   let description: string | undefined
@@ -66,30 +65,32 @@ export function describeApi(app: FastifyInstance, options: DescriptionOptions): 
   })
 }
 
-/** Collects every described route that is added from now on, without the copies below `/api/v3` and without HEAD. */
+/** A route of the server with its operation and the relevant parts of its config. */
+interface DescribedRoute {
+  method: string
+  /** The path with parameters in braces. */
+  path: string
+  operation: Operation
+  previewed: boolean
+  uncounted: boolean
+}
+
+/** Collects every described route that is added after this call, without the copies below `/api/v3` and without HEAD. */
 function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   const routes: DescribedRoute[] = []
-  app.addHook('onRoute', (route) => {
-    if (route.prefix === '' && isDescribed(route)) routes.push(describedRoute(route))
+  app.addHook('onRoute', ({ prefix, method, url, schema, config }) => {
+    if (prefix !== '' || method === 'HEAD' || schema?.operationId === undefined) return
+    const { previewed = false, uncounted = false } = config ?? {}
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
+    routes.push({
+      method: String(method),
+      path,
+      operation: schema as Operation,
+      previewed,
+      uncounted,
+    })
   })
   return routes
-}
-
-type Described = RouteOptions & { schema: Operation }
-
-function isDescribed(route: RouteOptions): route is Described {
-  return route.schema?.operationId !== undefined && route.method !== 'HEAD'
-}
-
-function describedRoute({ method, url, schema, config }: Described): DescribedRoute {
-  const { previewed = false, uncounted = false } = config ?? {}
-  return {
-    method: String(method),
-    path: url.replaceAll(/:(\w+)/g, '{$1}'),
-    operation: schema,
-    previewed,
-    uncounted,
-  }
 }
 
 function openApiDocument(routes: readonly DescribedRoute[], options: DescriptionOptions) {
@@ -197,12 +198,12 @@ function withCommonResponses(
 
 /** Adds headers to responses; a reference gets them where it is defined. */
 function addHeaders<T extends Record<string, DescribedResponse | { $ref: string }>>(
-  answers: T,
+  responses: T,
   shared: DescribedResponse['headers'],
 ): T {
-  const entries = Object.entries(answers).map(([name, answer]) => [
+  const entries = Object.entries(responses).map(([name, response]) => [
     name,
-    '$ref' in answer ? answer : { ...answer, headers: { ...answer.headers, ...shared } },
+    '$ref' in response ? response : { ...response, headers: { ...response.headers, ...shared } },
   ])
   return Object.fromEntries(entries) as T
 }
@@ -299,10 +300,10 @@ function introduction(mediaType: MediaTypeOptions): string {
     `Some operations are part of a preview. ${describePreview(mediaType)}`,
     `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +
       `The default is ${code(DEFAULT_VERSION)}.`,
-    'Lists have pages of 30 entries; `per_page` can be up to 100. The `link` header has the addresses of the other pages. ' +
-      'Send the `etag` of an answer as `if-none-match`: while nothing has changed, the answer is 304 and does not count. ' +
+    'Lists have pages of 30 entries; `per_page` can be up to 100. The `link` header has the URLs of the other pages. ' +
+      'Send the `etag` of a response as `if-none-match`: while nothing has changed, the next response is 304 and does not count. ' +
       'Every GET also works as HEAD, and every path of the API also works below `/api/v3`.',
-    `Answers have the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
+    `Responses have the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
       `\`x-${vendor}-api-version-selected\`, and the rate limit in \`x-ratelimit-limit\`, \`-remaining\`, ` +
       '`-used`, `-reset` and `-resource`.',
   ].join('\n\n')
@@ -311,7 +312,7 @@ function introduction(mediaType: MediaTypeOptions): string {
 function describePreview({ vendor, preview }: MediaTypeOptions): string {
   const type = code(previewTypeOf(vendor))
   return preview === 'required'
-    ? `Send \`accept:\` ${type}; without it the answer is 415 (unless the server runs with \`--preview optional\`).`
+    ? `Send \`accept:\` ${type}; without it the response is 415 (unless the server runs with \`--preview optional\`).`
     : `Clients may send \`accept:\` ${type}; this server does not need it (\`--preview optional\`).`
 }
 

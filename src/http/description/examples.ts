@@ -4,8 +4,7 @@ import type { EndedMigration } from '../../migrations/end-migration.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import { DEFAULT_OPTIONS, type Migration } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
-import type { Progress } from '../../migrations/progress.ts'
-import { reportOf } from '../../migrations/progress.ts'
+import { type Progress, reportOf } from '../../migrations/progress.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
@@ -13,49 +12,14 @@ import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
-import {
-  archiveDamaged,
-  bodyTooLarge,
-  type HttpError,
-  invalidLink,
-  previewMissing,
-  rateLimited,
-  requestTimeout,
-  requiresAuthentication,
-  tooManyRequests,
-  unavailable,
-  unparsableBody,
-} from '../middleware/http-errors.ts'
+import * as httpErrors from '../middleware/http-errors.ts'
 import type { Rendering } from '../rendering.ts'
 import { serviceStateJson, tokenJson } from '../routes/admin/service-state-json.ts'
 import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
-import {
-  archiveLinkJson,
-  heldLockJson,
-  lockJson,
-  migrationJson,
-  summaryJson,
-} from '../routes/migrations/migration-json.ts'
-import {
-  forecastJson,
-  progressJson,
-  reportJson,
-  retryForecastJson,
-} from '../routes/migrations/progress-json.ts'
-import {
-  fullOrganizationJson,
-  membershipJson,
-  organizationJson,
-} from '../routes/organizations/organization-json.ts'
-import {
-  branchJson,
-  collaboratorJson,
-  extendedRepositoryJson,
-  fullRepositoryJson,
-  licenseContentJson,
-  plainRepositoryJson,
-  tagJson,
-} from '../routes/repositories/repository-json.ts'
+import * as migrationRenderers from '../routes/migrations/migration-json.ts'
+import * as progressRenderers from '../routes/migrations/progress-json.ts'
+import * as organizationRenderers from '../routes/organizations/organization-json.ts'
+import * as repositoryRenderers from '../routes/repositories/repository-json.ts'
 import {
   type ScheduleHistory,
   scheduleJson,
@@ -63,13 +27,7 @@ import {
 } from '../routes/schedules/schedule-json.ts'
 import { rootJson } from '../routes/service/root-json.ts'
 import { currentUserJson, userJson } from '../routes/users/user-json.ts'
-import {
-  deliveryJson,
-  fullDeliveryJson,
-  webhookConfigJson,
-  webhookJson,
-  webhookPayload,
-} from '../routes/webhooks/webhook-json.ts'
+import * as webhookRenderers from '../routes/webhooks/webhook-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -357,7 +315,7 @@ export function examplesOf(rendering: Rendering): Record<string, { value: unknow
 function fullDelivery(rendering: Rendering): FullDelivery {
   const facts: EndedMigration = { summary, startedBy: alice }
   const event = { ...delivery, webhookId: webhook.id, facts, payload: null }
-  const payload = webhookPayload(rendering)(
+  const payload = webhookRenderers.webhookPayload(rendering)(
     { ...event, turn: 1, tries: 1, triesLeft: 9, nextAt: AT },
     webhook,
   )
@@ -378,31 +336,33 @@ function exampleValues(rendering: Rendering) {
     documentation_url: addresses.documentation,
     status: String(status),
   })
-  const httpError = ({ status, message }: HttpError) => errorJson(status, message)
+  const httpError = ({ status, message }: httpErrors.HttpError) => errorJson(status, message)
   const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
   const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' }
   const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]
   return {
-    started: migrationJson(pending, [atlas], rendering),
-    migration: migrationJson(exported, [atlas], rendering),
-    migrations: [migrationJson(exported, [atlas], rendering)],
-    repositories: [plainRepositoryJson(atlas, addresses)],
-    'own-repositories': [extendedRepositoryJson(atlas, addresses)],
-    'full-repository': fullRepositoryJson(atlas, {}, addresses),
-    branches: [branchJson(catalogued, { name: 'main', commit: COMMIT }, addresses)],
-    tags: [tagJson(catalogued, { name: 'v1.0.0', commit: COMMIT }, addresses)],
+    started: migrationRenderers.migrationJson(pending, [atlas], rendering),
+    migration: migrationRenderers.migrationJson(exported, [atlas], rendering),
+    migrations: [migrationRenderers.migrationJson(exported, [atlas], rendering)],
+    repositories: [repositoryRenderers.plainRepositoryJson(atlas, addresses)],
+    'own-repositories': [repositoryRenderers.extendedRepositoryJson(atlas, addresses)],
+    'full-repository': repositoryRenderers.fullRepositoryJson(atlas, {}, addresses),
+    branches: [
+      repositoryRenderers.branchJson(catalogued, { name: 'main', commit: COMMIT }, addresses),
+    ],
+    tags: [repositoryRenderers.tagJson(catalogued, { name: 'v1.0.0', commit: COMMIT }, addresses)],
     topics: { names: atlas.topics },
     languages: { TypeScript: 48212, CSS: 2109 },
-    collaborators: [collaboratorJson(collaborator, addresses)],
-    'license-content': licenseContentJson(catalogued, licenseFile, addresses),
+    collaborators: [repositoryRenderers.collaboratorJson(collaborator, addresses)],
+    'license-content': repositoryRenderers.licenseContentJson(catalogued, licenseFile, addresses),
     licenses: [licenseJson('MIT', addresses)],
     'license-text': licenseTextJson('MIT', LICENSE_TEXT, addresses),
     versions: API_VERSIONS,
-    cancelled: migrationJson(cancelled, [], rendering),
-    progress: progressJson(progress, AT + 1000),
-    report: reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
-    forecast: forecastJson(forecast),
-    'retry-forecast': retryForecastJson({
+    cancelled: migrationRenderers.migrationJson(cancelled, [], rendering),
+    progress: progressRenderers.progressJson(progress, AT + 1000),
+    report: progressRenderers.reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
+    forecast: progressRenderers.forecastJson(forecast),
+    'retry-forecast': progressRenderers.retryForecastJson({
       broken: [
         {
           fullName: 'alice/atlas',
@@ -413,28 +373,28 @@ function exampleValues(rendering: Rendering) {
       ],
       isUnchanged: true,
     }),
-    summary: summaryJson(summary),
-    summaries: [summaryJson(summary)],
+    summary: migrationRenderers.summaryJson(summary),
+    summaries: [migrationRenderers.summaryJson(summary)],
     schedule: scheduleJson(schedule, history, addresses),
     schedules: [scheduleJson(schedule, history, addresses)],
     'schedule-run': scheduleRunJson({ ...run, dueAt: null, state: 'pending', skipped: [] }),
     'schedule-runs': [scheduleRunJson(run)],
-    locks: [lockJson(lock)],
-    'own-locks': [heldLockJson({ ...lock, holder: 'bob' })],
-    'archive-link': archiveLinkJson(summary, link),
+    locks: [migrationRenderers.lockJson(lock)],
+    'own-locks': [migrationRenderers.heldLockJson({ ...lock, holder: 'bob' })],
+    'archive-link': migrationRenderers.archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
     session: { user: currentUserJson(alice, 1, addresses) },
     users: [userJson(alice, addresses)],
-    organizations: [organizationJson(octo, addresses)],
-    'full-organization': fullOrganizationJson(octo, 1, addresses),
+    organizations: [organizationRenderers.organizationJson(octo, addresses)],
+    'full-organization': organizationRenderers.fullOrganizationJson(octo, 1, addresses),
     'organization-memberships': [
-      membershipJson({ account: octo, role: 'owner' }, alice, addresses),
+      organizationRenderers.membershipJson({ account: octo, role: 'owner' }, alice, addresses),
     ],
-    webhook: webhookJson(webhook, addresses),
-    webhooks: [webhookJson(webhook, addresses)],
-    'webhook-config': webhookConfigJson(webhook),
-    'webhook-deliveries': [deliveryJson(delivery)],
-    'webhook-delivery': fullDeliveryJson(fullDelivery(rendering)),
+    webhook: webhookRenderers.webhookJson(webhook, addresses),
+    webhooks: [webhookRenderers.webhookJson(webhook, addresses)],
+    'webhook-config': webhookRenderers.webhookConfigJson(webhook),
+    'webhook-deliveries': [webhookRenderers.deliveryJson(delivery)],
+    'webhook-delivery': webhookRenderers.fullDeliveryJson(fullDelivery(rendering)),
     accepted: {},
     tokens: [tokenJson(token)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
@@ -443,21 +403,21 @@ function exampleValues(rendering: Rendering) {
     meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
-    'bad-request': httpError(unparsableBody()),
-    unauthenticated: httpError(requiresAuthentication()),
-    forbidden: httpError(rateLimited(alice)),
-    'archive-damaged': httpError(archiveDamaged(['alice/atlas'])),
-    'link-invalid': httpError(invalidLink()),
+    'bad-request': httpError(httpErrors.unparsableBody()),
+    unauthenticated: httpError(httpErrors.requiresAuthentication()),
+    forbidden: httpError(httpErrors.rateLimited(alice)),
+    'archive-damaged': httpError(httpErrors.archiveDamaged(['alice/atlas'])),
+    'link-invalid': httpError(httpErrors.invalidLink()),
     'not-found': errorJson(404, 'Not Found'),
-    'too-large': httpError(bodyTooLarge()),
-    'not-acceptable': httpError(previewMissing()),
+    'too-large': httpError(httpErrors.bodyTooLarge()),
+    'not-acceptable': httpError(httpErrors.previewMissing()),
     invalid: errorJson(422, 'Validation Failed', { errors }),
     'invalid-query': errorJson(422, 'Validation Failed', {
       errors: [{ resource: 'Repository', field: 'sort', code: 'invalid' }],
     }),
-    'request-timeout': httpError(requestTimeout()),
-    'too-many-requests': httpError(tooManyRequests()),
-    unavailable: httpError(unavailable()),
+    'request-timeout': httpError(httpErrors.requestTimeout()),
+    'too-many-requests': httpError(httpErrors.tooManyRequests()),
+    unavailable: httpError(httpErrors.unavailable()),
     'server-error': errorJson(500, 'Server Error'),
   }
 }

@@ -43,16 +43,6 @@ export interface Operation {
   responses: Record<number, DescribedResponse | Reference>
 }
 
-/** A route of the server with its operation and the relevant parts of its config. */
-export interface DescribedRoute {
-  method: string
-  /** The path with parameters in braces. */
-  path: string
-  operation: Operation
-  previewed: boolean
-  uncounted: boolean
-}
-
 declare module 'fastify' {
   // Fastify reads `body`, `querystring`, `params`, `headers` and `response` of a route's schema and ignores the rest.
   interface FastifySchema extends Partial<Omit<Operation, 'body'>> {}
@@ -69,7 +59,7 @@ export const ETAG_HEADER = withHeaders('etag')
 /** The 304 of routes that have no rate limit. */
 export const NOT_MODIFIED = { description: 'Not modified.', ...ETAG_HEADER }
 
-interface JsonAnswer {
+interface JsonContent {
   schema: Schema
   example: ExampleName
   headers?: HeaderName[]
@@ -77,7 +67,7 @@ interface JsonAnswer {
 
 export function jsonResponse(
   description: string,
-  { schema, example: exampleName, headers = [] }: JsonAnswer,
+  { schema, example: exampleName, headers = [] }: JsonContent,
 ): DescribedResponse {
   return {
     description,
@@ -151,14 +141,14 @@ export const parameters = {
     ...inQuery(
       'exclude',
       arrayOf(enumOf(['repositories'])),
-      'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
+      'Parts to exclude from the response. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
     ),
     style: 'form',
     explode: false,
   },
   'if-none-match': inHeader(
     'if-none-match',
-    'The `etag` of an earlier answer. If nothing has changed, the answer is 304 and does not count.',
+    'The `etag` of an earlier response. If nothing has changed, the response is 304 and does not count.',
   ),
 }
 
@@ -190,7 +180,7 @@ export const errorResponses = {
   ),
   'request-timeout': error('The rest of the request did not arrive.', 'request-timeout'),
   'too-many-requests': error(
-    'This account has too many requests of a kind under way: downloads and event streams, answers with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
     'too-many-requests',
     'retry-after',
   ),
@@ -199,7 +189,7 @@ export const errorResponses = {
     'archive-damaged',
   ),
   'not-found': error(
-    'It does not exist, or the caller may not see it. Both get the same answer.',
+    'The resource does not exist, or the caller may not see it. The response does not reveal which.',
     'not-found',
   ),
   'too-large': error('The body is larger than 1 MiB.', 'too-large'),
@@ -207,19 +197,22 @@ export const errorResponses = {
     'The `accept` header does not accept JSON, or lacks the required preview.',
     'not-acceptable',
   ),
-  invalid: jsonResponse('The request is valid JSON, but cannot be done. Nothing was changed.', {
-    schema: schemaRef('validation-error'),
-    example: 'invalid',
-  }),
+  invalid: jsonResponse(
+    'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
+    {
+      schema: schemaRef('validation-error'),
+      example: 'invalid',
+    },
+  ),
   'invalid-query': jsonResponse(
-    'A parameter has an invalid value, or two parameters exclude each other.',
+    'A parameter has an invalid value, or two parameters cannot be combined.',
     {
       schema: { anyOf: [schemaRef('validation-error'), schemaRef('error')] },
       example: 'invalid-query',
     },
   ),
   unavailable: error(
-    'The server has too much to do, or something that it needs does not answer. Try again later.',
+    'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
     'unavailable',
     'retry-after',
   ),
@@ -244,9 +237,9 @@ export const linkErrorResponses = {
   },
 } satisfies Record<string, DescribedResponse>
 
-type RefusalName = keyof typeof errorResponses | keyof typeof linkErrorResponses
+type ErrorResponseName = keyof typeof errorResponses | keyof typeof linkErrorResponses
 
-export const errorResponse = (name: RefusalName): { $ref: string } => ({
+export const errorResponse = (name: ErrorResponseName): { $ref: string } => ({
   $ref: `#/components/responses/${name}`,
 })
 
@@ -279,11 +272,11 @@ export const pageResponses = (name: SchemaName, example: ExampleName, ...more: H
 })
 
 /** Adds another content type to the 200 response, for clients that accept it. */
-export function withContentType<Answers extends { 200: DescribedResponse }>(
+export function withContentType<Responses extends { 200: DescribedResponse }>(
   type: string,
-  answers: Answers,
+  responses: Responses,
   schema: Schema = string,
-): Answers {
-  const { content } = answers[200]
-  return { ...answers, 200: { ...answers[200], content: { ...content, [type]: { schema } } } }
+): Responses {
+  const { content } = responses[200]
+  return { ...responses, 200: { ...responses[200], content: { ...content, [type]: { schema } } } }
 }

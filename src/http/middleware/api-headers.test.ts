@@ -17,7 +17,7 @@ for (const accept of [
   PREVIEW.replace('+json', ''),
   `text/html, ${PREVIEW};q=0.1`,
 ]) {
-  test(`required: "${accept}" asks for the preview`, () =>
+  test(`preview required: "${accept}" selects the preview`, () =>
     assert.equal(required(accept, previewed), 'github.wyandotte-preview; format=json'))
 }
 
@@ -30,7 +30,7 @@ for (const accept of [
   `${PREVIEW};q=0`,
   'text/html',
 ]) {
-  test(`required: "${accept}" does not`, () =>
+  test(`preview required: "${accept}" is rejected`, () =>
     assert.throws(() => required(accept, previewed), {
       status: 415,
       message: /^If you would/,
@@ -39,9 +39,9 @@ for (const accept of [
 
 const v3 = V3.replace('+json', '')
 for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3, v3]) {
-  test(`optional: "${accept}" is taken`, () =>
+  test(`preview optional: "${accept}" selects v3`, () =>
     assert.equal(optional(accept, previewed), 'github.v3; format=json'))
-  test(`required: "${accept}" is taken where there is no preview`, () =>
+  test(`preview required: "${accept}" selects v3 for an operation without preview`, () =>
     assert.equal(required(accept, plain), 'github.v3; format=json'))
 }
 
@@ -53,7 +53,7 @@ test('the type with the highest weight is chosen', () => {
   assert.equal(optional(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
 })
 
-test('another format of the vendor, or no type at all, is rejected', () => {
+test('another format of the vendor, and text that is not a media type, are rejected', () => {
   for (const accept of ['application/vnd.github.v3.raw', '__proto__'])
     assert.throws(() => optional(accept, plain), { status: 415 }, accept)
 })

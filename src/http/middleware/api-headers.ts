@@ -1,25 +1,13 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { memoize } from '../../lib/memoize.ts'
 import { addressKey } from './caller-key.ts'
-import { previewMissing, unacceptable, unknownVersion, userAgentMissing } from './http-errors.ts'
+import { HttpError, previewMissing } from './http-errors.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
 const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const PREFLIGHT_MAX_AGE_SECONDS = '86400'
-
-const commonHeaders = (vendorName: string) => ({
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': [
-    `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${vendorName}-Media-Type, X-${vendorName}-Request-Id`,
-    'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
-    'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
-  ].join(', '),
-  'cache-control': 'private, no-cache',
-  vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
-  'x-content-type-options': 'nosniff',
-})
 
 /**
  * Returns functions that check and set the headers that all operations of the API share. `vendor` is part of the header names:
@@ -27,7 +15,17 @@ const commonHeaders = (vendorName: string) => ({
  */
 export function apiHeaders(vendor: string) {
   const vendorName = vendor === 'github' ? 'GitHub' : vendor
-  const common = commonHeaders(vendorName)
+  const common = {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': [
+      `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${vendorName}-Media-Type, X-${vendorName}-Request-Id`,
+      'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
+      'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
+    ].join(', '),
+    'cache-control': 'private, no-cache',
+    vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
+    'x-content-type-options': 'nosniff',
+  }
   const versionHeader = `x-${vendor}-api-version`
   const selectedHeader = `${versionHeader}-selected`
   const requestIdHeader = `x-${vendor}-request-id`
@@ -36,14 +34,21 @@ export function apiHeaders(vendor: string) {
     /** Sets the common response headers. Throws if the request has no `User-Agent` or names an unknown version of the API. */
     setApiHeaders(request: FastifyRequest, reply: FastifyReply): void {
       reply.headers(common).header(requestIdHeader, request.id)
-      if (!request.headers['user-agent']) throw userAgentMissing()
+      if (!request.headers['user-agent'])
+        throw new HttpError(
+          403,
+          'Request forbidden by administrative rules. Please make sure your request has a User-Agent header.',
+        )
       const version = request.headers[versionHeader] ?? DEFAULT_VERSION
       if (!API_VERSIONS.includes(version as string))
-        throw unknownVersion(vendorName, String(version))
+        throw new HttpError(
+          400,
+          `The 'X-${vendorName}-Api-Version' header '${version}' is not a version of this API.`,
+        )
       reply.header(selectedHeader, version)
     },
 
-    /** Answers CORS preflight requests. Any origin may call the API: browsers do not send the token automatically. */
+    /** Adds the response to CORS preflight requests. Any origin may call the API: browsers do not send the token automatically. */
     addPreflightRoute(app: FastifyInstance): void {
       app.options('/*', async (_request, reply) =>
         reply
@@ -65,12 +70,6 @@ export interface MediaTypeOptions {
   preview: 'required' | 'optional'
 }
 
-interface Operation {
-  previewed?: boolean
-  /** Types other than JSON that the operation can respond with. */
-  alsoAccepts?: readonly string[]
-}
-
 export const previewTypeOf = (vendor: string) =>
   `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
 
@@ -79,22 +78,32 @@ export const previewTypeOf = (vendor: string) =>
  * JSON, or lacks the preview type that the operation requires.
  */
 export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
-  const ours = `application/vnd.${vendor.toLowerCase()}`
+  const vendorType = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
   /** `+json` may be omitted from these types. */
   const withJson = new Map(
-    [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
+    [vendorType, `${vendorType}.v3`, previewType.replace('+json', '')].map((type) => [
+      type,
+      `${type}+json`,
+    ]),
   )
   const isJson = (type: string) =>
-    ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
-    (type.startsWith(`${ours}.`) && type.endsWith('+json'))
+    ['*/*', 'application/*', 'application/json', `${vendorType}+json`].includes(type) ||
+    (type.startsWith(`${vendorType}.`) && type.endsWith('+json'))
 
-  return (accept: string | undefined, { previewed = false, alsoAccepts = [] }: Operation) => {
+  return (
+    accept: string | undefined,
+    { previewed = false, alsoAccepts = [] }: FastifyContextConfig,
+  ) => {
     const needsPreview = previewed && preview === 'required'
     const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
     if (needsPreview && !accepted.includes(previewType)) throw previewMissing()
     const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
-    if (best === undefined) throw unacceptable(accept ?? '')
+    if (best === undefined)
+      throw new HttpError(
+        415,
+        `Unsupported 'Accept' header: '${accept ?? ''}'. Must accept 'application/json'.`,
+      )
     const version = best === previewType || needsPreview ? 'wyandotte-preview' : 'v3'
     return `${vendor}.${version}; format=json`
   }
@@ -131,19 +140,19 @@ const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] 
 const WARN_INTERVAL_MS = 3_600_000
 const MAX_ADDRESSES = 1000
 
-/** The metric that counts these requests. `godwit doctor` reads it. */
+/** The metric of requests with `x-forwarded-for` from an untrusted address. `godwit doctor` reads it. */
 export const UNTRUSTED_FORWARDING_METRIC = 'godwit_http_untrusted_forwarding_total'
 
 export type Forwarding = ReturnType<typeof watchForwarding>
 
 /**
- * Behind a proxy that is not trusted, every caller seems to have the address of the proxy: in the log, and where failed logins are
- * counted. The warning is logged once an hour for each address, because any client can send the header.
+ * Detects proxies that are not trusted. Behind one, every caller seems to have the address of the proxy: in the log, and where
+ * failed logins are counted. The warning is logged once an hour for each address, because any client can send the header.
  */
 export function watchForwarding(log: Logger, now: () => number) {
   const warned = new Set<string>()
   let warnedSince = now()
-  let untrusted = 0
+  let untrustedCount = 0
 
   function warnOnce(address: string): void {
     if (Math.abs(now() - warnedSince) >= WARN_INTERVAL_MS) {
@@ -165,10 +174,10 @@ export function watchForwarding(log: Logger, now: () => number) {
       if (!headers['x-forwarded-for']) return
       const isTrusted = ips !== undefined && ips.length > 1
       if (isTrusted) return
-      untrusted++
+      untrustedCount++
       warnOnce(socket.remoteAddress ?? '')
     },
-    /** Returns how many such requests there were. */
-    untrusted: () => untrusted,
+    /** Returns how many requests had `x-forwarded-for` from an untrusted address. */
+    untrustedCount: () => untrustedCount,
   }
 }

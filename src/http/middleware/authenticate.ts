@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { addressKey } from './caller-key.ts'
-import { badCredentials, requiresAuthentication, tooManyFailures } from './http-errors.ts'
+import { HttpError, requiresAuthentication } from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
 
 declare module 'fastify' {
@@ -29,7 +29,7 @@ export function requireViewer(request: FastifyRequest): Viewer {
 const MAX_FAILURES = 60
 const WINDOW_MS = 600_000
 const DELAY_MS = 1000
-/** Delayed requests count as running requests: more of them would keep others out. */
+/** Delayed requests count as running: without this limit they could use up all of `--max-requests`. */
 const MAX_DELAYED = 50
 
 export type FailedLogins = ReturnType<typeof failedLogins>
@@ -53,14 +53,14 @@ export function failedLogins({ authenticator, now }: LoginParts) {
   async function refuse(ip: string): Promise<never> {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
-      throw badCredentials()
+      throw new HttpError(401, 'Bad credentials')
     }
     if (delayed < MAX_DELAYED) {
       delayed++
       await sleep(DELAY_MS, undefined, { ref: false })
       delayed--
     }
-    throw tooManyFailures()
+    throw new HttpError(403, 'Maximum number of login attempts exceeded. Please try again later.')
   }
 
   return {
@@ -100,11 +100,10 @@ export function sessionCookies(baseUrl: string) {
     read(request: FastifyRequest): string | undefined {
       if (!isFromOwnPage(request)) return undefined
       const name = cookieName(isSecure(request))
-      for (const pair of (request.headers.cookie ?? '').split(';')) {
-        const [key, value] = pair.trim().split('=')
-        if (key === name && value) return value
-      }
-      return undefined
+      const cookies = (request.headers.cookie ?? '')
+        .split(';')
+        .map((pair) => pair.trim().split('='))
+      return cookies.find(([key, value]) => key === name && value)?.[1]
     },
     set: (reply: FastifyReply, request: FastifyRequest, secret: string) =>
       write(reply, request, secret),

@@ -41,8 +41,8 @@ test('addresses of one /64 share the rate limits of addresses', async () => {
 
 test('addresses of one /64 share the limit of failed logins', async () => {
   const logins = failedLogins({ authenticator: {} as never, now: () => 0 })
-  const refusal = (ip: string) => logins.refuse(ip).catch((error) => error.status)
-  for (let n = 1; n <= 61; n++) assert.equal(await refusal(nth(n)), 401)
-  assert.equal(await refusal(nth(62)), 403)
-  assert.equal(await refusal('2001:db8:7:8::1'), 401)
+  const statusOfFailure = (ip: string) => logins.refuse(ip).catch((error) => error.status)
+  for (let n = 1; n <= 61; n++) assert.equal(await statusOfFailure(nth(n)), 401)
+  assert.equal(await statusOfFailure(nth(62)), 403)
+  assert.equal(await statusOfFailure('2001:db8:7:8::1'), 401)
 })

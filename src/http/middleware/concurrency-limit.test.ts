@@ -17,7 +17,7 @@ const createLimit = (max: number, waitMs: number) =>
     maxPerCaller: Math.ceil(max / 2),
     maxWaiting: 20,
     waitMs,
-    refusal: (isCallerFull) => Object.assign(new Error(), { status: isCallerFull ? 429 : 503 }),
+    createError: (isCallerFull) => Object.assign(new Error(), { status: isCallerFull ? 429 : 503 }),
   })
 
 test('requests above the limit wait, and one caller gets at most its share', async () => {
@@ -46,11 +46,11 @@ test('requests above the limit wait, and one caller gets at most its share', asy
 test('a request is rejected when it waits too long or the queue is full', async () => {
   const limit = createLimit(1, 1)
   const release = await limit.take('a', forever)
-  const refusals = await Promise.allSettled(
+  const rejections = await Promise.allSettled(
     Array.from({ length: 21 }, () => limit.take('b', forever)),
   )
   assert.deepEqual(
-    [...new Set(refusals.map((each) => (each as PromiseRejectedResult).reason.status))],
+    [...new Set(rejections.map((each) => (each as PromiseRejectedResult).reason.status))],
     [503],
   )
   assert.equal(limit.waiting(), 0)
@@ -84,7 +84,7 @@ test('an aborted request leaves the queue, and the next one starts', async () =>
   assert.deepEqual([limit.running(), limit.waiting()], [0, 0])
 })
 
-/** Wraps git: on demand it waits forever, and has a file named by its process id meanwhile. */
+/** Wraps git in a script that blocks on demand. While it blocks, a file with its process id exists. */
 async function waitingGit(t: TestContext) {
   const dir = temporaryDirectory(t)
   const running = join(dir, 'running')
@@ -121,7 +121,7 @@ function isAlive(pid: number): boolean {
 }
 
 onEachEngine('preflights', (engine) => {
-  test('stop when their client is gone, and one account runs two at a time', async (t) => {
+  test('stop when their client disconnects, and one account runs two at a time', async (t) => {
     const { git, wait, waiting } = await waitingGit(t)
     const { token, call, log } = await cloneScene(
       t,
@@ -132,7 +132,7 @@ onEachEngine('preflights', (engine) => {
       { engine, serving: git },
     )
     await wait()
-    const gone = new AbortController()
+    const disconnect = new AbortController()
     const tokens = { alice: await token('alice'), bob: await token('bob') }
     const preflight = (owner: keyof typeof tokens, signal?: AbortSignal) =>
       call(tokens[owner], '/user/migrations/preflight', {
@@ -140,15 +140,15 @@ onEachEngine('preflights', (engine) => {
         body: JSON.stringify({ repositories: ['a'] }),
         ...(signal && { signal }),
       })
-    const asked = Array.from({ length: 5 }, () => preflight('alice', gone.signal))
-    const other = preflight('bob', gone.signal)
-    // Each looks with two gits.
-    await until('two of them and the other one look', async () => (await waiting()) >= 6)
+    const preflights = Array.from({ length: 5 }, () => preflight('alice', disconnect.signal))
+    const other = preflight('bob', disconnect.signal)
+    // Each preflight runs two git processes.
+    await until('two preflights of alice and one of bob run', async () => (await waiting()) >= 6)
     assert.equal((await call(tokens.alice, '/user')).status, 200)
     assert.equal(await waiting(), 6)
-    gone.abort()
-    for (const each of [...asked, other]) await assert.rejects(each, { name: 'AbortError' })
-    await until('nothing is looked at any more', async () => (await waiting()) === 0)
+    disconnect.abort()
+    for (const each of [...preflights, other]) await assert.rejects(each, { name: 'AbortError' })
+    await until('no git process runs any more', async () => (await waiting()) === 0)
     assert.doesNotMatch(log(), /request failed/)
   })
 })

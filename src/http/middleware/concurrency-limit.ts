@@ -3,7 +3,7 @@ import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { http } from '../../lib/node-http.ts'
 import { callerKey } from './caller-key.ts'
-import { overloaded, tooManyRequests, tooManyStreams } from './http-errors.ts'
+import { HttpError, overloaded, tooManyRequests } from './http-errors.ts'
 import { watchClient } from './response-stream.ts'
 
 export interface ConcurrencyOptions {
@@ -11,12 +11,12 @@ export interface ConcurrencyOptions {
   max: number
   /** How many of these may be of one caller. */
   maxPerCaller: number
-  /** How many requests may wait, of all callers together. One caller may have half of them. */
+  /** How many requests of all callers together may wait. One caller may have half of them. */
   maxWaiting: number
   /** How long a request waits before it is rejected. */
   waitMs: number
-  /** Makes the error for a request that waited too long, or found too many waiting. `isCallerFull`: the caller runs its maximum. */
-  refusal: (isCallerFull: boolean) => Error
+  /** Creates the error for a request that waited too long, or when the queue is full. `isCallerFull`: `maxPerCaller` is reached. */
+  createError: (isCallerFull: boolean) => Error
 }
 
 export interface ConcurrencyLimit {
@@ -26,20 +26,15 @@ export interface ConcurrencyLimit {
   waiting(): number
 }
 
-interface WaitingRequest {
-  caller: string
-  start(): void
-}
-
 /**
  * Limits how many requests of a kind run, in total and per caller. Further requests wait, since many clients do not retry. No
  * caller can use all slots or fill the queue, so a caller with many requests delays only itself.
  */
 export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit {
-  const { max, maxPerCaller, maxWaiting, waitMs, refusal } = options
+  const { max, maxPerCaller, maxWaiting, waitMs, createError } = options
   const running = new CallerCounts()
   const waitingCounts = new CallerCounts()
-  const queue = new Set<WaitingRequest>()
+  const queue = new Set<{ caller: string; start(): void }>()
 
   const isCallerFull = (caller: string) => running.of(caller) >= maxPerCaller
   const mayStart = (caller: string) => running.total() < max && !isCallerFull(caller)
@@ -64,7 +59,7 @@ export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit 
       leave()
       reject(signal.reason)
     }
-    const request: WaitingRequest = {
+    const request = {
       caller,
       start() {
         leave()
@@ -73,7 +68,7 @@ export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit 
     }
     const timeout = setTimeout(() => {
       leave()
-      reject(refusal(isCallerFull(caller)))
+      reject(createError(isCallerFull(caller)))
     }, waitMs)
     queue.add(request)
     waitingCounts.add(caller, 1)
@@ -87,7 +82,7 @@ export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit 
       if (mayStart(caller)) return start(caller)
       const isQueueFull =
         queue.size >= maxWaiting || waitingCounts.of(caller) >= Math.ceil(maxWaiting / 2)
-      if (isQueueFull) throw refusal(isCallerFull(caller))
+      if (isQueueFull) throw createError(isCallerFull(caller))
       return wait(caller, signal)
     },
     running: () => running.total(),
@@ -122,21 +117,21 @@ const MAX_WAITING = 200
 /** Less than the minute after which proxies give up on a silent server. */
 const WAIT_MS = 45_000
 
-export type HeavyRequests = ReturnType<typeof heavyRequests>
+export type HeavyRequests = ReturnType<typeof heavyRequestLimit>
 
 /** Limits requests of one kind that need much time or memory. */
-export function heavyRequests() {
+export function heavyRequestLimit() {
   const limit = concurrencyLimit({
     max: MAX_RUNNING,
     maxPerCaller: MAX_PER_CALLER,
     maxWaiting: MAX_WAITING,
     waitMs: WAIT_MS,
-    refusal: (isCallerFull) => (isCallerFull ? tooManyRequests() : overloaded()),
+    createError: (isCallerFull) => (isCallerFull ? tooManyRequests() : overloaded()),
   })
   return {
     /**
      * Waits until the caller may run another such request, which counts until its response has ended. Resolves to a signal that
-     * aborts when the client is gone, so that the work can stop. Rejects with 429 or 503 after waiting too long.
+     * aborts when the client disconnects, so that the work can stop. Rejects with 429 or 503 after waiting too long.
      */
     async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
       const { signal } = watchClient(reply.raw)
@@ -151,22 +146,22 @@ export interface AdmissionOptions {
   /** Connections at a time; further ones are refused. */
   maxConnections: number
   /**
-   * Requests at a time, without streams and without requests whose body is still being sent; further ones get 503. Also the number
-   * of bodies that may be sent at a time, a tenth of them by one account or address.
+   * Requests at a time, without streams and without requests whose body is still being sent; further ones get 503. The same number
+   * of bodies may be in transit, a tenth of them of one account or address.
    */
   maxRequests: number
   /** Downloads and event streams at a time. */
   maxStreams: number
   /** Downloads and event streams at a time of one account. */
   maxStreamsPerAccount: number
-  /** How long a client may take to send a request, or to read any of the bytes that wait for it. */
+  /** How long a client may take to send a request, and how long it may pause while it reads a response. */
   clientTimeoutMs: number
 }
 
 export type Admission = ReturnType<typeof createAdmission>
 
 const KEEP_ALIVE_MS = 72_000
-const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
+const NEVER_REJECTED = new Set(['/healthz', '/readyz', '/metrics'])
 
 /**
  * Rejects requests above the limit at once, rather than keeping them in memory. This runs before Fastify: a rejection takes a few
@@ -182,7 +177,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   const open = new Map<ServerResponse, string>()
   const response503 = overloadedResponse(documentation)
   let requests = 0
-  let shed = 0
+  let rejectedCount = 0
 
   // One function for all responses, which is cheaper than a closure for each.
   function onClose(this: ServerResponse) {
@@ -204,8 +199,8 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   }
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
-    if (requests - streams.total() >= maxRequests && !NEVER_SHED.has(request.url!)) {
-      shed++
+    if (requests - streams.total() >= maxRequests && !NEVER_REJECTED.has(request.url!)) {
+      rejectedCount++
       response.writeHead(503, response503.headers).end(response503.body)
       return
     }
@@ -234,13 +229,13 @@ export function createAdmission(options: AdmissionOptions, documentation: string
     },
 
     /**
-     * Marks a request as one whose body is still being sent, until the result is disposed of. Meanwhile it does not count as a
-     * running request. Throws if the caller, or all callers together, send too many bodies.
+     * Marks a request whose body is still being sent, until the result is disposed of. Meanwhile it does not count as a running
+     * request. Throws if the caller, or all callers together, send too many bodies.
      */
     receive(caller: string): Disposable {
       if (bodies.of(caller) >= maxBodiesPerCaller) throw tooManyRequests()
       if (bodies.total() >= maxRequests) {
-        shed++
+        rejectedCount++
         throw overloaded()
       }
       bodies.add(caller, 1)
@@ -256,17 +251,22 @@ export function createAdmission(options: AdmissionOptions, documentation: string
     /** Marks a response as a stream, which may last as long as its client keeps reading. Throws if there are too many. */
     stream(response: ServerResponse, accountId: number): void {
       const account = String(accountId)
-      if (streams.of(account) >= maxStreamsPerAccount) throw tooManyStreams()
+      if (streams.of(account) >= maxStreamsPerAccount)
+        throw new HttpError(
+          429,
+          'You have exceeded a secondary rate limit: too many downloads and event streams of this account are open. ' +
+            'Please try again later.',
+        )
       if (streams.total() >= maxStreams) {
-        shed++
+        rejectedCount++
         throw overloaded()
       }
       streams.add(account, 1)
       response.once('close', () => streams.add(account, -1))
     },
 
-    /** Returns how many requests were answered 503. */
-    shed: () => shed,
+    /** Returns how many requests were rejected with 503. */
+    rejectedCount: () => rejectedCount,
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { BlobStore } from '../../blobs/blob-store.ts'
@@ -58,22 +57,15 @@ export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
   ]
 }
 
-interface Probe {
-  result: Promise<unknown>
-  startedAt: number
-  state: 'running' | 'succeeded' | 'failed'
-}
-
 /** Shares one probe between concurrent callers, and caches a success, so that probes do not add load to a slow store. */
 function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => Promise<unknown> {
-  const maxAgeMs = { running: MAX_PROBE_AGE_MS, succeeded: successTtlMs, failed: 0 }
-  let last: Probe | undefined
+  let last: { result: Promise<unknown>; startedAt: number; maxAgeMs: number } | undefined
   return () => {
-    if (last && performance.now() - last.startedAt < maxAgeMs[last.state]) return last.result
-    const next: Probe = { result: probe(), startedAt: performance.now(), state: 'running' }
+    if (last && performance.now() - last.startedAt < last.maxAgeMs) return last.result
+    const next = { result: probe(), startedAt: performance.now(), maxAgeMs: MAX_PROBE_AGE_MS }
     next.result.then(
-      () => Object.assign(next, { state: 'succeeded' }),
-      () => Object.assign(next, { state: 'failed' }),
+      () => Object.assign(next, { maxAgeMs: successTtlMs }),
+      () => Object.assign(next, { maxAgeMs: 0 }),
     )
     last = next
     return next.result
@@ -82,16 +74,10 @@ function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => 
 
 /** Rejects if the work takes longer than a readiness check may take. The work is not aborted. */
 export async function withProbeTimeout<T>(work: Promise<T>): Promise<T> {
-  const finished = new AbortController()
-  const timeout = sleep(PROBE_TIMEOUT_MS, undefined, { signal: finished.signal, ref: false }).then(
-    () => {
-      throw new Error(`no answer within ${PROBE_TIMEOUT_MS} ms`)
-    },
-  )
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    finished.abort()
-    timeout.catch(() => {})
-  }
+  const { promise: timeout, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new Error(`no response within ${PROBE_TIMEOUT_MS} ms`)),
+    PROBE_TIMEOUT_MS,
+  ).unref()
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
 }

@@ -13,13 +13,7 @@ import { RightsUnavailable } from '../../repositories/rights-unavailable.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { WebhookLimitReached } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
-import {
-  diskFull,
-  HttpError,
-  rightsUnavailable,
-  signInUnavailable,
-  unavailable,
-} from './http-errors.ts'
+import { HttpError, unavailable } from './http-errors.ts'
 import { sendJson } from './json-response.ts'
 import { ClientDisconnected } from './response-stream.ts'
 
@@ -27,36 +21,41 @@ type Resource = NonNullable<FieldError['resource']>
 
 interface ErrorResponse {
   status: number
-  body: Pick<wire.ApiError, 'message'> & Partial<Pick<wire.ValidationError, 'errors'>>
+  message: string
+  /** Only for validation errors. */
+  errors?: wire.ValidationError['errors']
 }
 
 const RETRY_AFTER_SECONDS = 10
 /** A longer list would not help the caller, and a small request could cause a large response. */
-const MAX_FAULTS = 20
+const MAX_FIELD_ERRORS = 20
 
 /** Returns the error handler of the API, which converts every error to JSON in GitHub's format. */
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, body } = prepareErrorResponse(error, log, request, reply)
-    sendJson(reply, { ...body, documentation_url: documentation, status: String(status) } satisfies
-      | wire.ApiError
-      | wire.ValidationError)
+    const { status, message, errors } = prepareErrorResponse(error, log, request, reply)
+    sendJson(reply, {
+      message,
+      ...(errors && { errors }),
+      documentation_url: documentation,
+      status: String(status),
+    } satisfies wire.ApiError | wire.ValidationError)
   }
 }
 
 /** Returns the error handler of the git routes. It sends plain text, because git prints each line of the body after `remote: `. */
 export function gitErrorHandler(log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, body } = prepareErrorResponse(error, log, request, reply)
+    const { status, message } = prepareErrorResponse(error, log, request, reply)
     // Without this header, git does not ask for credentials.
     if (status === 401) reply.header('www-authenticate', 'Basic realm="Godwit", charset="UTF-8"')
     // The client may still be sending a body that the server will not read.
     if (!request.raw.complete) reply.header('connection', 'close')
-    reply.type('text/plain; charset=utf-8').send(`${body.message}\n`)
+    reply.type('text/plain; charset=utf-8').send(`${message}\n`)
   }
 }
 
-/** Logs the error if it is unexpected, sets the status and `retry-after`, and returns the status and the body. */
+/** Logs the error if it is unexpected, sets the status and `retry-after`, and returns the response. */
 function prepareErrorResponse(
   error: FastifyError,
   log: Logger,
@@ -78,41 +77,42 @@ function prepareErrorResponse(
 }
 
 function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
-  if (error instanceof HttpError) return fromHttpError(error)
-  if (error instanceof SignInUnavailable) return fromHttpError(signInUnavailable())
-  if (error instanceof RightsUnavailable) return fromHttpError(rightsUnavailable())
-  if (error instanceof AccountRemoved)
-    return { status: 403, body: { message: `${error.message}.` } }
-  // The client has disconnected. The status is only for the log and the metrics.
-  if (error instanceof ClientDisconnected) return { status: 499, body: { message: error.message } }
-  if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
+  if (error instanceof HttpError) return error
+  if (error instanceof SignInUnavailable)
+    return tryLater('The forge does not answer, and only it knows whose token this is.')
+  if (error instanceof RightsUnavailable)
+    return tryLater('The forge does not answer, and only it knows what you may do.')
+  if (error instanceof AccountRemoved) return { status: 403, message: `${error.message}.` }
+  // Nobody receives this response. The status is for the log and the metrics.
+  if (error instanceof ClientDisconnected) return { status: 499, message: error.message }
+  if (error instanceof NotFound) return { status: 404, message: 'Not Found' }
   if (error instanceof InvalidRequest) return validationFailed(error.faults, resource)
   if (error instanceof Unreadable)
     return validationFailed([{ code: 'unprocessable', message: error.message }], resource)
   if (error instanceof WebhookLimitReached)
     return validationFailed([{ code: 'custom', message: error.message }], resource)
   if (error.validation)
-    return validationFailed(error.validation.slice(0, MAX_FAULTS).map(toFault), resource)
-  if (isDiskFull(error)) return fromHttpError(diskFull())
-  if (isTemporary(error)) return fromHttpError(unavailable())
+    return validationFailed(error.validation.slice(0, MAX_FIELD_ERRORS).map(toFieldError), resource)
+  if (isDiskFull(error)) return tryLater('The server has no disk space left, so nothing was done.')
+  if (isTemporary(error)) return unavailable()
   const { statusCode = 500, message } = error
   return statusCode < 500
-    ? { status: statusCode, body: { message } }
-    : { status: 500, body: { message: 'Server Error' } }
+    ? { status: statusCode, message }
+    : { status: 500, message: 'Server Error' }
 }
 
-const fromHttpError = ({ status, message }: HttpError): ErrorResponse => ({
-  status,
-  body: { message },
+const tryLater = (reason: string): ErrorResponse => ({
+  status: 503,
+  message: `${reason} Please try again later.`,
 })
 
-function validationFailed(faults: FieldError[], resource: Resource): ErrorResponse {
-  const errors = faults.slice(0, MAX_FAULTS).map((fault) => ({ resource, ...fault }))
-  return { status: 422, body: { message: 'Validation Failed', errors } }
+function validationFailed(fieldErrors: FieldError[], resource: Resource): ErrorResponse {
+  const errors = fieldErrors.slice(0, MAX_FIELD_ERRORS).map((error) => ({ resource, ...error }))
+  return { status: 422, message: 'Validation Failed', errors }
 }
 
 /** Converts a schema error. For `/repositories/3` the invalid field is `repositories`, index 3; for `/config/url` it is `url`. */
-function toFault({
+function toFieldError({
   params,
   instancePath,
 }: NonNullable<FastifyError['validation']>[number]): FieldError {
@@ -140,7 +140,7 @@ const SQLITE_FULL = 13
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', '53100'])
 
 /** Returns whether a disk of this machine or of the database server is full. */
-export function isDiskFull(error: unknown): boolean {
+function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { errcode } = error as { errcode?: unknown }
   const isSqliteFull = typeof errcode === 'number' && (errcode & 0xff) === SQLITE_FULL
@@ -164,7 +164,7 @@ export function isTemporary(error: unknown): boolean {
 }
 
 /**
- * Answers requests that Node cannot parse. These do not reach Fastify, so the response is written to the socket. If an earlier
+ * Responds to requests that Node cannot parse. These do not reach Fastify, so the response is written to the socket. If an earlier
  * request on the same connection has no response yet, no error is sent, because the client would take it for that response. The
  * connection is then closed after the response.
  */

@@ -107,16 +107,11 @@ export async function sendRendered(
   return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
 }
 
-interface RenderedWithEtag extends Rendered {
-  /** Everything that the body depends on, apart from the URL. */
-  etagParts: EtagParts
-}
-
-/** Like `sendRendered`, with an ETag. Sends 304 if the client has the body already. */
+/** Like `sendRendered`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
 export async function sendRenderedWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
-  rendered: RenderedWithEtag,
+  rendered: Rendered & { etagParts: EtagParts },
 ): Promise<FastifyReply> {
   if (sendIfNotModified(request, reply, rendered.etagParts)) return reply
   return sendRendered(reply, rendered)
@@ -124,9 +119,7 @@ export async function sendRenderedWithEtag(
 
 export type EtagParts = readonly (string | number | boolean)[]
 
-/**
- * Sets the ETag. If the client has the body already, sends 304 and returns true. Call it before anything expensive is read.
- */
+/** Sets the ETag. If the client has the body already, sends 304 and returns true. Call it before anything expensive is read. */
 export function sendIfNotModified(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -148,7 +141,7 @@ function etagOf(etagParts: EtagParts): string {
 }
 
 const MAX_PLAIN_LENGTH = 128
-/** Numbers, words and digests joined by dots can be used as they are. Anything else is hashed. */
+/** Matches numbers, words and digests joined by dots, which are used unchanged. Anything else is hashed. */
 const PLAIN_TAG = /^[\w.-]+$/
 
 function matchesEtag(header: string | undefined, etag: string): boolean {

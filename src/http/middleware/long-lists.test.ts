@@ -11,7 +11,7 @@ const LIMITS = {
   clientTimeoutMs: 60_000,
 }
 
-async function starting(t: TestContext) {
+async function migrationServer(t: TestContext) {
   const { db } = await openDatabase(t, 'sqlite')
   const now = Date.now
   const account = await ensureAccount(db, 'alice', now())
@@ -25,12 +25,12 @@ async function starting(t: TestContext) {
 }
 
 test('a list with too many elements is rejected with one error', async (t) => {
-  const { start } = await starting(t)
+  const { start } = await migrationServer(t)
   for (const field of ['repositories', 'exclude']) {
     for (const element of [0, 'a']) {
-      const answer = await start({ repositories: ['a'], [field]: Array(10_001).fill(element) })
-      assert.equal(answer.statusCode, 422)
-      assert.deepEqual(answer.json().errors, [
+      const response = await start({ repositories: ['a'], [field]: Array(10_001).fill(element) })
+      assert.equal(response.statusCode, 422)
+      assert.deepEqual(response.json().errors, [
         {
           resource: 'Migration',
           field,
@@ -43,17 +43,17 @@ test('a list with too many elements is rejected with one error', async (t) => {
 })
 
 test('at most 20 errors are returned', async (t) => {
-  const { start } = await starting(t)
+  const { start } = await migrationServer(t)
   for (const [element, code] of [
     [0, 'invalid'],
     ['a/b/c', 'invalid'],
     ['a', 'already_exists'],
   ] as const) {
-    const answer = await start({ repositories: Array(10_000).fill(element) })
-    assert.equal(answer.statusCode, 422)
+    const response = await start({ repositories: Array(10_000).fill(element) })
+    assert.equal(response.statusCode, 422)
     const first = code === 'already_exists' ? 1 : 0
     assert.deepEqual(
-      answer.json().errors,
+      response.json().errors,
       Array.from({ length: 20 }, (_, n) => ({
         resource: 'Migration',
         field: 'repositories',
@@ -64,16 +64,16 @@ test('at most 20 errors are returned', async (t) => {
   }
 })
 
-test('the health check answers while many huge lists are validated', async (t) => {
-  const { app, start } = await starting(t)
-  let refused = 0
+test('the health check responds while many huge lists are validated', async (t) => {
+  const { app, start } = await migrationServer(t)
+  let rejected = 0
   const huge = Array.from({ length: 24 }, async () => {
-    const answer = await start({ repositories: Array(500_000).fill(0) })
-    assert.equal(answer.statusCode, 422)
-    assert.ok(answer.rawPayload.length < 1000)
-    refused++
+    const response = await start({ repositories: Array(500_000).fill(0) })
+    assert.equal(response.statusCode, 422)
+    assert.ok(response.rawPayload.length < 1000)
+    rejected++
   })
   assert.equal((await app.inject('/healthz')).statusCode, 200)
-  assert.ok(refused < 24)
+  assert.ok(rejected < 24)
   await Promise.all(huge)
 })

@@ -17,29 +17,20 @@ import type { Operation } from '../description/operation.ts'
 import { UNTRUSTED_FORWARDING_METRIC } from './api-headers.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
-import type { OnRequestCompleted } from './request-log.ts'
+import type { CompletedRequest } from './request-log.ts'
 import type { OutcomeCounter } from './response-stream.ts'
 
-export interface MetricsParts extends SharedMetricsParts {
-  log: Logger
-  dependencies: readonly Dependency[]
-  /** Returns how many requests were answered 503 because the process was overloaded. */
-  shed: () => number
-  /** Returns how many requests had `x-forwarded-for` from an untrusted address. */
-  untrusted: () => number
-  cloneSlots: Pick<ConcurrencyLimit, 'running' | 'waiting'>
-}
-
-interface SharedMetricsParts {
+interface MetricsParts {
   db: Db
   queue: Queue
   now: () => number
-}
-
-export interface Metrics {
-  onAnswered: OnRequestCompleted
-  downloads: OutcomeCounter
-  clones: OutcomeCounter
+  log: Logger
+  dependencies: readonly Dependency[]
+  /** Returns how many requests were rejected with 503 because the process was overloaded. */
+  rejectedCount: () => number
+  /** Returns how many requests had `x-forwarded-for` from an untrusted address. */
+  untrustedCount: () => number
+  cloneSlots: Pick<ConcurrencyLimit, 'running' | 'waiting'>
 }
 
 const getMetrics = {
@@ -56,7 +47,7 @@ const getMetrics = {
 } satisfies Operation
 
 /** Adds `GET /metrics`. Returns the counters of this process, which the server and its routes increment. */
-export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
+export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
   const register = new Registry()
   const metrics = addProcessMetrics(register, parts)
   const updateSharedMetrics = addSharedMetrics(register, parts)
@@ -66,7 +57,7 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
     // The default metrics monitor the event loop with a timer that fires 100 times a second, so they start at the first scrape.
     if (isFirstScrape) collectDefaultMetrics({ register })
     isFirstScrape = false
-    // Metrics of the process itself are returned even if the database does not answer.
+    // Metrics of the process itself are returned even if the database does not respond.
     await withProbeTimeout(updateSharedMetrics()).catch((err: unknown) =>
       parts.log.warn({ err }, 'could not read the shared metrics'),
     )
@@ -75,8 +66,8 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts): Metrics {
   return metrics
 }
 
-function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
-  const { shed, untrusted, cloneSlots, dependencies } = parts
+function addProcessMetrics(register: Registry, parts: MetricsParts) {
+  const { rejectedCount, untrustedCount, cloneSlots, dependencies } = parts
   const registers = [register]
 
   new Counter({
@@ -85,7 +76,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
     registers,
     collect() {
       this.reset()
-      this.inc(shed())
+      this.inc(rejectedCount())
     },
   })
   new Counter({
@@ -94,7 +85,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
     registers,
     collect() {
       this.reset()
-      this.inc(untrusted())
+      this.inc(untrustedCount())
     },
   })
   // Downloads that the client fetches from a bucket do not pass through this process.
@@ -143,7 +134,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts): Metrics {
     registers,
   })
   return {
-    onAnswered({ method, route = 'none', status, ms }) {
+    onRequestCompleted({ method, route = 'none', status, ms }: CompletedRequest): void {
       requests.inc({ method, route, status })
       seconds.observe({ route }, ms / 1000)
     },
@@ -164,12 +155,12 @@ function addOutcomeCounter(register: Registry, name: string, help: string): Outc
 const OVERDUE_AFTER_MS = 5 * 60_000
 
 /**
- * Adds the metrics that all processes on one database share: each process reports the same values. Returns a function that updates
+ * Adds the metrics that all processes with one database share: each process reports the same values. Returns a function that updates
  * them from the database. If that fails, it removes the old values and rejects.
  */
 function addSharedMetrics(
   register: Registry,
-  { db, queue, now }: SharedMetricsParts,
+  { db, queue, now }: MetricsParts,
 ): () => Promise<void> {
   const gauges: Gauge[] = []
   const addGauge = (name: string, help: string, label: string) => {

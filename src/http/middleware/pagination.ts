@@ -14,7 +14,7 @@ export interface Paging {
   limit: number
 }
 
-/** Returns the page that a query asks for. Invalid values are ignored. */
+/** Returns the page that a query requests. Invalid values are ignored. */
 export function parsePaging(query: Record<string, unknown>): Paging {
   const perPage = Math.min(naturalNumber(query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   const page = Math.min(naturalNumber(query.page) ?? 1, MAX_PAGE)
@@ -27,17 +27,11 @@ function naturalNumber(value: unknown): number | undefined {
   return Number(text) || undefined
 }
 
-interface Pages {
-  addresses: Addresses
-  paging: Paging
-  total: number
-}
-
 /** Sets the `link` header of one page of a list. */
 export function setLinkHeader(
   request: FastifyRequest,
   reply: FastifyReply,
-  { addresses, paging, total }: Pages,
+  { addresses, paging, total }: { addresses: Addresses; paging: Paging; total: number },
 ): void {
   const { address, query } = requestAddress(request, addresses)
   const link = linkHeader(address, query, paging, total)
@@ -89,7 +83,7 @@ function withPage(rawQuery: string, page: number): string {
 
 type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
 
-/** Sends one page of a list that the store has already cut. `total` is the length of the whole list. */
+/** Sends one page, which is all that the store has read. `total` is the length of the complete list. */
 export function sendPage(
   request: ListRequest,
   reply: FastifyReply,
@@ -101,7 +95,7 @@ export function sendPage(
   return sendJsonWithEtag(request, reply, body, { extraEtagParts: [total] })
 }
 
-/** Sends the page of a complete list that the query asks for. */
+/** Sends the page that the query requests of a list that is completely in memory. */
 export function sendPageOf<T>(
   request: ListRequest,
   reply: FastifyReply,

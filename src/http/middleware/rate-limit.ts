@@ -2,24 +2,18 @@ import type { FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
-import { addressKey } from './caller-key.ts'
-import { addressRateLimited, anonymousRateLimited, rateLimited } from './http-errors.ts'
+import { addressKey, type Caller } from './caller-key.ts'
+import { HttpError, rateLimited } from './http-errors.ts'
 
 const HOUR_MS = 3_600_000
-/** Requests per hour from an address without a token. */
+/** Requests without a token that one address may make in an hour. */
 const ANONYMOUS_PER_HOUR = 60
 
 export interface RateLimitOptions {
-  /** Requests an account may make in an hour; 0 for no limit. */
+  /** Requests that an account may make in an hour; 0 for no limit. */
   perHour: number
-  /** All processes on this PostgreSQL share the counts; without it each process has its own. */
+  /** Processes with the same PostgreSQL share their counts; without it each process has its own. */
   pool: Pool | undefined
-}
-
-/** Requests with a token count for the account, requests without one for the address. */
-export interface Caller {
-  viewer: Viewer | null
-  ip: string
 }
 
 export type RateLimit = ReturnType<typeof createRateLimit>
@@ -53,18 +47,24 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
       if (perHour === 0) return
       const { viewer, ip } = caller
       enforce(reply, limitOf(caller), await add(caller, 1), () =>
-        viewer ? rateLimited(viewer.account) : anonymousRateLimited(ip),
+        viewer
+          ? rateLimited(viewer.account)
+          : new HttpError(
+              403,
+              `API rate limit exceeded for ${ip}. Requests with a token have a higher limit.`,
+            ),
       )
     },
 
-    /** Counts an anonymous request of a git client by its address: the limit is an account's, separate from the API's. */
+    /** Counts an anonymous request of a git client. Each address may make as many as an account, in addition to those of the API. */
     async countAddress(ip: string, reply: FastifyReply): Promise<void> {
       if (perHour === 0) return
       const count = await gitAddresses.add(addressKey(ip), 1)
-      enforce(reply, perHour, count, () => addressRateLimited(ip))
+      const message = `Rate limit exceeded for ${ip}. Use a token: accounts have limits of their own.`
+      enforce(reply, perHour, count, () => new HttpError(403, message))
     },
 
-    /** Takes back the count of a request that was answered 304. */
+    /** Takes back the count of a request whose response was 304. */
     async giveBack(caller: Caller, reply: FastifyReply): Promise<void> {
       if (perHour > 0) setRateLimitHeaders(reply, limitOf(caller), await add(caller, -1))
     },
@@ -95,7 +95,7 @@ function setRateLimitHeaders(reply: FastifyReply, perHour: number, count: Count)
     .header('x-ratelimit-resource', resource)
 }
 
-/** How often something happened within a window, which the first occurrence opens. */
+/** The number of requests within a window of time, which starts with the first of them. */
 interface Count {
   times: number
   /** The end of the window in epoch milliseconds. */
@@ -121,7 +121,7 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
     return count && isOpen(count) ? count : { times: 0, endsAt: now() + windowMs }
   }
 
-  /** A window that ends later than a new one would was opened before the clock was set back. */
+  /** A window that would end later than a new one was opened before the clock was set back. */
   function isOpen({ endsAt }: Count): boolean {
     return endsAt > now() && endsAt <= now() + windowMs
   }
@@ -145,14 +145,14 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
 }
 
 /**
- * Adds to any number of keys in one statement. The keys are sorted, so that two processes cannot deadlock. It does not wait for the
- * disk: if PostgreSQL crashes, it may forget the counts of the last moment.
+ * Adds to any number of keys in one statement. The keys are sorted, so that two processes cannot deadlock. The commit does not wait
+ * for the disk: a crash of PostgreSQL may lose the counts of the last moment.
  */
 const ADD = `
   insert into rate_limits as known (key, points, expire)
   select key, points, $4::bigint
   from unnest($1::text[], $2::integer[]) as added (key, points),
-    (select set_config('synchronous_commit', 'off', true)) as unhurried
+    (select set_config('synchronous_commit', 'off', true)) as asynchronous
   order by key
   on conflict (key) do update set
     points = excluded.points
@@ -162,7 +162,7 @@ const ADD = `
 
 const GET = 'select points, expire from rate_limits where key = $1 and expire > $2 and expire <= $3'
 
-/** A window that ends after this was opened by a wrong clock. The clocks of two machines may differ a little. */
+/** A window that ends later was opened by a process with a wrong clock. The clocks of two machines may differ a little. */
 const latestEnd = (now: number, windowMs: number): number => now + 2 * windowMs
 
 interface CountRow {
@@ -172,47 +172,45 @@ interface CountRow {
 }
 
 interface PendingAdd {
+  key: string
   by: number
   resolve(count: Count): void
   reject(error: unknown): void
 }
 
 /**
- * Counters that all processes on one PostgreSQL share. All additions that arrive while a statement runs go into the next one, and
+ * Counters that all processes with one PostgreSQL share. All additions that arrive while a statement runs go into the next one, and
  * each still gets its exact count. Rows are never removed: there are at most as many as accounts.
  */
 export function countersInPostgres(windowMs: number, now: () => number, pool: Pool): Counters {
   const rowKey = (key: string) => `account:${key}`
-  let pending = new Map<string, PendingAdd[]>()
+  let pending: PendingAdd[] = []
   let isWriting = false
 
   async function writePending(): Promise<void> {
     isWriting = true
-    while (pending.size > 0) {
+    while (pending.length > 0) {
       const batch = pending
-      pending = new Map()
+      pending = []
       await writeBatch(batch).catch((error: unknown) => {
-        for (const { reject } of [...batch.values()].flat()) reject(error)
+        for (const { reject } of batch) reject(error)
       })
     }
     isWriting = false
   }
 
-  async function writeBatch(batch: Map<string, PendingAdd[]>): Promise<void> {
-    const keys = [...batch.keys()]
-    const sums = keys.map((key) => sumOf(batch.get(key)!))
-    const values = [keys, sums, now(), now() + windowMs, latestEnd(now(), windowMs)]
+  async function writeBatch(batch: PendingAdd[]): Promise<void> {
+    const adds = Map.groupBy(batch, ({ key }) => key)
+    const sums = [...adds.values()].map(sumOf)
+    const values = [[...adds.keys()], sums, now(), now() + windowMs, latestEnd(now(), windowMs)]
     const { rows } = await pool.query<CountRow>({ name: 'godwit-rate-limit', text: ADD, values })
-    for (const { key, points, expire } of rows) resolveAll(batch.get(key)!, points, expire)
+    for (const { key, points, expire } of rows) resolveAll(adds.get(key)!, points, expire)
   }
 
   return {
     add: (key, by) =>
       new Promise((resolve, reject) => {
-        const added = { by, resolve, reject }
-        const adds = pending.get(rowKey(key))
-        if (adds) adds.push(added)
-        else pending.set(rowKey(key), [added])
+        pending.push({ key: rowKey(key), by, resolve, reject })
         if (!isWriting) void writePending()
       }),
 
@@ -228,7 +226,7 @@ export function countersInPostgres(windowMs: number, now: () => number, pool: Po
 
 const sumOf = (adds: PendingAdd[]) => adds.reduce((total, { by }) => total + by, 0)
 
-/** Gives each addition the count that it would have got alone. */
+/** Resolves each addition with the count after it, as if it had been written alone. */
 function resolveAll(adds: PendingAdd[], total: number, endsAt: number): void {
   let times = total - sumOf(adds)
   for (const { by, resolve } of adds) {

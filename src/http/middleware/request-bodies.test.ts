@@ -17,35 +17,35 @@ async function fill(host: GitHost): Promise<void> {
   await host.repository('alice/open', { files: { a: '1' }, public: true })
 }
 
-/** A connection that has sent this much of a request, and goes no further. */
+/** Opens a connection that sends only this part of a request. */
 async function halfSent(t: TestContext, url: string, pieces: readonly (string | Buffer)[]) {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   t.after(() => socket.destroy())
-  let answer = ''
+  let response = ''
   let isSent = false
   socket.on('error', () => {})
   socket.setEncoding('latin1').on('data', (text: string) => {
-    answer += text
+    response += text
   })
-  await withTimeout('the server takes a connection', once(socket, 'connect'))
+  await withTimeout('the server accepts a connection', once(socket, 'connect'))
   for (const piece of pieces.slice(0, -1)) socket.write(piece)
   socket.write(pieces.at(-1)!, () => {
     isSent = true
   })
-  return { socket, answer: () => answer, isSettled: () => isSent || socket.closed }
+  return { socket, response: () => response, isSettled: () => isSent || socket.closed }
 }
 
 test('incomplete requests without a token do not block clones', async (t) => {
   const { url, host, git, at, token } = await cloneScene(t, fill)
   const path = '/alice/open/git-upload-pack'
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${GIT_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`
-  // As many as would fill the memory for all bodies, but for their last bytes.
+  // Together these would use all memory for bodies, if each were sent to its end.
   const pieces = [head, `${(16 * MIB).toString(16)}\r\n`, Buffer.alloc(16 * MIB)]
   const attackers = await Promise.all(Array.from({ length: 8 }, () => halfSent(t, url, pieces)))
-  await until('what they send has arrived', () => attackers.every(({ isSettled }) => isSettled()))
-  await until('the others are refused', () =>
-    attackers.some(({ answer }) => answer().startsWith('HTTP/1.1 429 ')),
+  await until('all parts are sent', () => attackers.every(({ isSettled }) => isSettled()))
+  await until('some are rejected', () =>
+    attackers.some(({ response }) => response().startsWith('HTTP/1.1 429 ')),
   )
   const anonymous = await git('clone', '--quiet', at('alice/open'), 'anonymous')
   assert.equal(anonymous.code, 0, anonymous.said)
@@ -63,7 +63,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
 })
 
 onEachEngine('a server with half-sent requests', (engine) => {
-  test('answers complete requests, and rejects further ones of the same address', async (t) => {
+  test('responds to complete requests, and rejects further ones of the same address', async (t) => {
     const limits = {
       ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },
       clientTimeoutMs: 600_000,
@@ -72,13 +72,10 @@ onEachEngine('a server with half-sent requests', (engine) => {
     const mine = await token('alice')
     const head = 'POST /nowhere HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\ncontent-length: 9\r\n\r\n{'
     const open = await Promise.all(Array.from({ length: 25 }, () => halfSent(t, url, [head])))
-    const refused = () => open.filter(({ answer }) => answer().startsWith('HTTP/1.1 429 '))
-    await until(
-      'the address has its share of bodies that are being sent',
-      () => refused().length === 23,
-    )
+    const rejected = () => open.filter(({ response }) => response().startsWith('HTTP/1.1 429 '))
+    await until('the limit of the address is reached', () => rejected().length === 23)
     assert.match(
-      refused()[0]!.answer(),
+      rejected()[0]!.response(),
       /\r\n\r\n\{"message":"You have exceeded a secondary rate limit: /,
     )
     assert.equal((await call(mine, '/user')).status, 200)
@@ -88,11 +85,11 @@ onEachEngine('a server with half-sent requests', (engine) => {
     const complete = await fetch(`${url}/nowhere`, { method: 'POST', body: '{}' })
     assert.equal(complete.status, 404)
     for (const { socket } of open) socket.destroy()
-    await until('its share is free again', async () => {
-      const { answer, socket } = await halfSent(t, url, [head])
+    await until('the limit allows another body', async () => {
+      const { response, socket } = await halfSent(t, url, [head])
       socket.write('xxxxxxxx')
-      await until('it is answered', answer)
-      return answer().startsWith('HTTP/1.1 400 ')
+      await until('there is a response', response)
+      return response().startsWith('HTTP/1.1 400 ')
     })
   })
 })

@@ -4,19 +4,12 @@ import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
 import { callerKey } from './caller-key.ts'
-import type { Admission } from './concurrency-limit.ts'
-import { CallerCounts } from './concurrency-limit.ts'
-import {
-  invalidCompression,
-  overloaded,
-  requestTimeout,
-  tooManyRequests,
-  unknownCompression,
-} from './http-errors.ts'
+import { type Admission, CallerCounts } from './concurrency-limit.ts'
+import { HttpError, overloaded, requestTimeout, tooManyRequests } from './http-errors.ts'
 import { ClientDisconnected } from './response-stream.ts'
 
 const MIB = 1024 * 1024
-/** The first bytes of every body are not counted. Most bodies are smaller, so they are read whatever others send. */
+/** The first bytes of every body are not counted. Most bodies are smaller, so the limits never affect them. */
 const UNCOUNTED_BYTES = MIB / 16
 /** Counted bytes of all bodies together. */
 const MAX_BYTES = 128 * MIB
@@ -78,7 +71,7 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
       if (Number(raw.headers['content-length']) > maxBytes) throw tooLarge()
       // A small body often arrives with its headers: after one turn of the event loop Node knows that it is complete.
       if (!raw.complete) await nextEventLoopTurn()
-      if (raw.destroyed) throw new ClientDisconnected('the client is gone')
+      if (raw.destroyed) throw new ClientDisconnected()
       const source = isUnpacked ? decompress(raw) : raw
       if (raw.complete) await readChunks(raw, source, take)
       else {
@@ -96,7 +89,11 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
 function decompress(raw: IncomingMessage): Readable {
   const encoding = raw.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
   if (encoding === 'identity') return raw
-  if (encoding !== 'gzip' && encoding !== 'x-gzip') throw unknownCompression(encoding)
+  if (encoding !== 'gzip' && encoding !== 'x-gzip')
+    throw new HttpError(
+      415,
+      `Unsupported content encoding: ${encoding.slice(0, 20)}. Use gzip or none.`,
+    )
   return raw.pipe(createGunzip())
 }
 
@@ -128,10 +125,12 @@ function readChunks(
     }
   })
   source.once('end', resolve)
-  const onGone = () => stop(new ClientDisconnected('the client is gone'))
-  source.once('error', () => (source === raw ? onGone() : stop(invalidCompression())))
+  const onDisconnect = () => stop(new ClientDisconnected())
+  source.once('error', () =>
+    source === raw ? onDisconnect() : stop(new HttpError(400, 'The request is not valid gzip.')),
+  )
   raw.once('close', () => {
-    if (!raw.complete) onGone()
+    if (!raw.complete) onDisconnect()
   })
   return promise
 }

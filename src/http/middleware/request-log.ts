@@ -38,7 +38,7 @@ export interface CompletedRequest {
   ip: string
 }
 
-export type OnRequestCompleted = (answered: CompletedRequest) => void
+export type OnRequestCompleted = (request: CompletedRequest) => void
 
 /** Matches Godwit's access tokens and clone tokens, and the tokens of Gitea and Forgejo, which look like commit hashes. */
 const TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
@@ -53,8 +53,7 @@ export function requestLog(log: Logger): OnRequestCompleted {
 }
 
 function pathWithoutSecrets(url: string): string {
-  const query = url.indexOf('?')
-  const path = query === -1 ? url : url.slice(0, query)
+  const [path = ''] = url.split('?', 1)
   const mayHaveToken = path.length > MIN_FORGE_TOKEN_LENGTH || /gw[tc]_/i.test(path)
   return mayHaveToken ? path.replaceAll(TOKEN, '[hidden]') : path
 }

@@ -5,33 +5,36 @@ import type { Write } from '../../archive/copy-archive.ts'
 /** The client closed the connection, or read nothing for too long. */
 export class ClientDisconnected extends Error {
   override name = 'ClientDisconnected'
+
+  constructor(options?: ErrorOptions) {
+    super('the client disconnected', options)
+  }
 }
 
 export type ClientReader = ReturnType<typeof watchClient>
 
 /** Watches the client that reads a response, such as an archive or a clone. */
 export function watchClient(raw: ServerResponse) {
-  const goneController = new AbortController()
+  const disconnected = new AbortController()
   // The write in progress. Node does not call its callback once the connection has closed.
   let pending: PromiseWithResolvers<void> | undefined
   let sent = 0
   const onClose = () => {
     if (raw.writableFinished) return
-    const reason = new ClientDisconnected('the client is gone')
-    goneController.abort(reason)
+    const reason = new ClientDisconnected()
+    disconnected.abort(reason)
     pending?.reject(reason)
   }
-  // The client may have left while its body was read or its token checked.
+  // The client may have disconnected while its body was read or its token checked.
   if (raw.destroyed) onClose()
   else raw.once('close', onClose)
 
   function write(bytes: Uint8Array): Promise<void> {
     const current = Promise.withResolvers<void>()
     pending = current
-    if (goneController.signal.aborted) current.reject(goneController.signal.reason)
+    if (disconnected.signal.aborted) current.reject(disconnected.signal.reason)
     raw.write(bytes, (error) => {
-      if (error)
-        return current.reject(new ClientDisconnected('the client is gone', { cause: error }))
+      if (error) return current.reject(new ClientDisconnected({ cause: error }))
       sent += bytes.length
       current.resolve()
     })
@@ -39,8 +42,8 @@ export function watchClient(raw: ServerResponse) {
   }
 
   return {
-    /** Aborts when the client is gone. */
-    signal: goneController.signal,
+    /** Aborts when the client disconnects. */
+    signal: disconnected.signal,
     /** Sends the reply's status and headers, and returns the function that writes the body. */
     begin(reply: FastifyReply): Write {
       reply.hijack()

@@ -1,10 +1,12 @@
+import type { Db } from '../db/database.ts'
 import { acquireLease, completeLease, hasCompletedSince, renewLease } from '../db/lease-store.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
-import type { RightsRefresher } from '../repositories/refresh-rights.ts'
+import { ignoreRemoval, type RightsRefresher, STORED } from '../repositories/refresh-rights.ts'
+import { recentlySignedIn } from '../repositories/rights-store.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
-import { refreshAllRights } from './fresh-rights.ts'
 import type { Log } from './log.ts'
 
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
@@ -15,55 +17,55 @@ interface CatalogueParts extends Omit<SyncParts, 'source'> {
   isOnlyProcess: boolean
 }
 
-const NAME = 'synchronizing the catalogue'
+const LEASE_NAME = 'synchronizing the catalogue'
 const NEVER_MS = 2 ** 31 - 1
-/** Processes that start together and synchronize only then share one turn. */
+/** Without an interval, processes that start within this time of each other synchronize once together. */
 const SHARED_START_MS = 60_000
 const WATCH_INTERVAL_MS = 1000
-/** A process that has not renewed its lease for so long has died or failed. */
+/** A process that has not renewed its lease for this long has died or failed. */
 const LEASE_TTL_MS = 10_000
 const RENEW_INTERVAL_MS = 2000
 
 /**
- * Synchronizes the catalogue in the background, now and at every interval. If there are several processes, one of them does it and
- * the others wait until it has finished.
+ * Synchronizes the catalogue in the background, now and at every interval. With several processes, one of them does it and the
+ * others wait until it has finished.
  */
-export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
+export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
   const { db, source, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
   const everyMs = intervalMs || SHARED_START_MS
-  const startedAt = now()
-  const since = startedAt - everyMs
+  const since = now() - everyMs
   let isRead = false
   const sync = createSync({ ...parts, source }, () => {
     isRead = true
   })
 
-  async function syncInTurn(): Promise<void> {
-    const begunAt = now()
-    const request = { name: NAME, ttlMs: LEASE_TTL_MS, maxTtlMs: Math.max(everyMs, LEASE_TTL_MS) }
-    const lease = await acquireLease(db, { ...request, now: begunAt })
+  async function syncWithLease(): Promise<void> {
+    const startedAt = now()
+    const maxTtlMs = Math.max(everyMs, LEASE_TTL_MS)
+    const request = { name: LEASE_NAME, ttlMs: LEASE_TTL_MS, maxTtlMs, now: startedAt }
+    const lease = await acquireLease(db, request)
     if (!lease) return
     const renewal = repeat(() => renewLease(db, lease, now()), RENEW_INTERVAL_MS)
     try {
-      // A failed sync lets the lease expire: then this process or another one tries again.
+      // If this fails, the lease expires, and this process or another one tries again.
       await sync()
     } finally {
       await renewal.stop()
     }
-    await completeLease(db, lease, { now: now(), nextAt: begunAt + everyMs })
+    await completeLease(db, lease, { now: now(), nextAt: startedAt + everyMs })
   }
 
   async function watchOthers(): Promise<void> {
-    isRead ||= await hasCompletedSince(db, NAME, since)
-    if (!isRead) await syncInTurn()
+    isRead ||= await hasCompletedSince(db, LEASE_NAME, since)
+    if (!isRead) await syncWithLease()
   }
 
   const repeat = (task: () => Promise<void>, ms: number) =>
     repeatedly(task, ms, (err) => log.error({ err }, 'could not synchronize the catalogue'))
   const tasks = isOnlyProcess
     ? [repeat(sync, intervalMs || NEVER_MS)]
-    : [repeat(syncInTurn, intervalMs || NEVER_MS), repeat(watchOthers, WATCH_INTERVAL_MS)]
+    : [repeat(syncWithLease, intervalMs || NEVER_MS), repeat(watchOthers, WATCH_INTERVAL_MS)]
   return {
     isRead: () => isRead,
     async stop() {
@@ -79,7 +81,7 @@ function createSync(
 ): () => Promise<void> {
   let reported: ReadonlyMap<string, string> = new Map()
 
-  /** Logs a damaged repository once, not at every synchronization. */
+  /** Logs each damaged repository only once, not at every synchronization. */
   function logNewlyBroken(broken: SyncReport['broken']): void {
     for (const { fullName, reason } of broken) {
       if (reported.get(fullName) === reason) continue
@@ -90,16 +92,28 @@ function createSync(
 
   return async () => {
     const { broken, refused, warnings, ...counts } = await syncCatalogue({ db, source, now })
-    if (rights) await refreshAllRights({ db, now }, rights)
+    if (rights) await refreshAllRights(db, rights, now())
     onRead()
     logNewlyBroken(broken)
     for (const entry of refused)
       log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
     for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')
-    // A repository that was missing may still have a lock that was released meanwhile.
+    // A repository that was missing may still be locked, although its lock was released meanwhile.
     await settleReleasedLocks({ db, source, now }).catch((err: unknown) =>
       log.error({ err }, 'could not update locks'),
     )
   }
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_ACCOUNTS = 500
+const REFRESH_CONCURRENCY = 4
+
+/** Refreshes the rights of the accounts that signed in during the last day. */
+async function refreshAllRights(db: Db, rights: RightsRefresher, now: number): Promise<void> {
+  const accounts = await recentlySignedIn(db, now - DAY_MS, MAX_ACCOUNTS)
+  await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY }, (account) =>
+    rights.refresh(account, STORED).catch(ignoreRemoval),
+  )
 }

@@ -8,13 +8,13 @@ import { acquireLease } from '../db/lease-store.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
-import { keepCatalogue } from './keep-catalogue.ts'
+import { startCatalogueSync } from './catalogue-sync.ts'
 import type { Log } from './log.ts'
 
 const HOUR = 3_600_000
 
 onEachEngine('the catalogue of several processes', (engine) => {
-  /** Starts keepers of one catalogue, each with what a process of its own would have. */
+  /** Returns a function that synchronizes one catalogue, as each of several processes does. */
   async function scene(t: TestContext) {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
@@ -26,7 +26,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
     const log = {
       info() {},
       warn: (_fields: unknown, message: string) => warnings.push(message),
-      error: (said: unknown) => failures.push(said),
+      error: (fields: unknown) => failures.push(fields),
     } as unknown as Log['log']
     const source = gitDirectory({ root: host.root, git: host.godwitGit })
     const counted: Source = {
@@ -37,65 +37,67 @@ onEachEngine('the catalogue of several processes', (engine) => {
       },
     }
     const clock = { ahead: 0 }
-    function keep(isOnlyProcess: boolean, everyMs = HOUR) {
+    function startSync(isOnlyProcess: boolean, everyMs = HOUR) {
       const now = () => Date.now() + clock.ahead
       const parts = { db, source: counted, now, log, isOnlyProcess }
-      const keeper = keepCatalogue(parts, everyMs)
-      t.after(keeper.stop)
-      return keeper
+      const sync = startCatalogueSync(parts, everyMs)
+      t.after(sync.stop)
+      return sync
     }
-    return { db, host, lists, failures, warnings, clock, keep }
+    return { db, host, lists, failures, warnings, clock, startSync }
   }
 
   test('one of them synchronizes, and all of them notice the end', async (t) => {
-    const { db, lists, keep } = await scene(t)
-    const keepers = [keep(false), keep(false), keep(false)]
-    await until('all know of the catalogue', () => keepers.every(({ isRead }) => isRead()))
+    const { db, lists, startSync } = await scene(t)
+    const syncs = [startSync(false), startSync(false), startSync(false)]
+    await until('all processes know that the catalogue is read', () =>
+      syncs.every(({ isRead }) => isRead()),
+    )
     assert.equal(lists.count, 1)
     assert.equal((await listCatalogue(db)).length, 1)
-    const later = keep(false)
-    await until('one that comes later knows it too', () => later.isRead())
+    const later = startSync(false)
+    await until('a later process knows it too', () => later.isRead())
     assert.equal(lists.count, 1)
   })
 
   test('a single process always synchronizes when it starts', async (t) => {
-    const { lists, keep } = await scene(t)
+    const { lists, startSync } = await scene(t)
     for (const expected of [1, 2]) {
-      const keeper = keep(true)
-      await until('it has been read', () => keeper.isRead())
+      const sync = startSync(true)
+      await until('the catalogue is read', () => sync.isRead())
       assert.equal(lists.count, expected)
-      await keeper.stop()
+      await sync.stop()
     }
   })
 
   test('a damaged repository is logged once', async (t) => {
-    const { host, lists, warnings, keep } = await scene(t)
+    const { host, lists, warnings, startSync } = await scene(t)
     await host.write(host.path('alice/site'), 'HEAD', 'nonsense')
-    keep(true, 10)
-    await until('it has been looked at often', () => lists.count > 4)
+    startSync(true, 10)
+    await until('the catalogue is synchronized several times', () => lists.count > 4)
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.match(warnings[0]!, /^alice\/site cannot be read: /)
   })
 
   test('another process takes over when the synchronizing one has died', async (t) => {
-    const { db, lists, clock, keep } = await scene(t)
+    const { db, lists, clock, startSync } = await scene(t)
     const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: Date.now() }
     assert.ok(await acquireLease(db, request))
-    const keeper = keep(false)
+    const sync = startSync(false)
     clock.ahead = 15_000
-    await until('another has read the catalogue', () => keeper.isRead())
+    await until('the catalogue is read', () => sync.isRead())
     assert.equal(lists.count, 1)
   })
 
   test('a failed synchronization is retried', async (t) => {
-    const { host, failures, clock, keep } = await scene(t)
-    await rename(host.root, `${host.root}-away`)
-    const first = keep(false)
-    await until('the first has failed', () => failures.length > 0)
+    const { host, failures, clock, startSync } = await scene(t)
+    await rename(host.root, `${host.root}-renamed`)
+    const first = startSync(false)
+    await until('the first process fails', () => failures.length > 0)
     await first.stop()
-    await rename(`${host.root}-away`, host.root)
-    const second = keep(false)
+    await rename(`${host.root}-renamed`, host.root)
+    const second = startSync(false)
     clock.ahead = 15_000
-    await until('the second has read it', () => second.isRead())
+    await until('the second process reads the catalogue', () => second.isRead())
   })
 })

@@ -195,13 +195,8 @@ export function refused(
 }
 
 export function caseConflict(path: string, caseConflictWith: string): { refused: RefusedEntry } {
-  return {
-    refused: {
-      path,
-      reason: `its name differs only in case from ${caseConflictWith}`,
-      caseConflictWith,
-    },
-  }
+  const reason = `its name differs only in case from ${caseConflictWith}`
+  return { refused: { path, reason, caseConflictWith } }
 }
 
 /** Returns why a link to a directory is refused; undefined for other entries, broken links, and links to files. */

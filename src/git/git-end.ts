@@ -4,29 +4,24 @@ import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 
 const MAX_MESSAGE_LENGTH = 4096
-/** How long to wait for a killed process to exit. One that waits for a dead disk does not exit. */
+/** How long to wait for a killed process to exit. A process that waits for a dead disk never does. */
 const KILL_TIMEOUT_MS = 5000
 
-/** Git did not exit with code 0. Its error output is separate from the message, so that a user can see the reason. */
+/** Git did not exit with code 0. */
 export class GitFailed extends Error {
   override name = 'GitFailed'
-  /** Null where git was killed or could not be started. */
+  /** Null if git was killed or could not be started. */
   readonly exitCode: number | null
-  /** The beginning of git's error output. */
+  /** The beginning of git's error output, which tells a user the reason. */
   readonly stderr: string
-  /** Set where we killed git because it exceeded a limit of time or memory. */
+  /** Set if we killed git because it exceeded a limit of time or memory. */
   readonly exceededLimit: string | undefined
 
-  constructor(
-    args: readonly string[],
-    { exitCode, stderr, exceededLimit, killedBy, cause }: Failure,
-  ) {
-    super(`git ${args[0]} ${exceededLimit ?? describeEnd(exitCode, stderr, killedBy, cause)}`, {
-      cause,
-    })
-    this.exitCode = exitCode
-    this.stderr = stderr
-    this.exceededLimit = exceededLimit
+  constructor(args: readonly string[], failure: Failure) {
+    super(`git ${args[0]} ${describeFailure(failure)}`, { cause: failure.cause })
+    this.exitCode = failure.exitCode
+    this.stderr = failure.stderr
+    this.exceededLimit = failure.exceededLimit
   }
 }
 
@@ -38,12 +33,8 @@ interface Failure {
   cause?: unknown
 }
 
-function describeEnd(
-  exitCode: number | null,
-  stderr: string,
-  killedBy: string | null | undefined,
-  cause: unknown,
-): string {
+function describeFailure({ exitCode, stderr, exceededLimit, killedBy, cause }: Failure): string {
+  if (exceededLimit !== undefined) return exceededLimit
   if (cause instanceof Error && 'syscall' in cause) return `could not be run: ${cause.message}`
   if (cause !== undefined) return 'was stopped'
   if (killedBy) return `was killed (${killedBy})`
@@ -52,12 +43,12 @@ function describeEnd(
 
 interface Limits {
   timeoutMs: number
-  firstByteTimeoutMs: number | undefined
+  firstByteTimeoutMs?: number
   idleTimeoutMs: number
   /** In bytes. */
   maxMemory: number
-  signal: AbortSignal | undefined
-  failurePattern: RegExp | undefined
+  signal?: AbortSignal
+  failurePattern?: RegExp
 }
 
 /** Waits for git to exit, and kills it on abort or when it exceeds a limit. Rejects with GitFailed. */
@@ -88,7 +79,7 @@ export function waitForExit(
       child.stderr.destroy()
       settle(null, 'SIGKILL')
     }
-    // After the exit its pid may belong to another process, and only its children keep the pipes open.
+    // After git has exited, its pid may belong to another process, and only its children keep the pipes open.
     const hasExited = child.exitCode !== null || child.signalCode !== null
     if (!hasExited) killTree(child.pid)
     setTimeout(stopWaiting, hasExited ? 0 : KILL_TIMEOUT_MS).unref()
@@ -102,10 +93,8 @@ export function waitForExit(
     stop()
   }
 
-  const clock = setTimeout(
-    () => stopBecause(`took more than ${formatDuration(timeoutMs)}`),
-    timeoutMs,
-  )
+  const onTimeout = () => stopBecause(`took more than ${formatDuration(timeoutMs)}`)
+  const timer = setTimeout(onTimeout, timeoutMs)
   const onHang = () => stopBecause(`made no progress for ${formatDuration(idleTimeoutMs)}`)
   const onNoOutput = () => {
     if ((child.stdout as Socket).bytesRead === 0)
@@ -121,7 +110,7 @@ export function waitForExit(
           watchMemory(child.pid, maxMemory, onGrowth),
         ]
   function stopWatching(): void {
-    clearTimeout(clock)
+    clearTimeout(timer)
     for (const watch of watches) clearInterval(watch)
     signal?.removeEventListener('abort', abort)
   }
@@ -160,7 +149,7 @@ function watchForHang(pid: number, idleTimeoutMs: number, onHang: () => void): N
 }
 
 const MIB = 1024 * 1024
-/** Most git processes exit earlier. */
+/** Most git processes exit before the first check. */
 const MEMORY_CHECK_INTERVAL_MS = 250
 
 /**
@@ -176,15 +165,10 @@ function watchMemory(pid: number, maxMemory: number, onGrowth: () => void): Node
   return timer.unref()
 }
 
-/** Returns bytes, including swapped memory, without mapped files. 0 for a process that has exited, or cannot be read. */
+/** Returns bytes, including swapped memory, without mapped files. */
 function memoryOf(pid: number): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-    const sizes = status.matchAll(/^(?:RssAnon|VmSwap):\s+(\d+) kB$/gm)
-    return sizes.reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0)
-  } catch {
-    return 0
-  }
+  const sizes = readProc(`${pid}/status`).matchAll(/^(?:RssAnon|VmSwap):\s+(\d+) kB$/gm)
+  return sizes.reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0)
 }
 
 /** Kills the children too: one that outlives its parent would keep open the pipes that we wait for. */
@@ -193,12 +177,12 @@ function killTree(pid: number): void {
     try {
       process.kill(each, 'SIGKILL')
     } catch {
-      // It has exited meanwhile.
+      // It has exited in the meantime.
     }
   }
 }
 
-/** Returns a text that changes with any progress of the process; undefined where it cannot be read. */
+/** Returns a string that changes with any progress of the process; undefined if its status cannot be read. */
 function measureWork(pid: number): string | undefined {
   try {
     return processTree(pid)
@@ -223,7 +207,9 @@ function withoutKeepAlives(io: string): string {
 
 /** Runs in timers and while git is killed, so it must not throw: processes that cannot be read count as exited. */
 function processTree(pid: number): number[] {
-  const children = threadsOf(pid).flatMap((thread) => childrenOf(pid, thread))
+  const children = threadsOf(pid).flatMap((thread) =>
+    readProc(`${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
+  )
   return [pid, ...children.flatMap(processTree)]
 }
 
@@ -235,11 +221,11 @@ function threadsOf(pid: number): string[] {
   }
 }
 
-function childrenOf(pid: number, thread: string): number[] {
+/** Returns the empty string for a process that has exited or cannot be read. */
+function readProc(file: string): string {
   try {
-    const listed = readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')
-    return listed.split(' ').filter(Boolean).map(Number)
+    return readFileSync(`/proc/${file}`, 'latin1')
   } catch {
-    return []
+    return ''
   }
 }

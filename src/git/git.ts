@@ -14,12 +14,12 @@ export interface GitCall {
   signal?: AbortSignal
   /** Default 10 minutes. */
   timeoutMs?: number
-  /** How long git may make no progress before its first byte of output; by default as long as later. */
+  /** How long git may make no progress before its first byte of output. Default: as long as later. */
   firstByteTimeoutMs?: number
-  /** Longer output is a failure. Applies to `run` and `text`; default 64 MiB. */
+  /** Git fails if its output is longer. Applies to `run` and `text`; default 64 MiB. */
   maxBytes?: number
   config?: Record<string, string>
-  /** If git prints this to its error output it has failed, even with exit code 0. */
+  /** Git has failed if its error output matches this, even with exit code 0. */
   failurePattern?: RegExp
   /** The version of git's protocol that the client of a served fetch speaks. */
   protocolVersion?: 0 | 1 | 2
@@ -51,7 +51,7 @@ const LOCKED_DOWN: Record<string, string> = {
   GIT_ATTR_NOSYSTEM: '1',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_GRAFT_FILE: '/dev/null',
-  // Without a working tree git does not search for .gitattributes, even where the config does not say that it is bare.
+  // Without a working tree git does not search for .gitattributes, even if the config does not say that the repository is bare.
   GIT_IMPLICIT_WORK_TREE: '0',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
@@ -90,11 +90,11 @@ export interface GitOptions {
   maxMemory?: number | undefined
 }
 
-/** The limit of a container can be lower than the memory of the machine. */
+/** A container can have a lower limit than the memory of the machine. */
 const halfOfMemory = (): number =>
   Math.floor(Math.min(process.constrainedMemory() || totalmem(), totalmem()) / 2)
 
-/** The only place that runs git. */
+/** Every git process of Godwit is started here. */
 export function createGit({
   program,
   searchPath,
@@ -103,8 +103,15 @@ export function createGit({
   maxMemory = halfOfMemory(),
 }: GitOptions): Git {
   writeHome(home)
-  // Git refuses single allocations beyond this; `waitForExit` watches the sum.
-  const env = { ...environmentIn(home, searchPath), GIT_ALLOC_LIMIT: String(maxMemory) }
+  // Git refuses a single allocation beyond GIT_ALLOC_LIMIT; `waitForExit` watches the sum.
+  const env = {
+    ...LOCKED_DOWN,
+    PATH: searchPath,
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
+    GIT_ALLOC_LIMIT: String(maxMemory),
+  }
 
   function start(args: readonly string[], call: GitCall = {}): RunningGit {
     const settings = Object.entries(call.config ?? {}).flatMap(([key, value]) => [
@@ -112,7 +119,11 @@ export function createGit({
       `${key}=${value}`,
     ])
     const child = spawn(program, [...COMMON_OPTIONS, ...settings, ...args], {
-      env: { ...env, ...environmentOf(call) },
+      env: {
+        ...env,
+        ...(call.dir !== undefined && { GIT_DIR: call.dir }),
+        ...(call.protocolVersion && { GIT_PROTOCOL: `version=${call.protocolVersion}` }),
+      },
       cwd: home,
       stdio: ['pipe', 'pipe', 'pipe'],
     })
@@ -122,9 +133,8 @@ export function createGit({
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
     if (call.isLowPriority && child.pid !== undefined) lowerPriority(child.pid)
-    const { timeoutMs = DEFAULT_TIMEOUT_MS, firstByteTimeoutMs, signal, failurePattern } = call
-    const limits = { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory }
-    const done = waitForExit(child, args, { ...limits, signal, failurePattern })
+    const limits = { timeoutMs: DEFAULT_TIMEOUT_MS, ...call, idleTimeoutMs, maxMemory }
+    const done = waitForExit(child, args, limits)
     // Callers read the output before they await `done`; a failure meanwhile is not an unhandled rejection.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }
@@ -134,21 +144,6 @@ export function createGit({
     start,
     run: (args, call) => readOutput(start, args, call),
     text: async (args, call) => (await readOutput(start, args, call)).toString('utf8'),
-  }
-}
-
-const environmentIn = (home: string, searchPath: string) => ({
-  ...LOCKED_DOWN,
-  PATH: searchPath,
-  HOME: home,
-  XDG_CONFIG_HOME: home,
-  GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
-})
-
-function environmentOf({ dir, protocolVersion }: GitCall): Record<string, string> {
-  return {
-    ...(dir !== undefined && { GIT_DIR: dir }),
-    ...(protocolVersion && { GIT_PROTOCOL: `version=${protocolVersion}` }),
   }
 }
 
@@ -182,10 +177,8 @@ async function readOutput(
   })
   await git.done.catch((error: unknown) => {
     if (size <= limit) throw error
-    throw new GitFailed(args, {
-      exitCode: null,
-      stderr: `its output is longer than ${limit} bytes`,
-    })
+    const stderr = `its output is longer than ${limit} bytes`
+    throw new GitFailed(args, { exitCode: null, stderr })
   })
   return Buffer.concat(chunks)
 }
@@ -196,7 +189,7 @@ async function readOutput(
  */
 function writeHome(home: string): void {
   makeDirectory(home, 0o700)
-  // Several threads of a process do this at the same time.
+  // Several threads of a process may do this at the same time.
   const draft = join(home, `.gitconfig.${randomUUID()}`)
   writeFileSync(draft, '[safe]\n\tdirectory = *\n')
   renameSync(draft, join(home, '.gitconfig'))

@@ -9,7 +9,7 @@ const ADVICE = `install git ${MIN_VERSION.join('.')} or newer, or set --git`
 
 type GitProgram = Pick<GitOptions, 'program' | 'searchPath'>
 
-/** A description of the installed git, with advice where it cannot be used. */
+/** Describes the installed git, with advice if it cannot be used. */
 export interface InstalledGit {
   found: string
   advice?: string
@@ -39,7 +39,7 @@ function startFailure({ program, searchPath }: GitProgram, error: unknown): stri
   return program.includes('/') ? `${program} does not exist` : `no ${program} in ${searchPath}`
 }
 
-/** Returns the path of the program that runs, where there are several. */
+/** Returns the path of the program that runs: several directories of the search path may have one. */
 function findProgram({ program, searchPath }: GitProgram): string {
   if (program.includes('/')) return program
   const paths = searchPath.split(delimiter).map((folder) => join(folder, program))

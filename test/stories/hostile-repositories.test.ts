@@ -106,7 +106,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
       rmSync(join(dir, 'description'))
       symlinkSync(join(another, 'description'), join(dir, 'description'))
     },
-    refusal: /description is not a file of its own/,
+    refusal: /description is not a regular file/,
   },
   'head-out': {
     make(dir) {
@@ -142,7 +142,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
       plain(dir)
       appendFileSync(join(dir, 'config'), '[include]\n\tpath = /dev/zero\n')
     },
-    refusal: /its config includes what is not a file/,
+    refusal: /its config includes something that is not a file/,
   },
   'endless-lender': {
     make(dir) {

@@ -63,20 +63,20 @@ describe('the tree of a git directory', () => {
       await host.repository(`alice/${name}`)
     await mkdir(at('alice', '.git'))
     await host.repository('bob smith/site')
-    const odd = 'its name has characters other than letters, digits, ".", "_" and "-"'
+    const characters = 'its name has characters other than letters, digits, ".", "_" and "-"'
     assert.deepEqual(await listed(), [
       'alice/..git: it has no name',
       'alice/.git: it has no name',
-      `alice/a b.git: ${odd}`,
+      `alice/a b.git: ${characters}`,
       'alice/ok-1_2.x',
       'alice/twice.git.git: its name ends in .git',
-      `alice/ä.git: ${odd}`,
-      `bob smith: ${odd}`,
+      `alice/ä.git: ${characters}`,
+      `bob smith: ${characters}`,
     ])
   })
 
   const oneCase = { skip: process.platform === 'darwin' && 'the file system disregards case' }
-  test('of names that differ only in case the first is listed', oneCase, async () => {
+  test('the first of several names that differ only in case is listed', oneCase, async () => {
     for (const each of ['alice/Site', 'alice/site', 'Alice/x', 'ALICE/y'])
       await host.repository(each)
     await mkdir(at('AliCe'))
@@ -146,17 +146,17 @@ describe('the tree of a git directory', () => {
     await host.git(['init', '--quiet', at('carol', 'checkout')])
     await writeFile(at('alice', 'file.git'), 'gitdir: elsewhere')
     await mkdir(at('alice', 'hollow.git'))
-    const place = 'a repository must be at OWNER/NAME.git'
+    const misplaced = 'a repository must be at OWNER/NAME.git'
     assert.deepEqual(await listed(), [
-      `alice/group/deep.git: ${place}`,
-      `alice/group/sub/deeper.git: ${place}`,
+      `alice/group/deep.git: ${misplaced}`,
+      `alice/group/sub/deeper.git: ${misplaced}`,
       'alice/file.git: not a bare git repository',
       'alice/hollow.git: not a bare git repository',
       'alice/site',
-      `bob: ${place}`,
-      `carol/checkout/.git: ${place}`,
-      `carol/unnamed: ${place}`,
-      `top.git: ${place}`,
+      `bob: ${misplaced}`,
+      `carol/checkout/.git: ${misplaced}`,
+      `carol/unnamed: ${misplaced}`,
+      `top.git: ${misplaced}`,
     ])
   })
 

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import { publicUrl } from '../../lib/public-url.ts'
 import type { RepositoryLocation } from '../snapshot.ts'
@@ -19,7 +19,6 @@ import type { RepositoryCall } from './files/git-records.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
-import { lstatIfExists } from './files/sync-fs.ts'
 import {
   addRights,
   type FindGitolite,
@@ -28,15 +27,12 @@ import {
   readRights,
 } from './gitolite/rights.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
-import type { Layout } from './layout/layout.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
 import { readRefPage } from './ref-page.ts'
 import {
   cachingReader,
-  hasConfig,
-  isRepository,
-  type ReadDirectory,
+  existsEvenIfDamaged,
   type RepositoryDirectory,
   readRoot,
   repositoryExists,
@@ -64,11 +60,10 @@ export interface GitDirectoryOptions {
   cloneUrl?: string | undefined
 }
 
-/** A source of bare repositories in a directory. */
 export interface GitDirectory extends Source {
   /** Returns the directory of a repository. Rejects with Unreadable. */
   directoryOf(repository: RepositoryName): Promise<string>
-  /** Rejects with Unreadable where git refuses to open the repository, such as one of another user (safe.directory). */
+  /** Rejects with Unreadable if git refuses to open the repository, such as one of another user (safe.directory). */
   checkGitAccess(repository: RepositoryName): Promise<void>
   /**
    * Checks a repository from an archive: every object is present and matches its name. `scratch` is a directory on the same file
@@ -81,7 +76,7 @@ export interface GitDirectory extends Source {
   ): Promise<VerifiedCopy>
 }
 
-/** The time that a user may wait for branches, languages or a licence. */
+/** How long a user may have to wait for branches, languages or a licence. */
 const VIEW_TIMEOUT_MS = 20_000
 
 export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
@@ -157,7 +152,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     async settleLock(repository, isWanted) {
       const directories = await existingDirectories(tree, repository)
       if (directories.length === 0) throw new Gone('the repository no longer exists')
-      // It is not known which of several was locked: none is locked anew, and all are unlocked.
+      // It is unknown which of several directories was locked: all are unlocked, and none is locked.
       const isWantedHere = async () => {
         const wanted = await isWanted()
         if (wanted && directories.length > 1) throw ambiguousName(directories)
@@ -168,21 +163,15 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   }
 }
 
-/** The repositories below a directory. */
-interface RepositoryTree {
-  root: string
-  layout: Layout
-  findGitolite: FindGitolite
-  /** For looking up single repositories: it caches what it has read. */
-  read: ReadDirectory
-}
+type RepositoryTree = ReturnType<typeof openTree>
 
-function openTree({ root, layout }: GitDirectoryOptions): RepositoryTree {
+function openTree({ root, layout = { kind: 'owner/name' } }: GitDirectoryOptions) {
   const top = resolve(root)
   return {
     root: top,
-    layout: createLayout(top, layout ?? { kind: 'owner/name' }),
+    layout: createLayout(top, layout),
     findGitolite: gitoliteFinder(top),
+    /** Looks up single repositories, with a cache. */
     read: cachingReader(),
   }
 }
@@ -191,7 +180,7 @@ async function* listRepositories(
   { root, layout, findGitolite }: RepositoryTree,
   spellingOf?: SpellingOf,
 ): AsyncGenerator<ListedEntry, void, void> {
-  const gitolite = await findGitolite({ again: true })
+  const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
   for await (const entry of layout.list({ ...(spellingOf && { spellingOf }) })) {
@@ -206,7 +195,7 @@ async function findRepository(
   owner: string,
   name: string,
 ): Promise<FoundRepository | undefined> {
-  // Rejects where gitolite's permissions cannot be read: then it is not known that the repository is gone.
+  // Rejects if gitolite's permissions cannot be read: returning undefined would mean that the repository is gone.
   await (await findGitolite())?.warnings()
   for await (const entry of layout.list({ only: { owner, name }, read })) {
     if (!('repository' in entry)) continue
@@ -233,13 +222,13 @@ async function listedEntry(
   const refused = { path: `${path}.git`, hides: { fullName: `${owner}/${name}` } }
   try {
     const stamp = await stampOf(directory)
+    const found = { owner, name, stamp, hasWiki: wikiDir !== null }
     const gitolite = await findGitolite()
-    if (!gitolite) return { found: { owner, name, stamp, hasWiki: wikiDir !== null } }
+    if (!gitolite) return { found }
     const rights = await readRights(gitolite, directory)
     const reason = ownerRefusal(directory, rights)
     if (reason !== undefined) return { refused: { ...refused, reason, isWithdrawn: true } }
-    const stamps = `${stamp} ${rights.stamp}`
-    return { found: { owner, name, stamp: stamps, hasWiki: wikiDir !== null } }
+    return { found: { ...found, stamp: `${stamp} ${rights.stamp}` } }
   } catch (error) {
     // While its permissions are unknown, nobody may see it.
     if (error instanceof Unreadable)
@@ -273,22 +262,15 @@ async function namedDirectoryOf(
   })
 }
 
-/** Returns all directories with the name that exist, damaged or not. Rejects with Unreadable where that cannot be seen. */
+/** Returns all existing directories with the name, damaged or not. Rejects with Unreadable if one cannot be read. */
 async function existingDirectories(
   { root, layout }: RepositoryTree,
   repository: RepositoryName,
 ): Promise<RepositoryDirectory[]> {
-  const isRealDirectory = async (path: string) =>
-    path === root || ((await lstatIfExists(path))?.isDirectory() ?? false)
   const directories: RepositoryDirectory[] = []
-  for (const directory of await layout.directoriesOf(repository)) {
-    const { dir } = directory
-    const exists = async () =>
-      (await isRealDirectory(dirname(dir))) &&
-      (await isRealDirectory(dir)) &&
-      ((await hasConfig(dir)) || (await isRepository(dir)))
-    if (await orUnreadable(dir, undefined, exists)) directories.push(directory)
-  }
+  for (const directory of await layout.directoriesOf(repository))
+    if (await orUnreadable(directory.dir, undefined, () => existsEvenIfDamaged(directory)))
+      directories.push(directory)
   if (directories.length === 0) await readRoot(root)
   return directories
 }
@@ -298,7 +280,7 @@ function ambiguousName(directories: readonly RepositoryDirectory[]): Unreadable 
   return new Unreadable(`several repositories have this name: ${paths}`)
 }
 
-/** Rejects with Unreadable where the repository is gone or the directory of its wiki is not a repository. */
+/** Rejects with Unreadable if the repository is gone or the directory of its wiki is not a repository. */
 async function locationToExamine(
   directory: RepositoryDirectory,
   cloneUrl: string | undefined,

@@ -7,12 +7,12 @@ import { factsScene } from '../../../test/support/facts-scene.ts'
 import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
-const SECRET = 'words that are nobody else’s to read'
+const SECRET = 'a secret of another owner'
 const { host, fresh, factsOf } = await factsScene()
 after(() => host.remove())
 
 /** Attacks by an owner who wants to read files of others, and the expected errors. */
-type Trick = [(dir: string, another: string) => Promise<unknown>, says: RegExp]
+type Attack = [(dir: string, another: string) => Promise<unknown>, expected: RegExp]
 
 const linkTo = (path: string, target: (another: string) => string) => {
   return async (dir: string, another: string) => {
@@ -26,40 +26,58 @@ const pipeAt = (path: string) => async (dir: string) => {
   await mkdir(dirname(join(dir, path)), { recursive: true })
   execFileSync('mkfifo', [join(dir, path)])
 }
-const anothers = (path: string) => linkTo(path, (another) => join(another, path))
-const aText = (path: string) => linkTo(path, (another) => join(another, 'secret.txt'))
+const linkToAnother = (path: string) => linkTo(path, (another) => join(another, path))
+const linkToSecret = (path: string) => linkTo(path, (another) => join(another, 'secret.txt'))
 const LFS = `lfs/objects/aa/bb/aabb${'0'.repeat(60)}`
 
-const EXAMINED: Record<string, Trick> = {
-  'a description that is a link': [aText('description'), /description is not a file of its own/],
-  'packed-refs that are a link': [aText('packed-refs'), /packed-refs is not a file of its own/],
-  'alternates that are a link': [aText('objects/info/alternates'), /alternates is not a file/],
-  'a config that is a link': [anothers('config'), /config is not a file of its own/],
-  'refs that are a link': [anothers('refs'), /refs is not a directory of its own/],
-  'a ref that is a link': [aText('refs/heads/other'), /symbolic link to a path outside refs/],
-  'a folder of refs that is a link': [anothers('refs/heads'), /symbolic link|missing|bad object/],
-  'a HEAD that is a link': [aText('HEAD'), /symbolic link to a path outside refs/],
-  'LFS that is a link': [anothers('lfs'), /lfs is a symbolic link/],
-  'LFS objects that are a link': [anothers('lfs/objects'), /lfs\/objects is a symbolic link/],
-  'a folder of LFS that is a link': [anothers('lfs/objects/aa'), /lfs\/objects\/aa is a symbolic/],
-  'an LFS object that is a link': [anothers(LFS), /is a symbolic link/],
-  'a way into another': [
+const EXAMINED: Record<string, Attack> = {
+  'a description that is a link': [
+    linkToSecret('description'),
+    /description is not a regular file/,
+  ],
+  'packed-refs that are a link': [linkToSecret('packed-refs'), /packed-refs is not a regular file/],
+  'alternates that are a link': [
+    linkToSecret('objects/info/alternates'),
+    /alternates is not a regular file/,
+  ],
+  'a config that is a link': [linkToAnother('config'), /config is not a regular file/],
+  'refs that are a link': [linkToAnother('refs'), /refs is not a directory, or is a link to one/],
+  'a ref that is a link': [
+    linkToSecret('refs/heads/other'),
+    /symbolic link to a path outside refs/,
+  ],
+  'a folder of refs that is a link': [
+    linkToAnother('refs/heads'),
+    /symbolic link|missing|bad object/,
+  ],
+  'a HEAD that is a link': [linkToSecret('HEAD'), /symbolic link to a path outside refs/],
+  'LFS that is a link': [linkToAnother('lfs'), /lfs is a symbolic link/],
+  'LFS objects that are a link': [linkToAnother('lfs/objects'), /lfs\/objects is a symbolic link/],
+  'a folder of LFS that is a link': [
+    linkToAnother('lfs/objects/aa'),
+    /lfs\/objects\/aa is a symbolic/,
+  ],
+  'an LFS object that is a link': [linkToAnother(LFS), /is a symbolic link/],
+  'a commondir of another repository': [
     (dir, another) => writeFile(join(dir, 'commondir'), another),
     /worktree of another repository/,
   ],
-  'a description that is a pipe': [pipeAt('description'), /description is not a file of its own/],
-  'packed-refs that are a pipe': [pipeAt('packed-refs'), /packed-refs is not a file/],
-  'a ref that is a pipe': [pipeAt('refs/heads/pipe'), /refs\/heads\/pipe is not a file/],
-  'an LFS object that is a pipe': [pipeAt(LFS), /is not a file/],
-  'a loose object that is a pipe': [pipeAt(`objects/ab/${'0'.repeat(38)}`), /is not a file/],
+  'a description that is a pipe': [pipeAt('description'), /description is not a regular file/],
+  'packed-refs that are a pipe': [pipeAt('packed-refs'), /packed-refs is not a regular file/],
+  'a ref that is a pipe': [pipeAt('refs/heads/pipe'), /refs\/heads\/pipe is not a regular file/],
+  'an LFS object that is a pipe': [pipeAt(LFS), /is not a regular file/],
+  'a loose object that is a pipe': [
+    pipeAt(`objects/ab/${'0'.repeat(38)}`),
+    /is not a regular file/,
+  ],
 }
 
 /** Attacks on git, with the expected errors. */
-const ASKED_OF_GIT: Record<string, Trick> = {
-  'a config that is a link': [anothers('config'), /config is not a file of its own/],
-  'a way into another': EXAMINED['a way into another']!,
+const READ_BY_GIT: Record<string, Attack> = {
+  'a config that is a link': [linkToAnother('config'), /config is not a regular file/],
+  'a commondir of another repository': EXAMINED['a commondir of another repository']!,
   'packed-refs that are a pipe': [pipeAt('packed-refs'), /packed-refs is neither a file nor/],
-  'packed-refs that lead to a pipe': [
+  'packed-refs that are a link to a pipe': [
     async (dir) => {
       await pipeAt('elsewhere')(dir)
       await linkTo('packed-refs', () => join(dir, 'elsewhere'))(dir, '')
@@ -73,7 +91,7 @@ const ASKED_OF_GIT: Record<string, Trick> = {
       await pipeAt('more')(dir)
       await appendFile(join(dir, 'config'), '[include]\n\tpath = more\n')
     },
-    /its config includes what is not a file/,
+    /its config includes something that is not a file/,
   ],
 }
 
@@ -88,37 +106,37 @@ async function scene() {
   return { dir, another, fullName }
 }
 
-function toldByName(says: RegExp) {
+function unreadableWithoutSecrets(expected: RegExp) {
   return (error: unknown) => {
     assert.ok(error instanceof Unreadable, String(error))
-    assert.match(error.message, says)
+    assert.match(error.message, expected)
     assert.ok(!error.message.includes(SECRET) && !error.message.includes(host.root), error.message)
     return true
   }
 }
 
 describe('an export reads only files of the repository', { concurrency: 4 }, () => {
-  for (const [name, [play, says]] of Object.entries(EXAMINED))
+  for (const [name, [attack, expected]] of Object.entries(EXAMINED))
     test(name, async () => {
       const { dir, another, fullName } = await scene()
-      await play(dir, another)
+      await attack(dir, another)
       const source = gitDirectory({ root: host.root, git: host.godwitGit })
       const [owner = '', repository = ''] = fullName.split('/')
       const found = { owner, name: repository, stamp: '', hasWiki: false }
       const { signal } = new AbortController()
       await assert.rejects(
         source.examine(found, signal).then((seen) => source.snapshot(seen, host.root, signal)),
-        toldByName(says),
+        unreadableWithoutSecrets(expected),
       )
     })
 })
 
 describe('git reads only files of the repository for facts', { concurrency: 4 }, () => {
-  for (const [name, [play, says]] of Object.entries(ASKED_OF_GIT))
+  for (const [name, [attack, expected]] of Object.entries(READ_BY_GIT))
     test(name, async () => {
       const { dir, another } = await scene()
-      await play(dir, another)
-      await assert.rejects(factsOf(dir), toldByName(says))
+      await attack(dir, another)
+      await assert.rejects(factsOf(dir), unreadableWithoutSecrets(expected))
     })
 })
 
@@ -126,17 +144,17 @@ test('an export reads only files of the wiki', async () => {
   const { dir, another } = await scene()
   const wiki = dir.replace(/\.git$/, '.wiki.git')
   await rename(another, wiki)
-  await aText('description')(wiki, wiki)
+  await linkToSecret('description')(wiki, wiki)
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
   const found = { owner, name, stamp: '', hasWiki: true }
   await assert.rejects(
     source.examine(found, new AbortController().signal),
-    toldByName(/\.wiki: description is not a file of its own/),
+    unreadableWithoutSecrets(/\.wiki: description is not a regular file/),
   )
 })
 
-test('a few trees that stand for billions of files do not block', async () => {
+test('a few trees that represent billions of files do not block', async () => {
   const dir = await host.repository(fresh())
   let below = await host.git(['hash-object', '-w', '--stdin'], { dir, input: 'x' })
   let kind = '100644 blob'

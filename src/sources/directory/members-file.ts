@@ -6,7 +6,10 @@ import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
 import { readRegularFile } from './files/regular-file.ts'
 import { fileErrorReason } from './files/repository-errors.ts'
 
-/** Has a login and a role on each line. It is in the owner's directory, or in the root where that belongs to one owner. */
+/**
+ * The name of the file with the members of an owner: a login and a role on each line. It is in the owner's directory, or in the root if
+ * all repositories belong to one owner.
+ */
 export const MEMBERS_FILE = 'godwit-members'
 
 const MAX_FILE_BYTES = 1024 * 1024
@@ -26,39 +29,26 @@ export async function readMembersFile(
   }
 }
 
-/** Reports invalid lines as warnings; the last line for a login counts. */
-export function parseMembers(
-  text: string,
-  path: string,
-): { members: StatedMember[]; warnings: RefusedEntry[] } {
+/** Reports invalid lines as warnings. The last line for a login takes precedence. */
+export function parseMembers(text: string, path: string) {
   const members = new Map<string, StatedMember>()
   const warnings: RefusedEntry[] = []
   const reason = 'expected a login and "owner" or "member"'
-  const lines = new LimitedLines(({ text }) => warnings.push({ path: text, reason }))
-  for (const [index, line] of text
-    .replace(/^\uFEFF/, '')
-    .split(/\r\n|\n|\r/)
-    .entries()) {
-    const words = line
-      .replace(/#.*/, '')
-      .trim()
-      .split(/[\s:]+/)
+  const invalidLines = new LimitedLines(({ text }) => warnings.push({ path: text, reason }))
+  const allLines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  for (const [index, line] of allLines.entries()) {
+    const content = line.replace(/#.*/, '').trim()
+    const words = content.split(/[\s:]+/)
     if (words[0] === '') continue
     const member = memberOf(words)
     if (member) members.set(member.login.toLowerCase(), member)
-    else lines.add(path, `${path}:${index + 1}`)
+    else invalidLines.add(path, `${path}:${index + 1}`)
   }
-  lines.end()
+  invalidLines.end()
   return { members: [...members.values()], warnings }
 }
 
-function memberOf([login = '', role = '', ...more]: string[]): StatedMember | undefined {
-  const lowerCaseRole = role.toLowerCase()
-  if (
-    more.length > 0 ||
-    !isName(login) ||
-    (lowerCaseRole !== 'owner' && lowerCaseRole !== 'member')
-  )
-    return undefined
-  return { login, role: lowerCaseRole }
+function memberOf([login = '', word = '', ...more]: string[]): StatedMember | undefined {
+  const role = (['owner', 'member'] as const).find((each) => each === word.toLowerCase())
+  return role && isName(login) && more.length === 0 ? { login, role } : undefined
 }

@@ -14,7 +14,7 @@ const LISTINGS = {
   },
 } as const
 
-/** Counts all refs and keeps one page, so that a million refs take no more memory than a hundred. Rejects with Unreadable. */
+/** Counts all refs but holds only one page of them in memory. Rejects with Unreadable. */
 export async function readRefPage(
   git: Git,
   call: RepositoryCall,
@@ -41,17 +41,17 @@ export async function readRefPage(
   return { ...page, refs: await resolveTags(git, call, page.refs) }
 }
 
-/** Stands for a tag of a tag until it is resolved. */
+/** A placeholder for the commit of a tag of a tag, until it is resolved. */
 const UNRESOLVED = ''
 
-/** Returns undefined for a tag of a tree or blob, which nobody could check out. */
+/** Returns undefined for a tag of a tree or blob, which cannot be checked out. */
 function commitOfTag([oid, type, peeled, peeledType]: string[]): string | undefined {
   if (type === 'commit') return oid
   if (peeledType === 'tag') return UNRESOLVED
   return peeledType === 'commit' ? peeled : undefined
 }
 
-/** Resolves tags of tags with one more process: before version 2.45 `for-each-ref` follows a single step. */
+/** Resolves tags of tags with one more process: before version 2.45, `for-each-ref` follows only one tag. */
 async function resolveTags(
   git: Git,
   call: RepositoryCall,
@@ -68,7 +68,7 @@ async function resolveTags(
     .filter(({ commit }) => /^[0-9a-f]{40,64}$/.test(commit))
 }
 
-/** Hides the refs that the repository hides from fetches. The last rule for a ref counts. */
+/** Returns a function that tells whether the repository hides a ref from fetches. The last rule for a ref takes precedence. */
 function hiddenRefs(settings: Settings): (ref: string) => boolean {
   const rules = ['transfer.hiderefs', 'uploadpack.hiderefs']
     .flatMap((key) => settingValues(settings, key))

@@ -7,11 +7,10 @@ import { Unreadable } from '../unreadable.ts'
 import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
 
-/** The content of a directory when it was read, sorted by name. */
+/** The entries of a directory when it was read, sorted by name. */
 export class Directory {
   readonly entries: readonly Dirent[]
   #byLowerCaseName: Map<string, Dirent[]> | undefined
-  #repositories: Dirent[] | undefined
 
   constructor(entries: Dirent[]) {
     this.entries = entries
@@ -19,7 +18,7 @@ export class Directory {
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Returns all entries of that name, without regard to case. */
+  /** Returns all entries of that name, ignoring case. */
   named(name: string): readonly Dirent[] {
     this.#byLowerCaseName ??= Map.groupBy(this.entries, (entry) => entry.name.toLowerCase())
     return this.#byLowerCaseName.get(name.toLowerCase()) ?? []
@@ -32,14 +31,9 @@ export class Directory {
   hasDirectory(name: string): boolean {
     return this.named(name).some((entry) => entry.name === name && entry.isDirectory())
   }
-
-  get repositories(): readonly Dirent[] {
-    this.#repositories ??= this.entries.filter(isNamedAsRepository)
-    return this.#repositories
-  }
 }
 
-/** What a restore is unpacking, or left when it was killed. */
+/** Whether a restore is unpacking into this directory, or left it when it was killed. */
 const isTemporary = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
 
 /** Reads a directory, or returns why it cannot be read. */
@@ -55,7 +49,7 @@ export const readDirectory: ReadDirectory = async (dir) => {
   }
 }
 
-/** Rejects with Unreadable: an empty result would look as if every repository had been removed. */
+/** Rejects with Unreadable: an empty result would mean that every repository has been removed. */
 export async function readRoot(root: string, read = readDirectory): Promise<Directory> {
   const top = await read(root)
   if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
@@ -67,8 +61,8 @@ const MIN_CACHED_AGE_MS = 2000
 const MAX_CACHED = 64
 
 /**
- * Returns a reader that reads a directory again only after a change: otherwise looking up each of ten thousand repositories of one
- * owner reads ten thousand names ten thousand times.
+ * Returns a reader that reads a directory again only after a change. Without a cache, looking up each of ten thousand repositories of
+ * one owner would read ten thousand names ten thousand times.
  */
 export function cachingReader(now: () => number = Date.now): ReadDirectory {
   const cache = new Map<string, { version: string; directory: Directory }>()
@@ -96,7 +90,7 @@ export interface RepositoryDirectory extends RepositoryName {
   /** Relative to the root, without `.git`. */
   path: string
   dir: string
-  /** The directory of its wiki; null where it has none. */
+  /** The directory of its wiki; null if it has none. */
   wikiDir: string | null
 }
 
@@ -115,7 +109,7 @@ export async function repositoryAt(
   return { owner, name, path, dir, wikiDir: hasWiki ? wikiDir : null }
 }
 
-/** Lists one repository, or refuses it where it cannot be read. */
+/** Returns the listing entry of one repository, which is refused if it cannot be read. */
 export async function findRepositoryAt(
   root: string,
   path: string,
@@ -129,17 +123,17 @@ export async function findRepositoryAt(
   }
 }
 
-/** Returns where the wiki of the repository in this directory is, or would be. */
+/** Returns the directory of the repository's wiki, whether or not it exists. */
 export const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
 
-/** Returns why the directory of a repository's wiki is not a wiki; undefined where it is one, or does not exist. */
+/** Returns why the directory of a repository's wiki is refused; undefined if it is a repository, or does not exist. */
 export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string | undefined> {
   const wiki = wikiOf(dir)
   const stats = await lstatUnlessTooLong(wiki)
   return stats && refusal(wiki, stats)
 }
 
-/** Returns why an entry that is named as a repository is not one; undefined where it is. */
+/** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */
 export async function refusal(dir: string, entry: Dirent | Stats): Promise<string | undefined> {
   if (entry.isSymbolicLink()) return IS_LINK
   if (!entry.isDirectory()) return NOT_A_REPOSITORY
@@ -148,16 +142,23 @@ export async function refusal(dir: string, entry: Dirent | Stats): Promise<strin
   return isLikeRepository(directory) ? undefined : NOT_A_REPOSITORY
 }
 
-/**
- * Whether the repository still exists, or the wiki given as `served`. The root may be a link, which its operator chose; directories
- * below it may not.
- */
+/** Whether the repository still exists, or the wiki given as `served`. */
 export async function repositoryExists(
-  { path, dir }: RepositoryDirectory,
-  served = dir,
+  directory: RepositoryDirectory,
+  served = directory.dir,
 ): Promise<boolean> {
-  const isInRoot = !path.includes('/')
-  return (isInRoot || (await isDirectory(dirname(dir)))) && isRepository(served)
+  return (await isParentReal(directory)) && isRepository(served)
+}
+
+/** Whether the repository exists, damaged or not. */
+export async function existsEvenIfDamaged(directory: RepositoryDirectory): Promise<boolean> {
+  const { dir } = directory
+  return (await isParentReal(directory)) && ((await hasConfig(dir)) || isRepository(dir))
+}
+
+/** The root may be a link, which its operator chose; directories below it may not. */
+async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
+  return !path.includes('/') || isDirectory(dirname(dir))
 }
 
 /** A directory without a config was left behind, or is being created. */
@@ -165,11 +166,10 @@ export async function hasConfig(dir: string): Promise<boolean> {
   return (await isDirectory(dir)) && (await lstatIfExists(join(dir, 'config'))) !== undefined
 }
 
-/** Whether the directory is a repository, and not a link to one. False where its content cannot be read. */
+/** Whether the directory is a repository, not a link to one. Returns false if its entries cannot be read. */
 export async function isRepository(dir: string): Promise<boolean> {
-  if (!(await isDirectory(dir))) return false
-  const directory = await readDirectory(dir)
-  return !('reason' in directory) && isLikeRepository(directory)
+  const stats = await lstatUnlessTooLong(dir)
+  return stats !== undefined && (await refusal(dir, stats)) === undefined
 }
 
 /** Git accepts a directory with these entries as a repository. */
@@ -181,7 +181,7 @@ export function isNamedAsRepository({ name }: Dirent): boolean {
   return name.endsWith('.git')
 }
 
-/** Returns NAME for an entry `NAME.git`. */
+/** Returns `NAME` for an entry `NAME.git`. */
 export function nameOf({ name }: Dirent): string {
   return name.slice(0, -'.git'.length)
 }
@@ -195,16 +195,11 @@ export function refused(
 }
 
 export function caseConflict(path: string, caseConflictWith: string): { refused: RefusedEntry } {
-  return {
-    refused: {
-      path,
-      reason: `its name differs only in case from ${caseConflictWith}`,
-      caseConflictWith,
-    },
-  }
+  const reason = `its name differs only in case from ${caseConflictWith}`
+  return { refused: { path, reason, caseConflictWith } }
 }
 
-/** Returns why a link to a directory is refused; undefined for other entries, and for links that lead to a file or nowhere. */
+/** Returns why a link to a directory is refused; undefined for other entries, broken links, and links to files. */
 export async function linkRefusal(
   root: string,
   path: string,
@@ -225,6 +220,6 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await lstatUnlessTooLong(path))?.isDirectory() ?? false
 }
 
-/** The longest name of a repository makes the name of its wiki too long to exist. */
+/** A repository can have a name so long that the name of its wiki would be too long for the file system. */
 const lstatUnlessTooLong = (path: string): Promise<Stats | undefined> =>
   ifExists(lstatIfExists(path), 'ENAMETOOLONG')

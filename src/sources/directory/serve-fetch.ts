@@ -1,4 +1,4 @@
-import { type BigIntStats, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS, type RunningGit } from '../../git/git.ts'
 import type { FetchRequest } from '../source.ts'
@@ -12,13 +12,13 @@ import { refuseSpecialFiles } from './files/special-files.ts'
 import { forEachYielding, lstatIfExists, walkStats } from './files/sync-fs.ts'
 import { type RepositoryDirectory, repositoryExists } from './repository-directory.ts'
 
-/** Git reads these files whenever it starts; a link could lead to any file of this machine. */
+/** Git reads these files whenever it starts. A link could point to any file of this machine. */
 const REGULAR_FILES = [
   ...['config', 'config.worktree', 'packed-refs', 'shallow', 'objects/info/alternates'],
   'info/attributes',
 ]
 
-/** Applies to a git that makes no progress, such as one that waits for a dead disk; not to one that reads much. */
+/** Applies only while git makes no progress, for example because it waits for a dead disk. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000
 
 /**
@@ -40,7 +40,7 @@ export async function serveFetch(
   return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served], {
     protocolVersion,
     signal,
-    // Clients can be slow; `http/clones` disconnects those that read nothing.
+    // Clients may be slow; `http/routes/clones` disconnects those that stop reading.
     timeoutMs: LONG_TIMEOUT_MS,
     firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS,
     isLowPriority: true,
@@ -49,28 +49,28 @@ export async function serveFetch(
   })
 }
 
-/** Applies the rules of an export: files of other owners are not shown under this name. */
+/** Refuses what an export refuses, so that files of other owners are not served under this name. */
 async function refuseExternalFiles(at: NamedDirectory, reader: ConfigReader): Promise<void> {
   await refuseExternalPaths(at)
   await refuseExternalRefs(at)
   for (const path of REGULAR_FILES) {
     const stats = await lstatIfExists(join(at.dir, path))
-    if (stats && !stats.isFile()) throw new Unsupported(at.name, `${path} is not a file of its own`)
+    if (stats && !stats.isFile()) throw new Unsupported(at.name, `${path} is not a regular file`)
   }
   if ((await lstatIfExists(join(at.dir, 'info')))?.isSymbolicLink())
-    throw new Unsupported(at.name, 'info is not a directory of its own')
+    throw new Unsupported(at.name, 'info is a symbolic link')
   await refuseSpecialFiles(at, reader)
   await refuseExternalAttributes(at, reader)
 }
 
 /**
- * If the config says that there is a working tree, git reads `.gitattributes` in it and in the directories below: the working tree is
- * the repository's directory, unless `core.worktree` names another.
+ * If the config says that the repository has a working tree, git reads every `.gitattributes` in it. The working tree is the
+ * repository's directory, unless `core.worktree` names another.
  */
 async function refuseExternalAttributes(at: NamedDirectory, reader: ConfigReader): Promise<void> {
   for (const file of ['config', 'config.worktree']) {
     const text = (await readText(at, file)) ?? ''
-    // True for nearly all repositories; parsing the config may take a git process.
+    // Nearly all repositories return here without a git process. Git reads config.worktree only if the config mentions worktrees.
     if (!/worktree|bare/i.test(text.replace(/^\s*bare = true$/m, ''))) return
     const settings = await readConfigFile(join(at.dir, file), reader)
     const isBare = flag(settings, 'core.bare')
@@ -80,16 +80,11 @@ async function refuseExternalAttributes(at: NamedDirectory, reader: ConfigReader
     await forEachYielding(walkStats(at.dir), ({ path, stats }) => {
       const isExternal = path.endsWith('/.gitattributes')
         ? !stats.isFile()
-        : isLinkToDirectory(path, stats)
+        : stats.isSymbolicLink() && statSync(path, { throwIfNoEntry: false })?.isDirectory()
       if (isExternal) {
         const shown = relative(at.dir, path)
-        throw new Unsupported(at.name, `it is not bare, and ${shown} is a link or no file`)
+        throw new Unsupported(at.name, `it is not bare, and ${shown} is a link or not a file`)
       }
     })
   }
-}
-
-function isLinkToDirectory(path: string, stats: BigIntStats): boolean {
-  if (!stats.isSymbolicLink()) return false
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

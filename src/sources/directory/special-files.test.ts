@@ -66,7 +66,7 @@ const worktreeConfig = (dir: string) => {
   return join(dir, 'config.worktree')
 }
 
-const attributesWhereNotBare = (dir: string) => {
+const attributesOfNonBare = (dir: string) => {
   set(dir, 'core.bare', 'false')
   return join(dir, 'some/.gitattributes')
 }
@@ -80,7 +80,7 @@ const OF_OBJECTS = ['clone', 'export', 'preflight', 'sync', 'view']
 const OF_GIT = ['clone', 'preflight', 'sync', 'view']
 
 /** Where the file is created, and which operations then refuse the repository. */
-const PLACES: Record<string, [at: string | ((dir: string) => string), refusedBy: string[]]> = {
+const LOCATIONS: Record<string, [at: string | ((dir: string) => string), refusedBy: string[]]> = {
   HEAD: ['HEAD', EVERY_USE],
   config: ['config', EVERY_USE],
   'config.worktree': [worktreeConfig, [...OF_GIT, 'lock']],
@@ -88,7 +88,7 @@ const PLACES: Record<string, [at: string | ((dir: string) => string), refusedBy:
   'packed-refs': ['packed-refs', OF_OBJECTS],
   shallow: ['shallow', OF_OBJECTS],
   'a ref': ['refs/heads/more', OF_OBJECTS],
-  'a ref with a name that is none': ['refs/heads/more or less', OF_GIT],
+  'a file in refs with an invalid name': ['refs/heads/more or less', OF_GIT],
   'the HEAD of a worktree': ['worktrees/one/HEAD', OF_GIT],
   'the list of reftables': ['reftable/tables.list', OF_GIT],
   alternates: ['objects/info/alternates', OF_OBJECTS],
@@ -101,10 +101,10 @@ const PLACES: Record<string, [at: string | ((dir: string) => string), refusedBy:
   'a loose object of a lender': [lent(LOOSE), OF_OBJECTS],
   'an index of a lender': [lent('pack/pack-1.idx'), OF_OBJECTS],
   'alternates of a lender': [lent('info/alternates'), OF_OBJECTS],
-  'what the config includes': [named('include.path'), EVERY_USE],
-  'what the config includes if': [named('includeIf.gitdir:/.path'), EVERY_USE],
+  'a file that the config includes': [named('include.path'), EVERY_USE],
+  'a file that the config includes conditionally': [named('includeIf.gitdir:/.path'), EVERY_USE],
   'info/attributes': ['info/attributes', ['clone']],
-  '.gitattributes where it is not bare': [attributesWhereNotBare, ['clone']],
+  '.gitattributes of a repository that is not bare': [attributesOfNonBare, ['clone']],
   'info/grafts': ['info/grafts', ['export', 'preflight']],
   description: ['description', ['export', 'preflight']],
   '.gitattributes': ['.gitattributes', []],
@@ -136,8 +136,8 @@ const USES: Record<string, (made: Made) => Promise<unknown>> = {
   async clone({ name, oid }) {
     const want = `0032want ${oid}\n00000009done\n`
     for (const answer of ['advertisement', 'request'] as const) {
-      const asked = { answer, protocolVersion: 0, isWiki: false, signal } as const
-      const running = await source.serveFetch({ owner, name }, asked)
+      const request = { answer, protocolVersion: 0, isWiki: false, signal } as const
+      const running = await source.serveFetch({ owner, name }, request)
       running.stdin.on('error', () => {})
       running.stdin.end(answer === 'request' ? want : '')
       const bytes = Buffer.concat(await Array.fromAsync(running.stdout))
@@ -173,7 +173,7 @@ async function refusalsOf(made: Made): Promise<Record<string, string>> {
 }
 
 describe('git neither waits for a pipe nor reads a device', { concurrency: 4 }, () => {
-  for (const [title, [at, refusedBy]] of Object.entries(PLACES))
+  for (const [title, [at, refusedBy]] of Object.entries(LOCATIONS))
     test(title, async () => {
       for (const put of Object.values(KINDS)) {
         const made = make()
@@ -194,7 +194,7 @@ describe('links that forges and administrators make keep working', () => {
     renameSync(join(dir, path), target)
     symlinkSync(target, join(dir, path))
   }
-  const TRICKS: Record<string, (dir: string) => void> = {
+  const CHANGES: Record<string, (dir: string) => void> = {
     'objects on another disk': link('objects'),
     'packs on another disk': (dir) => {
       plainGit(dir, ['repack', '-adq'])
@@ -224,12 +224,12 @@ describe('links that forges and administrators make keep working', () => {
       set(dir, 'include.path', shared)
       set(dir, 'includeIf.gitdir:/srv/.path', 'not-there')
     },
-    'a directory that was one of a working tree': (dir) => {
+    'a repository that was taken from a working tree': (dir) => {
       set(dir, 'core.bare', 'false')
       writeFileSync(join(dir, '.gitattributes'), '* text\n')
     },
   }
-  for (const [title, change] of Object.entries(TRICKS))
+  for (const [title, change] of Object.entries(CHANGES))
     test(title, async () => {
       const made = make()
       change(made.dir)
@@ -237,8 +237,8 @@ describe('links that forges and administrators make keep working', () => {
     })
 })
 
-describe('a few files that stand for very many are refused', () => {
-  const TRICKS: Record<string, [change: (dir: string) => void, says: RegExp]> = {
+describe('a few files that make git read very many are refused', () => {
+  const CHANGES: Record<string, [change: (dir: string) => void, expected: RegExp]> = {
     'configs that include each other': [
       (dir) => {
         writeFileSync(join(dir, 'more'), '[include]\n\tpath = more\n\tpath = more\n')
@@ -257,23 +257,23 @@ describe('a few files that stand for very many are refused', () => {
         const lines = Array.from({ length: 200 }, (_, n) => `${beside}/none-${n}\n`)
         writeFileSync(join(dir, 'objects/info/alternates'), lines.join(''))
       },
-      /it borrows objects from too many places/,
+      /it borrows objects from too many object stores/,
     ],
     'a config that is very large': [
       (dir) => writeFileSync(join(dir, 'config'), '#\n'.repeat(9 * 1024 * 1024)),
       /config is too large/,
     ],
   }
-  for (const [title, [change, says]] of Object.entries(TRICKS))
+  for (const [title, [change, expected]] of Object.entries(CHANGES))
     test(title, async () => {
       const made = make()
       change(made.dir)
       const { clone = '', sync = '', view = '' } = await refusalsOf(made)
-      for (const said of [clone, sync, view]) assert.match(said, says)
+      for (const refusal of [clone, sync, view]) assert.match(refusal, expected)
     })
 })
 
-test('a pipe that is added to a known folder is refused', async (t) => {
+test('a pipe that is added to a cached folder is refused', async (t) => {
   const made = make()
   // Folders that have just changed are not cached.
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 60_000 })
@@ -294,6 +294,6 @@ test('attributes of another repository are not exported through a link', async (
   symlinkSync(join(another.dir, 'info'), join(made.dir, 'info'))
   const seen = await source.examine({ owner, name: made.name }, signal)
   assert.equal(seen.repository.preserved.attributes, undefined)
-  assert.match((await source.warning(seen, signal)) ?? '', /info is not a directory of its own/)
-  assert.match((await refusalsOf(made)).clone ?? '', /info is not a directory of its own/)
+  assert.match((await source.warning(seen, signal)) ?? '', /info is a symbolic link/)
+  assert.match((await refusalsOf(made)).clone ?? '', /info is a symbolic link/)
 })

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import type { Examination, ExaminedRepository, Snapshot } from '../snapshot.ts'
+import type { Examination, Snapshot } from '../snapshot.ts'
 import { orDamaged, Unsupported } from './files/repository-errors.ts'
 import { hasIncludes, readSettings } from './files/repository-settings.ts'
 import type { RepositoryDirectory } from './repository-directory.ts'
@@ -16,23 +16,32 @@ export interface VerifiedCopy {
   snapshot: Snapshot
 }
 
-export interface ProvingParts extends ExamineParts {
+interface CopyParts extends ExamineParts {
   examineSource(): Promise<Examination>
-  /** Where to put the copy, on the same file system: most of its files are hard links. */
+  /** The directory for the copy, on the same file system: most of its files are hard links. */
   scratch: string
 }
 
-/** Takes a snapshot of a repository that depends on no other files, and hashes every object. Rejects with Unreadable. */
+/**
+ * Takes a snapshot of a repository and hashes every object. Rejects with Unreadable, also if the repository includes or borrows files
+ * from elsewhere.
+ */
 export async function makeVerifiedCopy(
   { owner, name: shortName, dir: own, wikiDir }: RepositoryDirectory,
-  { examineSource, scratch, ...parts }: ProvingParts,
+  { examineSource, scratch, ...parts }: CopyParts,
 ): Promise<VerifiedCopy> {
   const { git, signal } = parts
   const name = `${owner}/${shortName}`
-  for (const dir of wikiDir === null ? [own] : [own, wikiDir])
-    await refuseIncludes(git, dir, name, signal)
+  for (const dir of wikiDir === null ? [own] : [own, wikiDir]) {
+    const settings = await orDamaged({ name, dir }, signal, () => readSettings(git, dir, signal))
+    // An include can name any file of this machine.
+    if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
+  }
   const examination = await examineSource()
-  refuseBorrowing(examination)
+  // It is not known to whom borrowed objects belong.
+  for (const part of [examination.repository, examination.wiki])
+    if (part?.borrows)
+      throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
   const snapshot = await takeSnapshot(examination, scratch, parts)
   try {
     await snapshot.verify(undefined, signal)
@@ -40,30 +49,12 @@ export async function makeVerifiedCopy(
     for (const part of wiki ? [repository, wiki] : [repository])
       await hashPackedObjects(git, part, signal)
     await readAll(snapshot)
-    const place = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
-    return { examination: await examine(place, { git, signal }), snapshot }
+    const location = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
+    return { examination: await examine(location, { git, signal }), snapshot }
   } catch (error) {
     await snapshot.remove()
     throw error
   }
-}
-
-/** Git follows includes to any file of this machine. */
-async function refuseIncludes(
-  git: Git,
-  dir: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const settings = await orDamaged({ name, dir }, signal, () => readSettings(git, dir, signal))
-  if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
-}
-
-/** It is not known whose objects those would be. */
-function refuseBorrowing({ repository, wiki }: Examination): void {
-  for (const part of [repository, wiki] satisfies (ExaminedRepository | null)[])
-    if (part?.borrows)
-      throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
 }
 
 /** The checksum of a pack does not prove that its index gives each object the right name; hashing the objects does. */
@@ -79,8 +70,8 @@ async function hashPackedObjects(
 }
 
 /**
- * Reads all files to the end, which checks packs, loose objects and LFS objects, and writes the text files that a snapshot does not
- * keep on disk.
+ * Reads all files to the end, which checks packs, loose objects and LFS objects, and writes the text files that a snapshot has only in
+ * memory.
  */
 async function readAll(snapshot: Snapshot): Promise<void> {
   const { repository, wiki, examination } = snapshot

@@ -36,10 +36,10 @@ describe('the views of a repository', () => {
   afterEach(() => host.remove())
 
   const signal = new AbortController().signal
-  const refs = (asked: Partial<RefQuery> = {}) =>
-    source.refs(SITE, { kind: 'branches', offset: 0, limit: 100, ...asked }, signal)
-  const names = async (asked: Partial<RefQuery> = {}) => {
-    const page = await refs(asked)
+  const refs = (query: Partial<RefQuery> = {}) =>
+    source.refs(SITE, { kind: 'branches', offset: 0, limit: 100, ...query }, signal)
+  const names = async (query: Partial<RefQuery> = {}) => {
+    const page = await refs(query)
     return { total: page.total, names: page.refs.map(({ name }) => name) }
   }
 

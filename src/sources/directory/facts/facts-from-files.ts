@@ -6,7 +6,6 @@ import type { ObjectFormat } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { RepositoryCall } from '../files/git-records.ts'
 import {
-  type Commit,
   type GitObject,
   type ObjectFiles,
   openObjectFiles,
@@ -28,9 +27,9 @@ import {
   toMilliseconds,
   type WantedFacts,
 } from './facts-from-git.ts'
-import { factsOfTree, type TreeFacts, type TreeFile } from './head-tree.ts'
+import { factsOfTree, type TreeFile } from './head-tree.ts'
 
-/** Beyond these limits git reads the repository: its memory does not grow with it. */
+/** Beyond these limits git reads the repository, so that the memory of this process stays bounded. */
 const MAX_TIPS = 10_000
 const MAX_PACKED_REFS_BYTES = 1024 * 1024
 const MAX_TREES = 5000
@@ -38,30 +37,28 @@ const MAX_FILES = 50_000
 /** Git walks a longer history faster. */
 const MAX_COMMITS = 1000
 
-interface BeforeGit {
-  /** Called before git is run on the repository; rejects where git must not be run. */
+interface WantedFromFiles extends WantedFacts {
+  /** Called before git is run on the repository; rejects if git must not be run. */
   beforeGit(): Promise<void>
 }
 
 /**
  * Reads the same facts as `readFactsWithGit` from the repository's files, without git except for a long history. Returns undefined
- * where anything is unusual or damaged: then the caller runs git. For the cost of both ways see `openObjectFiles`.
+ * if anything is unusual or damaged: then the caller runs git. `openObjectFiles` compares the cost of both ways.
  */
 export async function readFactsFromFiles(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: WantedFacts & BeforeGit,
+  wanted: WantedFromFiles,
 ): Promise<GitFacts | undefined> {
   call.signal?.throwIfAborted()
   try {
     return await readFacts(git, call, settings, wanted)
   } catch (error) {
     call.signal?.throwIfAborted()
-    const mayBeReadByGit =
-      error instanceof NeedsGit || error instanceof Unreadable || codeOf(error) !== undefined
-    if (!mayBeReadByGit) throw error
-    return undefined
+    if (error instanceof NeedsGit || error instanceof Unreadable || codeOf(error)) return undefined
+    throw error
   }
 }
 
@@ -69,7 +66,7 @@ async function readFacts(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: WantedFacts & BeforeGit,
+  wanted: WantedFromFiles,
 ): Promise<GitFacts> {
   const { dir } = call
   await requirePlainFiles(dir, settings)
@@ -97,11 +94,13 @@ async function readFacts(
       oldest = await readOldestRoot(git, call)
     }
   }
-  const tree = headCommit ? await readTreeFacts(objects, headCommit, objectFormat) : null
-  return { refs: refFacts, oldest, tree }
+  if (!headCommit) return { refs: refFacts, oldest, tree: null }
+  const files = await listFiles(objects, headCommit.tree, objectFormat)
+  const readBlobs = async (oids: string[]) => (await objects.read(oids)).map(({ bytes }) => bytes)
+  return { refs: refFacts, oldest, tree: await factsOfTree(files, readBlobs) }
 }
 
-/** Throws NeedsGit where git reads refs or history from other files, or refuses to. */
+/** Throws NeedsGit if git would read refs or history from other files, or refuse to read them. */
 async function requirePlainFiles(dir: string, settings: Settings): Promise<void> {
   for (const [key, values] of settings) {
     if (key.startsWith('extensions.') && key !== 'extensions.objectformat') throw new NeedsGit(key)
@@ -127,7 +126,7 @@ function timeOf(object: GitObject): number | null {
   return object.type === 'tag' ? toMilliseconds(parseTag(object).tagged) : null
 }
 
-/** Returns the time of the oldest commit without parents; undefined where the history is long. */
+/** Returns the time of the oldest commit without parents; undefined if the history is long. */
 async function findOldestRoot(
   objects: ObjectFiles,
   tips: readonly GitObject[],
@@ -138,9 +137,9 @@ async function findOldestRoot(
   while (reached.length > 0) {
     const next = new Set<string>()
     for (const object of reached) {
-      for (const oid of parentsOf(object)) if (!seen.has(oid)) next.add(oid)
-      const root = object.type === 'commit' ? rootTime(parseCommit(object)) : null
-      oldest = earlier(oldest, root)
+      const parents = parentsOf(object)
+      for (const oid of parents) if (!seen.has(oid)) next.add(oid)
+      if (object.type === 'commit' && parents.length === 0) oldest = earlier(oldest, timeOf(object))
     }
     for (const oid of next) seen.add(oid)
     if (seen.size > MAX_COMMITS) return undefined
@@ -157,18 +156,6 @@ function parentsOf(object: GitObject): string[] {
   return type === 'commit' || type === 'tag' ? [oid] : []
 }
 
-const rootTime = ({ parents, committed }: Commit): number | null =>
-  parents.length === 0 ? toMilliseconds(committed) : null
-
-async function readTreeFacts(
-  objects: ObjectFiles,
-  { tree }: Commit,
-  format: ObjectFormat,
-): Promise<TreeFacts> {
-  const files = await listFiles(objects, tree, format)
-  return factsOfTree(files, async (oids) => (await objects.read(oids)).map(({ bytes }) => bytes))
-}
-
 /** Lists the files of a tree and of all trees below it, with their sizes, in the order in which git lists them. */
 async function listFiles(
   objects: ObjectFiles,
@@ -179,7 +166,7 @@ async function listFiles(
   const files: Omit<TreeFile, 'size'>[] = []
   let visited = 0
 
-  /** A tree that is in several directories is read once and listed in each. */
+  /** A tree that is in several directories is read once and listed for each of them. */
   function addFiles(tree: string, path: string): void {
     if (++visited > MAX_FILES) throw new NeedsGit('very many directories')
     for (const { kind, oid, name } of trees.get(tree)!) {

@@ -14,12 +14,11 @@ export interface WantedFacts {
   isTreeWanted(headCommit: string): boolean
 }
 
-/** The facts from refs, history and the tree of HEAD. */
+/** The facts from refs, history and the tree of HEAD; null if they were not wanted. Times are in epoch milliseconds. */
 export interface GitFacts {
   refs: RefFacts
-  /** The time of the oldest root commit in epoch milliseconds; null where it was not wanted or is unknown. */
+  /** The time of the oldest root commit; null also if it is unknown. */
   oldest: number | null
-  /** Null where it was not wanted. */
   tree: TreeFacts | null
 }
 
@@ -27,13 +26,13 @@ export interface RefFacts {
   defaultBranch: string
   /** Null while the branch that HEAD names has no commit. */
   headCommit: string | null
-  /** The newest time of an object that a ref names, in epoch milliseconds; null where none has a time. */
+  /** The newest time of an object that a ref names; null if none has a time. */
   newest: number | null
 }
 
 /**
- * Reads the facts with a git process for each question. This works for every repository, however large or unusual, and fails with
- * git's own message for a damaged one.
+ * Reads the facts with several git processes. This works for every repository, however large or unusual, and fails with git's own
+ * message for a damaged one.
  */
 export async function readFactsWithGit(
   git: Git,
@@ -50,7 +49,7 @@ export async function readFactsWithGit(
 interface DatedRef {
   ref: string
   oid: string
-  /** The time of the commit or tag in epoch milliseconds; null where it has none. */
+  /** The time of the commit or tag in epoch milliseconds; null if it has none. */
   time: number | null
 }
 
@@ -95,7 +94,7 @@ function rankAsDefault(ref: string, isAtHead: boolean): number {
   return (isAtHead ? 0 : 3) + (customary === -1 ? 2 : customary)
 }
 
-/** Returns the time of the oldest commit without parents. Git walks the whole history for it, so ask once per repository. */
+/** Returns the time of the oldest commit without parents. Git walks the complete history, so call it once per repository. */
 export async function readOldestRoot(git: Git, call: RepositoryCall): Promise<number | null> {
   let oldest: number | null = null
   const args = ['rev-list', '--all', '--max-parents=0', '--timestamp']
@@ -105,7 +104,7 @@ export async function readOldestRoot(git: Git, call: RepositoryCall): Promise<nu
   return oldest
 }
 
-/** Reads the file without git, unless refs are in a reftable, where the file has a fixed content. */
+/** Reads the file without git, except in a repository with a reftable, whose HEAD file has a fixed content. */
 async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
   const path = join(call.dir, 'HEAD')
   const text = await readFileStart(path, 4096).then(String, async (error: unknown) => {
@@ -134,7 +133,7 @@ export function earlier(a: number | null, b: number | null): number | null {
 
 const YEAR_9999 = Date.UTC(9999, 0)
 
-/** Returns null for no number and for 0, which stand for an unknown date. */
+/** Returns null for 0 and for an invalid number, which mean an unknown date. */
 export function toMilliseconds(seconds: string): number | null {
   const time = Number(seconds) * 1000
   return time > 0 ? Math.min(time, YEAR_9999) : null

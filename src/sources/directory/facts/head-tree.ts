@@ -22,12 +22,12 @@ const LICENSE_FILES = [
   /^copying\.lesser/i,
   /^(?:licen[cs]e|copying|unlicen[cs]e)(?:[.-]|$)/i,
 ]
-/** A few small trees can stand for billions of files; this many are enough to find the main language. */
+/** A few small trees can represent billions of files; this many are enough to find the main language. */
 const MAX_FILES = 250_000
 const MAX_LICENSE_FILES = 4
 const MAX_LICENSE_BYTES = 128 * 1024
 
-/** Returns the contents of blobs in the order of their names; undefined for a missing one. */
+/** Returns the contents of blobs in the order of `oids`; undefined for a missing blob. */
 type ReadBlobs = (oids: string[]) => Promise<(Buffer | undefined)[]>
 
 /** Returns the main language of a commit's files, and the licence that its licence file states. */
@@ -57,7 +57,7 @@ async function countFiles(files: Iterable<TreeFile> | AsyncIterable<TreeFile>) {
   return { tally, licenses }
 }
 
-/** Returns the first file with the text of a known licence, otherwise the one whose name is preferred. */
+/** Returns the first file with the text of a known licence, otherwise the file with the preferred name. */
 async function findLicense(
   files: readonly TreeFile[],
   readContents: ReadBlobs,

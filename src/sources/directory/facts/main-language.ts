@@ -1,24 +1,11 @@
 import type { Language } from 'linguist-languages'
 
-export interface LanguageTally {
-  add(path: string, bytes: number): void
-  /** The language with the most bytes; null where no file has a known language. */
-  main(): string | null
-  /** Bytes by language, the largest first. */
-  all(): Record<string, number>
-}
-
 /** The languages that use a filename or extension, and the one to assume without other evidence. */
 interface Claim {
   languages: readonly Language[]
   usual: Language | undefined
-  /** 0 for a single language, 1 where the extension is typical of `usual`, 2 otherwise. */
+  /** 0 for a single language, 1 if the extension is typical of `usual`, 2 otherwise. */
   doubt: 0 | 1 | 2
-}
-
-interface Tables {
-  byFilename: ReadonlyMap<string, Claim>
-  byExtension: ReadonlyMap<string, Claim>
 }
 
 /** Third-party code, generated code and documentation, which GitHub does not count either. */
@@ -45,31 +32,33 @@ const PREFERRED = [
   ...['ActionScript', 'Lean', 'Scheme', 'Odin', 'FreeMarker', 'Cairo'],
 ]
 
-/** Longer than any extension in the table. Bounds the work for names that anybody may have chosen. */
+/** Longer than any extension in the table. Bounds the work for long names. */
 const MAX_EXTENSION_LENGTH = 40
 
-let loaded: Promise<Tables> | undefined
+let loaded: ReturnType<typeof loadTables> | undefined
 
 /** Counts bytes by the names of files. GitHub does the same, but also reads the content of files with ambiguous names. */
-export async function languageTally(): Promise<LanguageTally> {
+export async function languageTally() {
   loaded ??= loadTables()
   const { byFilename, byExtension } = await loaded
   const bytesOf = new Map<Claim, number>()
 
   return {
-    add(path, bytes) {
+    add(path: string, bytes: number): void {
       if (NOT_COUNTED.test(path)) return
       const filename = path.slice(path.lastIndexOf('/') + 1)
       const claim = byFilename.get(filename) ?? byLongestExtension(byExtension, filename)
       if (claim) bytesOf.set(claim, (bytesOf.get(claim) ?? 0) + bytes)
     },
+    /** Returns the language with the most bytes; null if no file has a known language. */
     main: () => totals(bytesOf)[0]?.[0] ?? null,
+    /** Returns bytes by language, the largest first. */
     all: () => Object.fromEntries(totals(bytesOf)),
   }
 }
 
-/** About 800 modules, loaded when the first tree is read. */
-async function loadTables(): Promise<Tables> {
+/** The package has about 800 modules, so it is loaded when the first tree is read. */
+async function loadTables() {
   const languages: Language[] = Object.values(await import('linguist-languages'))
   return {
     byFilename: claims(languages, (language) => language.filenames),
@@ -85,14 +74,9 @@ function claims(
     (namesOf(language) ?? []).map((name) => ({ name, language })),
   )
   const claimants = Map.groupBy(named, ({ name }) => name)
+  const languagesOf = (claimed: typeof named) => claimed.map(({ language }) => language)
   return new Map(
-    [...claimants].map(([name, claimed]) => [
-      name,
-      claimOf(
-        name,
-        claimed.map(({ language }) => language),
-      ),
-    ]),
+    [...claimants].map(([name, claimed]) => [name, claimOf(name, languagesOf(claimed))]),
   )
 }
 
@@ -106,8 +90,8 @@ function claimOf(name: string, languages: readonly Language[]): Claim {
   return { languages, usual, doubt: usual && typical.includes(usual) ? 1 : 2 }
 }
 
-/** `app.d.ts` is tried as `.d.ts`, then as `.ts`. */
-function byLongestExtension(byExtension: Tables['byExtension'], filename: string) {
+/** Looks up `app.d.ts` as `.d.ts`, then as `.ts`. */
+function byLongestExtension(byExtension: ReadonlyMap<string, Claim>, filename: string) {
   const name = filename.slice(-MAX_EXTENSION_LENGTH).toLowerCase()
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
     const claim = byExtension.get(name.slice(dot))

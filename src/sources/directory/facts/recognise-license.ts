@@ -1,17 +1,12 @@
-interface KnownLicense {
-  id: string
-  words: ReadonlySet<string>
-}
-
-/** The least similarity of a known licence, measured on the licence files of a few hundred published packages. */
+/** The minimum similarity to a known licence, measured on the licence files of a few hundred published packages. */
 const MIN_SIMILARITY = 0.92
 
-/** A file such as `see the README` has too few words to compare. */
+/** A file with fewer words, such as `see the README`, is not compared. */
 const MIN_WORDS = 20
 
-let knownLicenses: Promise<readonly KnownLicense[]> | undefined
+let knownLicenses: ReturnType<typeof loadLicenses> | undefined
 
-/** Returns the SPDX id of the licence that shares most words with the text; null where none is similar enough. */
+/** Returns the SPDX id of the licence that shares most words with the text; null if none is similar enough. */
 export async function recogniseLicense(text: string): Promise<string | null> {
   const words = distinctWords(text)
   if (words.size < MIN_WORDS) return null
@@ -30,7 +25,7 @@ export async function recogniseLicense(text: string): Promise<string | null> {
 }
 
 /** The texts take megabytes of memory and most processes never need them, so they are loaded on first use. */
-async function loadLicenses(): Promise<KnownLicense[]> {
+async function loadLicenses() {
   const { default: licenses } = await import('spdx-license-list/full.js')
   const ids = Object.keys(licenses).filter((id) => plainId(id) === id || !(plainId(id) in licenses))
   // Of ids with the same text the shortest is the usual one: MPL-2.0 before MPL-2.0-no-copyleft-exception.
@@ -56,7 +51,7 @@ function variantsOf(text: string): string[] {
   ]
 }
 
-/** Leaves out what differs between projects: the copyright holder and year, links, and comments in Markdown. */
+/** Omits what differs between projects: the copyright holder and year, links, and comments in Markdown. */
 function distinctWords(text: string): Set<string> {
   const terms = text
     .toLowerCase()
@@ -70,7 +65,7 @@ function namesHolder(line: string): boolean {
   return /\bcopyright\b/.test(line) && /\(c\)|©|\d{4}|<year>/.test(line)
 }
 
-/** Sørensen–Dice coefficient; returns 0 early where the sizes of the sets alone keep it at or below `atLeast`. */
+/** Sørensen–Dice coefficient; returns 0 early if the sizes of the sets alone keep it at or below `atLeast`. */
 function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>, atLeast: number): number {
   const total = a.size + b.size
   if (2 * Math.min(a.size, b.size) <= atLeast * total) return 0

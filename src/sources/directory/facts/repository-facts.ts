@@ -30,10 +30,10 @@ import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
 import type { Directories } from './repository-stamp.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
-/** The files that hold facts besides refs and objects; their times count for `updatedAt`. */
+/** The files with facts besides refs and objects. Their modification times determine `updatedAt`. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 
-/** Reads the facts of a repository: from its files where they are ordinary, otherwise with git. */
+/** Reads the facts of an ordinary repository from its files, and of any other repository with git. */
 export async function readRepositoryFacts(
   git: Git,
   { dir, wikiDir }: Directories,
@@ -55,7 +55,7 @@ export async function readRepositoryFacts(
   const stated = statedFacts(settings)
   const wanted = {
     oldestCommit: known === undefined,
-    // Where one of language and licence was stated, the known ones may be the stated ones.
+    // If the operator states one of language and licence, the known values may be stated ones, too.
     isTreeWanted: (head: string) =>
       !areBothStated(stated) && (isEitherStated(stated) || known?.headCommit !== head),
   }
@@ -91,7 +91,7 @@ export async function readRepositoryFacts(
 /** Returns what gitweb and cgit show: the file `description`, unless it is git's default, otherwise `gitweb.description`. */
 async function readDescription(dir: string, settings: Settings): Promise<string> {
   const read = readFileStart(join(dir, 'description'), MAX_DESCRIPTION_BYTES)
-  // A link could show any file of this machine; it counts as no description, and so does a directory.
+  // A link could show any file of this machine. Links and directories count as an empty description.
   const file = await ifExists(read, 'ENOENT', 'ELOOP', 'EISDIR')
   return (file && parseDescription(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
@@ -119,7 +119,7 @@ function denialsOf(settings: Settings): Pick<SourceFacts, 'denies'> {
   return denies.length > 0 ? { denies } : {}
 }
 
-/** Returns the URL of a remote that is fetched as a mirror. A remote without `fetch` is pushed to: it mirrors this repository. */
+/** Returns the URL of the remote that this repository mirrors. A mirror remote without `fetch` is only pushed to. */
 function mirrorOf(settings: Settings): string | null {
   for (const key of settings.keys()) {
     const remote = /^(remote\..+)\.mirror$/s.exec(key)?.[1]
@@ -130,7 +130,7 @@ function mirrorOf(settings: Settings): string | null {
   return null
 }
 
-/** Their size is the same on any disk, and 0 for an empty repository. */
+/** The size of these folders does not depend on the file system, and is 0 for an empty repository. */
 const MEASURED_FOLDERS = ['objects', 'lfs']
 
 /** Returns the size of objects and LFS objects in KiB. Throws Unreadable for special files, which no repository may have. */

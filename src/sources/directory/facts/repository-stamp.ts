@@ -9,7 +9,7 @@ import {
   walkStats,
 } from '../files/sync-fs.ts'
 
-/** The directories of a repository and of its wiki; null where it has no wiki. */
+/** The directories of a repository and of its wiki; null if it has no wiki. */
 export interface Directories {
   dir: string
   wikiDir: string | null
@@ -28,19 +28,20 @@ const WATCHED = [
   'reftable/tables.list',
 ]
 
-/** Raise it when more facts are read from the same files: then every repository is read again, once. */
+/** Increase it when more facts are read from the same files: then every repository is read again, once. */
 const FACTS_VERSION = 2
 
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
 /**
- * Returns a text that changes with every push, edit, repack or gc of the repository; takes only lstat calls. A file that was just
- * written can be written again without a new timestamp, so this waits until the clock has ticked.
+ * Returns a string that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir calls. A file that
+ * was just written can be written again without a new timestamp, so this waits until the clock has ticked.
  */
 export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
   let files = await readWatched(dir)
-  if (newestOf(files) > Date.now() - CLOCK_TICK_MS) {
+  const lastTick = Date.now() - CLOCK_TICK_MS
+  if (files.some(({ stats }) => Number(stats.ctimeMs) > lastTick)) {
     await pause(CLOCK_TICK_MS)
     files = await readWatched(dir)
   }
@@ -53,15 +54,10 @@ export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
 }
 
 async function readWatched(dir: string): Promise<FileStats[]> {
-  const fanOut = (await readNames(join(dir, 'objects'))).filter((name) =>
-    /^[0-9a-f]{2}$/.test(name),
-  )
-  const named = [...WATCHED, ...fanOut.sort().map((name) => `objects/${name}`)]
+  const names = await readNames(join(dir, 'objects'))
+  const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
+  const watched = [...WATCHED, ...looseFolders.map((name) => `objects/${name}`)]
   const refs: FileStats[] = []
   await forEachYielding(walkStats(join(dir, 'refs')), (file) => refs.push(file))
-  return [...(await statExisting(named.map((name) => join(dir, name)))), ...refs]
-}
-
-function newestOf(files: readonly FileStats[]): number {
-  return files.reduce((newest, { stats }) => Math.max(newest, Number(stats.ctimeMs)), 0)
+  return [...(await statExisting(watched.map((name) => join(dir, name)))), ...refs]
 }

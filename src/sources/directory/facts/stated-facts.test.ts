@@ -15,7 +15,7 @@ test('facts in the section [godwit] take precedence', async () => {
     wiki: { 'Home.md': 'Hello' },
     config: {
       'gitweb.url': 'https://derived.example.com',
-      'godwit.description': 'said\nby hand',
+      'godwit.description': 'stated\nby hand',
       'godwit.homepage': 'https://ada:secret@example.com',
       'godwit.private': 'off',
       'godwit.language': 'Cobol',
@@ -33,8 +33,8 @@ test('facts in the section [godwit] take precedence', async () => {
       'godwit.collaborator': ['bob:read', 'carol : admin', 'Bob:write', 'dan:owner', 'eve'],
     },
   })
-  const said = {
-    description: 'said by hand',
+  const expected = {
+    description: 'stated by hand',
     homepage: 'https://example.com/',
     private: false,
     language: 'Cobol',
@@ -56,7 +56,7 @@ test('facts in the section [godwit] take precedence', async () => {
     headCommit: null,
   } satisfies Partial<SourceFacts>
   const facts = await factsOf(dir)
-  assert.deepEqual({ ...facts, ...said }, facts)
+  assert.deepEqual({ ...facts, ...expected }, facts)
 
   await host.git(['config', '--remove-section', 'godwit'], { dir })
   const derived = await factsOf(dir, facts)

@@ -22,7 +22,7 @@ const FLAGS = [
 /** Importers assume that a repository has these. */
 const ASSUMED_BY_IMPORTERS = ['hasIssues', 'hasDownloads'] as const
 
-/** The facts that only this section can state are always present, possibly empty; the others only where they are stated. */
+/** The facts that only this section can state are always present, possibly empty; the others only if they are stated. */
 export type StatedFacts = Partial<SourceFacts> &
   Pick<SourceFacts, 'topics' | 'templateRepository' | 'forkOf' | 'collaborators'>
 
@@ -68,7 +68,7 @@ function fullName(value: string | undefined): string | null {
   return isFullName(name) ? name : null
 }
 
-/** Each value is `login:permission`; the last one for a login counts. */
+/** Each value is `login:permission`. The last value for a login takes precedence. */
 function collaborators(values: readonly string[]): Collaborator[] {
   const byLogin = new Map<string, Collaborator>()
   for (const value of values) {

@@ -2,12 +2,11 @@ import type { Readable } from 'node:stream'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-/** Options of a git command that runs on a repository. */
 export type RepositoryCall = GitCall & { dir: string }
 
 const MAX_RECORD_BYTES = 1024 * 1024
 
-/** Runs git and yields its output record by record, so that a million refs need no more memory than one. */
+/** Runs git and yields its output record by record, so that memory does not grow with the number of refs. */
 export async function* gitRecords(
   git: Git,
   args: readonly string[],

@@ -11,12 +11,12 @@ import {
 import type { RegularFile } from './regular-file.ts'
 import { NeedsGit } from './repository-errors.ts'
 
-/** How many bytes may still be inflated: a few small deltas can stand for very many bytes. */
+/** How many bytes may still be inflated: a few small deltas can expand to very many bytes. */
 export interface Budget {
   bytes: number
 }
 
-/** Names that begin with the same byte are read at once; git reads larger packs. */
+/** Names that begin with the same byte are read at once. Packs with more names are left to git. */
 const MAX_NAMES_BYTES = 1024 * 1024
 const MAX_DELTA_CHAIN = 500
 /** The header of an entry: its kind, its size, and the position or name of its delta base. */
@@ -28,7 +28,7 @@ const NAMED_DELTA = 7
 
 interface Entry {
   kind: number
-  /** The inflated size: of a delta, that of the delta itself. */
+  /** The inflated size. For a delta it is the size of the delta, not of the object. */
   size: number
   /** The position of the deflated bytes. */
   start: number
@@ -36,7 +36,7 @@ interface Entry {
   base: number | undefined
 }
 
-/** A pack and its index, of which only the parts are read that lead to a requested object. Every method throws NeedsGit. */
+/** A pack and its index. Reads only the parts that lead to a requested object. Every method throws NeedsGit. */
 export class PackFile {
   readonly #index: RegularFile
   readonly #pack: RegularFile
@@ -53,7 +53,7 @@ export class PackFile {
     this.#layout = orNeedsGit(() => indexLayout(this.#head, index.size, width))
   }
 
-  /** Returns the position of an object in the pack; undefined where the pack does not have it. */
+  /** Returns the position of an object in the pack; undefined if the pack does not have it. */
   find(oid: Buffer): number | undefined {
     const { names, nameStep } = this.#layout
     const [from, to] = [this.#namesBelow(oid[0]!), this.#namesBelow(oid[0]! + 1)]
@@ -69,7 +69,9 @@ export class PackFile {
   size(offset: number): number {
     const { base, size, start } = this.#entryAt(offset)
     if (base === undefined) return size
-    return deltaResultLength(inflateStart(this.#pack.read(start, MAX_HEADER_BYTES)))
+    const delta = inflateStart(this.#pack.read(start, MAX_HEADER_BYTES))
+    const [, afterBase] = parseNumber(delta, 0)
+    return parseNumber(delta, afterBase)[0]
   }
 
   read(offset: number, budget: Budget): { type: string; bytes: Buffer } {
@@ -107,7 +109,9 @@ export class PackFile {
 
   #entryAt(offset: number): Entry {
     const bytes = this.#pack.read(offset, MAX_HEADER_BYTES)
-    const [{ kind, size }, end] = entryHeader(bytes)
+    // Three bits of the first byte are the kind; its lowest four begin the size.
+    const [size, end] = parseNumber(bytes, 0, 4)
+    const kind = (bytes[0]! >> 4) & 7
     if (kind === OFFSET_DELTA) {
       const [distance, after] = baseDistance(bytes, end)
       return { kind, size, start: offset + after, base: offset - distance }
@@ -133,14 +137,14 @@ function orNeedsGit<T>(read: () => T): T {
   }
 }
 
-/** Takes the bytes off the budget and returns their number; throws NeedsGit where it is used up. */
+/** Subtracts `bytes` from the budget and returns `bytes`; throws NeedsGit if the budget is exhausted. */
 export function spend(bytes: number, budget: Budget): number {
   budget.bytes -= bytes
   if (!(budget.bytes >= 0)) throw new NeedsGit('very large objects')
   return bytes
 }
 
-/** Inflates exactly `size` bytes; other bytes may follow the deflated ones. */
+/** Inflates exactly `size` bytes; `deflated` may be followed by other bytes. */
 export function inflate(deflated: Buffer, size: number): Buffer {
   // With a larger buffer than needed, zlib stops at the end of the stream and ignores what follows.
   const capacity = size + 64
@@ -149,49 +153,34 @@ export function inflate(deflated: Buffer, size: number): Buffer {
   return bytes
 }
 
-/** Inflates what the beginning of a deflated stream holds. */
+/** Inflates a stream that is cut off, as far as it goes. */
 export function inflateStart(deflated: Buffer): Buffer {
   return inflateSync(deflated, { finishFlush: constants.Z_SYNC_FLUSH })
 }
 
-type Parsed<T> = [value: T, end: number]
+type Parsed = [value: number, end: number]
 
-/** Parses the kind and the size of an entry: three bits, and a number in groups of seven bits, the lowest first. */
-function entryHeader(bytes: Buffer): Parsed<{ kind: number; size: number }> {
-  const first = byteAt(bytes, 0)
-  let size = first & 15
-  let end = 1
-  for (let scale = 16; byteAt(bytes, end - 1) & 128; scale *= 128)
-    size += (byteAt(bytes, end++) & 127) * scale
-  return [{ kind: (first >> 4) & 7, size }, end]
+/** Parses a number in groups of seven bits, the lowest first; the first group has `firstBits` bits. */
+function parseNumber(bytes: Buffer, start: number, firstBits = 7): Parsed {
+  let scale = 2 ** firstBits
+  let value = byteAt(bytes, start) & (scale - 1)
+  let end = start
+  for (; byteAt(bytes, end++) & 128; scale *= 128) value += (byteAt(bytes, end) & 127) * scale
+  return [value, end]
 }
 
-/** Parses how far before a delta its base begins: groups of seven bits, the highest first, each but the last one less. */
-function baseDistance(bytes: Buffer, start: number): Parsed<number> {
+/** Parses how far before a delta its base begins: groups of seven bits, the highest first; each except the last is stored minus one. */
+function baseDistance(bytes: Buffer, start: number): Parsed {
   let end = start
   let distance = byteAt(bytes, end) & 127
   while (byteAt(bytes, end++) & 128) distance = (distance + 1) * 128 + (byteAt(bytes, end) & 127)
   return [distance, end]
 }
 
-/** Parses a length in a delta: groups of seven bits, the lowest first. */
-function deltaLength(bytes: Buffer, start: number): Parsed<number> {
-  let end = start
-  let length = byteAt(bytes, end) & 127
-  for (let scale = 128; byteAt(bytes, end++) & 128; scale *= 128)
-    length += (byteAt(bytes, end) & 127) * scale
-  return [length, end]
-}
-
-function deltaResultLength(delta: Buffer): number {
-  const [, end] = deltaLength(delta, 0)
-  return deltaLength(delta, end)[0]
-}
-
-/** A delta is a list of commands: each copies bytes of the base, or of the delta itself. */
+/** A delta is two lengths and a list of commands: each command copies bytes of the base, or of the delta itself. */
 function applyDelta(base: Buffer, delta: Buffer, budget: Budget): Buffer {
-  const [baseLength, afterBase] = deltaLength(delta, 0)
-  const [length, start] = deltaLength(delta, afterBase)
+  const [baseLength, afterBase] = parseNumber(delta, 0)
+  const [length, start] = parseNumber(delta, afterBase)
   if (baseLength !== base.length) throw new NeedsGit('a delta of another base')
   const result = Buffer.allocUnsafe(spend(length, budget))
   let filled = 0

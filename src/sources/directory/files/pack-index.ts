@@ -10,7 +10,7 @@ export class BadIndex extends Error {
 export interface IndexLayout {
   /** The number of objects. */
   count: number
-  /** The table of 256 counts: how many names begin with this byte or a lower one. */
+  /** The table of 256 counts: how many names begin with a byte up to this one. */
   fanout: number
   /** The object names, in ascending order, `nameStep` bytes apart. */
   names: number
@@ -36,7 +36,7 @@ const CRC_BYTES = 4
 const LARGE_OFFSET = 0x80000000
 export const LARGE_OFFSET_BYTES = 8
 
-/** Throws BadIndex. `size` is that of the file, `width` that of an object name, both in bytes. */
+/** Throws BadIndex. `size` is the size of the file and `width` the length of an object name, both in bytes. */
 export function indexLayout(head: Buffer, size: number, width: number): IndexLayout {
   const isVersion2 = head.length >= 8 && head.readUInt32BE(0) === MAGIC
   if (isVersion2 && head.readUInt32BE(4) !== 2)
@@ -64,7 +64,7 @@ export function indexLayout(head: Buffer, size: number, width: number): IndexLay
 
 const wrongSize = () => new BadIndex('the size of the index is not that of its objects')
 
-/** Returns where in the table of large offsets to find the offset; undefined where `offset` is the offset itself. */
+/** Returns the position of the offset in the table of large offsets; undefined if `offset` is the offset itself. */
 export function largeOffsetPosition({ crcs }: IndexLayout, offset: number): number | undefined {
   const isVersion2 = crcs !== undefined
   return isVersion2 && offset >= LARGE_OFFSET
@@ -84,13 +84,12 @@ export interface IndexedEntries {
   offset(i: number): number
   /** The CRC-32 of the entry's bytes in the pack. */
   crc(i: number): number
-  /** The first offset beyond these entries; undefined where they are the last. */
+  /** The first offset beyond these entries; undefined if they are the last. */
   next: number | undefined
 }
 
-/** An index read in the order of the pack: it has no object names. */
+/** An index that is read in the order of the pack, without object names. */
 export interface PackIndex extends AsyncDisposable {
-  /** The number of objects. */
   count: number
   /** The checksum of the pack that this index belongs to. */
   packChecksum: Buffer
@@ -102,7 +101,7 @@ export interface PackIndex extends AsyncDisposable {
 /** The length of a section: `entriesFrom` holds eight bytes of memory for each object in it. */
 const SECTION_BYTES = 2 ** 30
 
-/** Throws BadIndex. `width` is that of an object name in bytes. */
+/** Throws BadIndex. `width` is the length of an object name in bytes. */
 export async function openPackIndex(
   path: string,
   { width, sectionBytes = SECTION_BYTES }: { width: number; sectionBytes?: number },
@@ -139,7 +138,7 @@ async function readEntries(
   { start, stop }: { start: number; stop: number },
 ): Promise<IndexedEntries> {
   const { count, offsetStep } = layout
-  // The kernel allocates only the pages that are written.
+  // The kernel allocates only those pages of the array that are written.
   const keys = new BigUint64Array(count)
   const words = new Uint32Array(keys.buffer)
   let found = 0

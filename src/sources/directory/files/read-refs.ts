@@ -10,7 +10,7 @@ type Pointer = Refs['head']
 
 /**
  * Reads HEAD and all refs from their files: `git for-each-ref` omits, with exit code 0, refs that a crash has emptied, and starting git
- * costs more than reading. Throws Damaged for a file that is not a ref. Loose refs are read before packed-refs, as git does:
+ * costs more than reading. Throws Damaged for a file that is not a ref. Like git, it reads loose refs before packed-refs:
  * `pack-refs` writes the packed file before it removes a loose one, and a deletion rewrites the packed file first, so a ref that
  * moves from one to the other is always found.
  */
@@ -24,30 +24,28 @@ export async function readRefs(repository: BareRepository): Promise<Refs> {
 }
 
 /**
- * Throws Unsupported where git would read a ref from outside the repository, or wait forever: a link can lead to the refs of another
+ * Throws Unsupported if git would read a ref from outside the repository, or wait forever: a link can lead to the refs of another
  * owner, and a pipe has no end.
  */
 export async function refuseExternalRefs(repository: NamedDirectory): Promise<void> {
-  const files = [{ name: 'HEAD', entry: await lstatIfExists(`${repository.dir}/HEAD`) }]
-  for (const { name, entry } of [...files, ...(await listLooseRefs(repository))]) {
+  const head = { name: 'HEAD', entry: await lstatIfExists(`${repository.dir}/HEAD`) }
+  for (const { name, entry } of [head, ...(await listLooseRefs(repository))]) {
     if (entry?.isSymbolicLink()) await readSymbolicLink(repository, name)
     else if (entry && !entry.isFile())
-      throw new Unsupported(repository.name, `${readable(name)} is not a file of its own`)
+      throw new Unsupported(repository.name, `${readable(name)} is not a regular file`)
   }
 }
 
 /** Returns the objects that refs or a detached HEAD name, without duplicates. */
-export function tipsOf({ head, refs }: Refs): string[] {
-  const oids = [head, ...refs].flatMap((pointer) => ('oid' in pointer ? [pointer.oid] : []))
-  return [...new Set(oids)].sort()
-}
+export const tipsOf = ({ head, refs }: Refs): string[] => distinctOids([head, ...refs])
 
 /** Returns the objects that branches and tags name, without duplicates. */
-export function headsOf({ refs }: Refs): string[] {
-  const heads = refs.flatMap((ref) =>
-    'oid' in ref && /^refs\/(heads|tags)\//.test(ref.name) ? [ref.oid] : [],
-  )
-  return [...new Set(heads)].sort()
+export const headsOf = ({ refs }: Refs): string[] =>
+  distinctOids(refs.filter(({ name }) => /^refs\/(heads|tags)\//.test(name)))
+
+function distinctOids(pointers: readonly Pointer[]): string[] {
+  const oids = pointers.flatMap((pointer) => ('oid' in pointer ? [pointer.oid] : []))
+  return [...new Set(oids)].sort()
 }
 
 async function readLooseRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
@@ -63,18 +61,13 @@ async function listLooseRefs(repository: NamedDirectory) {
   const files: { name: string; entry: Dirent<Buffer> }[] = []
   const folders = ['refs']
   for (const folder of folders) {
-    for (const entry of await readFolder(repository, folder)) {
+    for (const entry of (await unlessGone(readByteEntries(pathOf(repository, folder)))) ?? []) {
       const name = `${folder}/${entry.name.toString('latin1')}`
       if (entry.isDirectory()) folders.push(name)
       else if (isRefName(name)) files.push({ name, entry })
     }
   }
   return files
-}
-
-async function readFolder(repository: NamedDirectory, folder: string) {
-  const path = pathOf(repository, folder)
-  return (await unlessGone(readByteEntries(path))) ?? []
 }
 
 async function readPackedRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
@@ -109,8 +102,8 @@ async function readPointer(
 }
 
 /**
- * Returns the target of a symbolic ref that is a symbolic link; undefined where the file is not a link. Git wrote such refs before
- * 2006 and still reads them.
+ * Returns the target of a symbolic ref that is stored as a symbolic link; undefined if the file is not a link. Git stored symbolic refs
+ * like this before 2006, and still reads them.
  */
 async function readSymbolicLink(
   repository: NamedDirectory,

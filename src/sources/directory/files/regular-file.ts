@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  type Stats,
-} from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { Unsupported } from './repository-errors.ts'
 import { syncFs } from './sync-fs.ts'
@@ -21,8 +13,8 @@ export interface NamedDirectory {
 const MAX_TEXT_BYTES = 64 * 1024 * 1024
 
 /**
- * Reads a file of a repository as a byte string (latin1); `path` is one too. Returns undefined where there is no file. Throws
- * Unsupported for anything but a regular file of at most `maxBytes`.
+ * Reads a file of a repository as a byte string (latin1); `path` is a byte string too. Returns undefined if the file does not exist.
+ * Throws Unsupported for anything but a regular file of at most `maxBytes`.
  */
 export async function readText(
   at: NamedDirectory,
@@ -35,49 +27,52 @@ export async function readText(
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
-    if (code === 'ELOOP') throw new Unsupported(at.name, `${path} is not a file of its own`, error)
+    if (code === 'ELOOP') throw new Unsupported(at.name, `${path} is not a regular file`, error)
     if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is too large`, error)
     throw error
   }
 }
 
-/** Reads at most `maxBytes` from the beginning of a file. Fails as `openRegular` does. */
-export const readFileStart = syncFs(
-  (path: string, maxBytes: number): Buffer =>
-    withRegularFile(path, (file) => {
-      const buffer = Buffer.alloc(maxBytes)
-      return buffer.subarray(0, readSync(file, buffer, 0, maxBytes, 0))
-    }),
-)
+/** Reads at most `maxBytes` from the beginning of a file. Fails as `openRegularFile` does. */
+export const readFileStart = syncFs((path: string, maxBytes: number): Buffer => {
+  using file = openRegularFile(path)
+  return file.read(0, maxBytes)
+})
 
-/** Reads a whole file. Fails with EFBIG where it is larger than `maxBytes`, otherwise as `openRegular` does. */
-export const readRegularFile = syncFs(
-  (path: string | Buffer, maxBytes: number): Buffer =>
-    withRegularFile(path, (file, { size }) => {
-      if (size > maxBytes) throw fileError('EFBIG', `${size} bytes`)
-      return readFileSync(file)
-    }),
-)
+/** Reads a complete file. Fails with EFBIG if it is larger than `maxBytes`, otherwise as `openRegularFile` does. */
+export const readRegularFile = syncFs((path: string | Buffer, maxBytes: number): Buffer => {
+  using file = openRegularFile(path)
+  if (file.size > maxBytes) throw fileError('EFBIG', `${file.size} bytes`)
+  return file.readAll()
+})
 
 /** An open file for random access. */
-export interface RegularFile {
+export interface RegularFile extends Disposable {
   size: number
   /** Returns fewer bytes at the end of the file. */
   read(position: number, length: number): Buffer
-  close(): void
+  readAll(): Buffer
 }
 
-export function openRegularFile(path: string): RegularFile {
-  const file = openRegular(path)
+/**
+ * Fails with ELOOP for a symbolic link, with which a repository could show any file of this machine, and for pipes, sockets and
+ * devices, which could block the process forever.
+ */
+export function openRegularFile(path: string | Buffer): RegularFile {
+  const file = openWithoutBlocking(path)
   try {
-    const { size } = regularStats(file)
+    const stats = fstatSync(file)
+    if (stats.isDirectory()) throw fileError('EISDIR', 'a directory')
+    if (!stats.isFile()) throw fileError('ELOOP', 'not a file')
+    const { size } = stats
     return {
       size,
       read(position, length) {
         const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - position)))
         return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, position))
       },
-      close: () => closeSync(file),
+      readAll: () => readFileSync(file),
+      [Symbol.dispose]: () => closeSync(file),
     }
   } catch (error) {
     closeSync(file)
@@ -85,32 +80,13 @@ export function openRegularFile(path: string): RegularFile {
   }
 }
 
-function withRegularFile<T>(path: string | Buffer, use: (file: number, stats: Stats) => T): T {
-  const file = openRegular(path)
-  try {
-    return use(file, regularStats(file))
-  } finally {
-    closeSync(file)
-  }
-}
-
-/**
- * Symbolic links fail with ELOOP: a repository could show any file of this machine. So do pipes, sockets and devices, which could
- * block the process forever.
- */
-function openRegular(path: string | Buffer): number {
+function openWithoutBlocking(path: string | Buffer): number {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    // The code for a socket.
+    // ENXIO is the code for a socket.
     throw hasCode(error, 'ENXIO') ? fileError('ELOOP', 'not a file') : error
   }
-}
-
-function regularStats(file: number): Stats {
-  const stats = fstatSync(file)
-  if (stats.isFile()) return stats
-  throw stats.isDirectory() ? fileError('EISDIR', 'a directory') : fileError('ELOOP', 'not a file')
 }
 
 function fileError(code: string, message: string): Error {

@@ -87,7 +87,7 @@ test('programs that a repository names are not run', async () => {
   assert.equal(existsSync(canary), false)
 })
 
-test('a missing git is not reported as a fault of the repository', async () => {
+test('a missing git is not reported as an error of the repository', async () => {
   // A config with includes is read by git.
   const config = { 'include.path': 'more' }
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, config })

@@ -2,30 +2,28 @@ import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-/** The repository is of a kind that cannot be exported completely, such as a shallow clone. Retrying does not help. */
-export class Unsupported extends Unreadable {
-  override name = 'Unsupported'
-
+class UnreadableRepository extends Unreadable {
   constructor(repository: string, reason: string, cause?: unknown) {
     super(`${repository}: ${reason}`, { cause })
   }
+}
+
+/** The repository is of a kind that cannot be exported completely, such as a shallow clone. Retrying does not help. */
+export class Unsupported extends UnreadableRepository {
+  override name = 'Unsupported'
 }
 
 /** Objects or refs are missing, or their content does not match their names. */
-export class Damaged extends Unreadable {
+export class Damaged extends UnreadableRepository {
   override name = 'Damaged'
-
-  constructor(repository: string, reason: string, cause?: unknown) {
-    super(`${repository}: ${reason}`, { cause })
-  }
 }
 
-/** A repack or a push moved files while they were read: the caller reads again. Never leaves this folder. */
+/** A repack or a push moved files while they were read: the caller reads again. Not thrown outside `sources/directory`. */
 export class ChangedDuringRead extends Error {
   override name = 'ChangedDuringRead'
 }
 
-/** This process cannot read these files by itself: the caller runs git instead. Never leaves this folder. */
+/** This process cannot read these files: the caller runs git instead. Not thrown outside `sources/directory`. */
 export class NeedsGit extends Error {
   override name = 'NeedsGit'
 }
@@ -40,7 +38,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EIO: 'disk read error (input/output error)',
 }
 
-/** Returns the reason of a file system error for a user to see; undefined for errors that do not concern one repository. */
+/** Describes a file system error for a user; returns undefined for errors that do not concern one repository. */
 export function fileErrorReason(error: unknown): string | undefined {
   return FILE_ERRORS[codeOf(error) ?? '']
 }
@@ -66,7 +64,7 @@ export async function orUnreadable<T>(
 }
 
 /**
- * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message where git
+ * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message if git
  * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
  */
 export function toNamedError(repository: string, error: unknown, dir: string): unknown {
@@ -95,7 +93,7 @@ export async function orDamaged<T>(
 const MACHINE_ERROR =
   /out of memory|cannot allocate|no space left|too many open files|resource temporarily unavailable/i
 
-/** Returns undefined where git was not started, or was killed by somebody else: then the repository may be intact. */
+/** Returns undefined if git was not started, or was killed, but not by us: then the repository may be intact. */
 function gitErrorReason(failure: GitFailed, dir: string): string | undefined {
   const { exitCode, stderr, exceededLimit, cause } = failure
   if (exceededLimit) return `git was stopped: it ${exceededLimit}`

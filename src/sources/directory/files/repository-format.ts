@@ -14,7 +14,7 @@ import {
 import { COMMON_DIR, IS_WORKTREE, refuseSpecialIncludes } from './special-files.ts'
 import { lstat, lstatIfExists } from './sync-fs.ts'
 
-/** Extensions that change nothing in how refs and objects are read from files. */
+/** Extensions that do not affect how refs and objects are read from files. */
 const HARMLESS = new Set([
   'compatobjectformat',
   'noop',
@@ -24,45 +24,33 @@ const HARMLESS = new Set([
   'worktreeconfig',
 ])
 
-/** What the repository's config says about reading it. */
-export interface RepositoryFormat {
-  objectFormat: ObjectFormat
-  /** The directory of its LFS objects, if not `lfs`. */
-  lfsStorage: string | undefined
+/**
+ * Returns the hash function of the objects and the setting `lfs.storage`. Throws Unsupported for a partial clone and for an unknown
+ * format. Git does not open the repository for this.
+ */
+export async function readFormat(at: NamedDirectory, reader: ConfigReader) {
+  let objectFormat: ObjectFormat = 'sha1'
+  let lfsStorage: string | undefined
+  for (const [key, values] of await readSettingsWithIncludes(at, reader)) {
+    const extension = /^extensions\.(.+)$/.exec(key)?.[1]
+    // A key without a value means true.
+    for (const value of values.map((stated) => stated ?? 'true')) {
+      if (extension === 'partialclone' || isPromisor(key, value))
+        throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
+      if (key === 'lfs.storage') lfsStorage = value
+      if (key === 'core.repositoryformatversion' && Number(value) > 1)
+        throw new Unsupported(at.name, `repository format version ${value} is not supported`)
+      if (extension === undefined || (extension === 'refstorage' && value === 'files')) continue
+      if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
+        objectFormat = value
+      else if (!HARMLESS.has(extension))
+        throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
+    }
+  }
+  return { objectFormat, lfsStorage }
 }
 
-/** Throws Unsupported where this format has only some of the objects, or is unknown. Git does not open the repository for this. */
-export async function readFormat(
-  at: NamedDirectory,
-  reader: ConfigReader,
-): Promise<RepositoryFormat> {
-  const format: RepositoryFormat = { objectFormat: 'sha1', lfsStorage: undefined }
-  // A key without a value means true.
-  for (const [key, values] of await readSettingsWithIncludes(at, reader))
-    for (const value of values) applySetting(at, format, key, value ?? 'true')
-  return format
-}
-
-function applySetting(
-  at: NamedDirectory,
-  format: RepositoryFormat,
-  key: string,
-  value: string,
-): void {
-  const extension = /^extensions\.(.+)$/.exec(key)?.[1]
-  if (extension === 'partialclone' || isPromisor(key, value))
-    throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
-  if (key === 'lfs.storage') format.lfsStorage = value
-  if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
-    format.objectFormat = value
-  else if (extension === 'refstorage' && value === 'files') return
-  else if (extension !== undefined && !HARMLESS.has(extension))
-    throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
-  if (key === 'core.repositoryformatversion' && Number(value) > 1)
-    throw new Unsupported(at.name, `repository format version ${value} is not supported`)
-}
-
-/** Runs git only for a config that includes others or is not plain. */
+/** Runs git only for a config with includes, or one that `parsePlainConfig` cannot parse. */
 async function readSettingsWithIncludes(
   at: NamedDirectory,
   reader: ConfigReader,
@@ -76,7 +64,7 @@ async function readSettingsWithIncludes(
   return readConfigWithIncludes(file, reader)
 }
 
-/** Throws Unsupported where the repository has only a part of its history on purpose. */
+/** Throws Unsupported if a shallow clone or grafts cut off a part of the history. */
 export async function refusePartialHistory(repository: BareRepository): Promise<void> {
   const { name } = repository
   if (await hasLines(repository, 'shallow'))
@@ -85,14 +73,14 @@ export async function refusePartialHistory(repository: BareRepository): Promise<
     throw new Unsupported(name, 'it has grafts (info/grafts), which hide history')
 }
 
-/** Throws Unsupported where git would read refs or the whole repository from another directory. */
+/** Throws Unsupported if git would read refs or the whole repository from another directory. */
 export async function refuseExternalPaths({ dir, name }: NamedDirectory): Promise<void> {
   const refs = await lstat(join(dir, 'refs'))
-  if (!refs.isDirectory()) throw new Unsupported(name, 'refs is not a directory of its own')
+  if (!refs.isDirectory())
+    throw new Unsupported(name, 'refs is not a directory, or is a link to one')
   if (await lstatIfExists(join(dir, COMMON_DIR))) throw new Unsupported(name, IS_WORKTREE)
 }
 
-/** Whether the repository has objects in other repositories. */
 export function hasAlternates(repository: BareRepository): Promise<boolean> {
   return hasLines(repository, 'objects/info/alternates')
 }
@@ -102,7 +90,7 @@ function isPromisor(key: string, value: string): boolean {
   return /^remote\..*\.promisor$/.test(key) && !/^(false|no|off|0|)$/i.test(value)
 }
 
-/** Whether the file has a line other than comments. */
+/** Whether the file has a line that is not empty and not a comment. */
 async function hasLines(repository: BareRepository, path: string): Promise<boolean> {
   return /^[^#\s]/m.test((await readText(repository, path)) ?? '')
 }

@@ -8,7 +8,7 @@ import { parsePlainConfig } from './repository-settings.ts'
 const host = await gitHost()
 after(() => host.remove())
 
-/** Returns the settings as git lists them; undefined where git rejects the config. */
+/** Returns the settings as git lists them; undefined if git rejects the config. */
 async function byGit(text: string): Promise<string | undefined> {
   const file = join(host.root, 'config')
   await writeFile(file, text)
@@ -34,8 +34,8 @@ test('plain lines are read as git reads them', async () => {
   ]) {
     const settings = parsePlainConfig(text)
     assert.ok(settings, text)
-    const said = (await byGit(text))!.split('\0').slice(0, -1)
-    assert.deepEqual(listed(settings).sort(), said.sort(), text)
+    const expected = (await byGit(text))!.split('\0').slice(0, -1)
+    assert.deepEqual(listed(settings).sort(), expected.sort(), text)
   }
 })
 

@@ -7,7 +7,7 @@ import { lstatIfExists } from './sync-fs.ts'
 /** A git config: the values of each key in their order. Keys are in lower case, as git prints them. */
 export type Settings = ReadonlyMap<string, readonly Value[]>
 
-/** Null is a key without `=`, which git takes for true. */
+/** Null stands for a key without `=`, which git interprets as true. */
 type Value = string | null
 
 export const MAX_CONFIG_BYTES = 16 * 1024 * 1024
@@ -16,7 +16,7 @@ const MAX_PLAIN_BYTES = 64 * 1024
 /** Included files can be on a disk that does not respond. */
 const INCLUDES_TIMEOUT_MS = 10_000
 
-/** What reads a config that is not plain. */
+/** Git, which reads a config that `parsePlainConfig` cannot parse. */
 export interface ConfigReader {
   git: Git
   signal?: AbortSignal | undefined
@@ -28,13 +28,13 @@ export function readSettings(git: Git, dir: string, signal?: AbortSignal): Promi
 }
 
 /**
- * Reads any config file, without includes; a missing one is empty. Rejects with Unreadable where it is not a regular file, which
+ * Reads any config file, without includes; a missing one is empty. Rejects with Unreadable if it is not a regular file, which
  * could block git or belong to another repository, or is too large.
  */
 export async function readConfigFile(file: string, reader: ConfigReader): Promise<Settings> {
   const stats = await lstatIfExists(file)
   if (!stats) return new Map()
-  if (!stats.isFile()) throw new Unreadable('its config is not a file of its own')
+  if (!stats.isFile()) throw new Unreadable('its config is not a regular file')
   if (stats.size > MAX_CONFIG_BYTES) throw new Unreadable('its config is too large')
   const plain =
     stats.size > MAX_PLAIN_BYTES
@@ -43,7 +43,7 @@ export async function readConfigFile(file: string, reader: ConfigReader): Promis
   return plain ?? listSettings(file, reader, ['--no-includes'], { maxBytes: MAX_LISTING_BYTES })
 }
 
-/** Reads a config file and all that it includes. Rejects where git cannot read an included file. */
+/** Reads a config file and all that it includes. Rejects if git cannot read an included file. */
 export function readConfigWithIncludes(file: string, reader: ConfigReader): Promise<Settings> {
   return listSettings(file, reader, ['--includes'], { timeoutMs: INCLUDES_TIMEOUT_MS })
 }
@@ -73,7 +73,7 @@ export function hasIncludes(settings: Settings): boolean {
   return settings.keys().some(isInclude)
 }
 
-/** Returns the paths as they are written, in the order of their keys. */
+/** Returns the paths as the config states them, in the order of their keys. */
 export function includedPaths(settings: Settings): string[] {
   const keys = [...settings.keys()].filter(isInclude)
   return keys.flatMap((key) => settingValues(settings, key))
@@ -81,7 +81,7 @@ export function includedPaths(settings: Settings): string[] {
 
 const isInclude = (key: string): boolean => /^include(?:if\..*)?\.path$/s.test(key)
 
-/** Returns the last value, which is the one that counts for git. */
+/** Returns the last value, which takes precedence in git. */
 export function setting(settings: Settings, key: string): string | undefined {
   return settings.get(key)?.at(-1) ?? undefined
 }
@@ -90,7 +90,7 @@ export function settingValues(settings: Settings, key: string): string[] {
   return (settings.get(key) ?? []).filter((value) => value !== null)
 }
 
-/** Parses a boolean in any of git's spellings. Returns undefined where it is not set, 'unclear' where it is not a boolean. */
+/** Parses a boolean in any of git's spellings. Returns undefined if it is not set, 'unclear' if it is not a boolean. */
 export function flag(settings: Settings, key: string): boolean | 'unclear' | undefined {
   const value = settings.get(key)?.at(-1)
   if (value === undefined) return undefined
@@ -101,13 +101,13 @@ export function flag(settings: Settings, key: string): boolean | 'unclear' | und
 }
 
 const SECTION = /^[ \t]*\[([a-z0-9.-]+)(?: "([^"\\]*)")?\][ \t]*$/i
-/** A value without quotes and comments, with the blanks around it. */
+/** An entry whose value has no quotes, escapes or comments; blanks around the value are captured. */
 const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=([^"\\#;]*)$/i
 const EMPTY_OR_COMMENT = /^[ \t]*(?:[#;].*)?$/
 
 /**
- * Parses a config of plain lines, as most are; returns undefined where only git can parse it. Running `git config` instead takes 7 ms
- * of CPU time, more than reading all facts of a small repository; this takes 0.1 ms.
+ * Parses a config without quotes, escapes and other special syntax, as most configs are; returns undefined if only git can parse it.
+ * Running `git config` instead takes 7 ms of CPU time, more than reading all facts of a small repository; this takes 0.1 ms.
  */
 export function parsePlainConfig(text: string): Map<string, string[]> | undefined {
   // Git ends lines at a carriage return too, and stops at a null.
@@ -134,7 +134,7 @@ export function parsePlainConfig(text: string): Map<string, string[]> | undefine
   return settings
 }
 
-/** A regular expression would take hours for a long line of blanks with another character at its end. */
+/** A regular expression would take quadratic time for a long line of blanks with another character at its end. */
 function trimBlanks(text: string): string {
   const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t'
   let [from, to] = [0, text.length]

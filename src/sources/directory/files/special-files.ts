@@ -12,9 +12,9 @@ import {
   readConfigFile,
   type Settings,
 } from './repository-settings.ts'
-import { type FileStats, forEachYielding, lstatIfExists } from './sync-fs.ts'
+import { type FileStats, forEachYielding, ifExistsSync, lstatIfExists } from './sync-fs.ts'
 
-/** A repository of the source; errors begin with its name where there is one. */
+/** A repository of the source. Errors begin with its name, if it is given. */
 type Repository = Pick<NamedDirectory, 'dir'> & Partial<NamedDirectory>
 
 /** With this file git reads config, refs and objects from the directory that the file names. */
@@ -25,9 +25,9 @@ export const GIT_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 's
 export const GIT_FOLDERS = ['refs', 'worktrees', 'reftable']
 
 /**
- * Throws Unreadable where git, run on this repository, would wait for a pipe or read a device without end: among its files, in what its
- * config includes, and in the object stores that it borrows from. Call it before git runs on a repository of the source. It does not
- * check where links to ordinary files lead.
+ * Throws Unreadable if git, run on this repository, would wait for a pipe or read a device forever. Checks the repository's files, the
+ * files that its config includes, and the object stores that it borrows from. Call it before git runs on a repository of the
+ * source. Links to regular files pass, whatever they point to.
  */
 export async function refuseSpecialFiles(
   repository: Repository,
@@ -42,7 +42,7 @@ export async function refuseSpecialFiles(
   await refuseSpecialObjects(repository)
 }
 
-/** Throws Unreadable for a special file below `dir`. Costs nothing for an ordinary file. */
+/** Throws Unreadable for a special file below `dir`. Makes no system call for a regular file. */
 export function refuseSpecialFile(dir: string, { path, stats }: FileStats): void {
   if (stats.isFile() || stats.isDirectory()) return
   refuseSpecial({ dir }, toBytes(path), path.slice(dir.length + 1))
@@ -64,10 +64,10 @@ export async function refuseSpecialConfig(
   }
 }
 
-/** Git reads a file each time it is included, so a few files can stand for billions. */
+/** Git reads a file each time it is included, so a few files can make it read billions. */
 const MAX_INCLUDES = 100
 
-/** Throws Unreadable unless all files that a config includes, directly or not, are regular files of a sensible size. */
+/** Throws Unreadable unless all files that a config includes, directly or indirectly, are regular files of a sensible size. */
 export async function refuseSpecialIncludes(
   repository: Repository,
   config: string,
@@ -77,14 +77,15 @@ export async function refuseSpecialIncludes(
   const configs = [{ file: config, settings }]
   for (const current of configs)
     for (const path of includedPaths(current.settings)) {
-      // Git's home directory is ours, and empty.
+      // Git's home directory is ours, and has no such files.
       if (/^~\/(?!.*\.\.)/s.test(path)) continue
       if (/^(?:~|%\(prefix\)\/)|\uFFFD/.test(path))
-        throw refusal(repository, 'its config includes a file that cannot be told by its path')
+        throw refusal(repository, 'its config includes a path that cannot be resolved')
       const target = isAbsolute(path) ? path : `${dirname(current.file)}/${path}`
       const stats = statIfExists(toBytes(target))
       if (!stats) continue
-      if (!stats.isFile()) throw refusal(repository, 'its config includes what is not a file')
+      if (!stats.isFile())
+        throw refusal(repository, 'its config includes something that is not a file')
       if (stats.size > MAX_CONFIG_BYTES)
         throw refusal(repository, 'its config includes a file that is too large')
       if (configs.length > MAX_INCLUDES)
@@ -93,7 +94,7 @@ export async function refuseSpecialIncludes(
     }
 }
 
-/** The folders of an object store that git reads; each can be a link. */
+/** The folders of an object store that git reads. Each may be a link. */
 const OBJECT_FOLDER = /^(?:[0-9a-f]{2}|info|pack)$/
 const OBJECT_SUBFOLDERS = ['info/commit-graphs', 'pack/multi-pack-index.d']
 const MAX_OBJECT_STORES = 100
@@ -112,7 +113,7 @@ export async function refuseSpecialObjects(repository: Repository): Promise<void
     )
     for (const alternate of await readAlternates(repository, store, label)) stores.add(alternate)
     if (stores.size > MAX_OBJECT_STORES)
-      throw refusal(repository, 'it borrows objects from too many places (alternates)')
+      throw refusal(repository, 'it borrows objects from too many object stores (alternates)')
   }
 }
 
@@ -139,7 +140,7 @@ const ESCAPES: Record<string, string> = {
   ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
 }
 
-/** Git quotes paths with unusual bytes as C strings. */
+/** Decodes a C string, in which git quotes paths with unusual bytes. */
 function unquote(line: string): string {
   return line
     .slice(1, line.lastIndexOf('"'))
@@ -150,7 +151,7 @@ function unquote(line: string): string {
     )
 }
 
-/** Refuses links to directories as well: two that lead to their own directory stand for billions of refs. */
+/** Refuses links to directories as well: with two links to their own directory, git finds billions of refs. */
 async function refuseSpecialBelow(repository: Repository, top: string): Promise<void> {
   const path = toBytes(repository.dir)
   const folders = [top]
@@ -160,18 +161,11 @@ async function refuseSpecialBelow(repository: Repository, top: string): Promise<
   })
 }
 
-interface OrdinaryFolder {
-  ino: number
-  ctimeMs: number
-  /** The names of its folders. */
-  folders: string[]
-}
-
 /**
- * Folders without links and special files, by path: each is read again only after a change. Without this cache, a clone of a few
+ * Caches folders without links and special files by path: each is read again only after a change. Without this cache, a clone of a few
  * thousand loose objects takes 10 % more CPU time, since each of its requests reads 256 folders.
  */
-const ordinaryFolders = new Map<string, OrdinaryFolder>()
+const ordinaryFolders = new Map<string, { ino: number; ctimeMs: number; folders: string[] }>()
 const MAX_CACHED = 20_000
 /** A folder that changed more recently can change again without a new timestamp. */
 const MIN_CACHED_AGE_MS = 2000
@@ -212,7 +206,7 @@ function listFolders(
   return folders
 }
 
-/** Follows links. A link that leads nowhere passes: git reports it. */
+/** Follows links. A broken link passes: git reports it. */
 function refuseSpecial(repository: Repository, path: string, label: string): Stats | undefined {
   const stats = statIfExists(path)
   if (stats && !stats.isFile() && !stats.isDirectory())
@@ -220,27 +214,17 @@ function refuseSpecial(repository: Repository, path: string, label: string): Sta
   return stats
 }
 
-/** Byte strings (latin1) hold paths that are not UTF-8. */
+/** Paths that are not UTF-8 are byte strings (latin1). */
 const toBytes = (path: string): string => Buffer.from(path).toString('latin1')
 const fromBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
 
-function statIfExists(path: string): Stats | undefined {
-  try {
-    return statSync(fromBytes(path), { throwIfNoEntry: false })
-  } catch (error) {
-    if (hasCode(error, 'ELOOP')) return undefined
-    throw error
-  }
-}
+const statIfExists = (path: string): Stats | undefined =>
+  ifExistsSync(() => statSync(fromBytes(path), { throwIfNoEntry: false }), 'ELOOP')
 
 /** Folders of loose objects disappear when the objects are packed. */
 function readEntriesIfExists(path: string): Dirent<Buffer>[] {
-  try {
-    return readdirSync(fromBytes(path), { withFileTypes: true, encoding: 'buffer' })
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  }
+  const options = { withFileTypes: true, encoding: 'buffer' } as const
+  return ifExistsSync(() => readdirSync(fromBytes(path), options), 'ENOENT') ?? []
 }
 
 async function readByteString(
@@ -249,13 +233,13 @@ async function readByteString(
   label: string,
   maxBytes: number,
 ): Promise<string | undefined> {
-  // Most of these files do not exist, and an exception would cost more than this call.
+  // Most of these files do not exist, and throwing costs more than this call.
   if (!(await lstatIfExists(file))) return undefined
   try {
     const bytes = await ifExists(readRegularFile(file, maxBytes), 'ENOENT', 'ENOTDIR')
     return bytes?.toString('latin1')
   } catch (error) {
-    if (hasCode(error, 'ELOOP')) throw refusal(repository, `${label} is not a file of its own`)
+    if (hasCode(error, 'ELOOP')) throw refusal(repository, `${label} is not a regular file`)
     if (hasCode(error, 'EFBIG')) throw refusal(repository, `${label} is too large`)
     throw error
   }

@@ -17,9 +17,9 @@ const MAX_BLOCKING_MS = 4
 let lastYield = 0
 
 /**
- * Makes an async function of a synchronous file system call. Reading a repository takes many small calls, which the kernel answers
- * from its cache in a few microseconds; the way through the thread pool takes ten times as long. Calls run on this thread, and
- * every few milliseconds other work of the thread runs first.
+ * Wraps a synchronous file system call in an async function. Reading a repository takes many small calls, which the kernel serves
+ * from its cache in a few microseconds; the same calls through the thread pool take ten times as long. They run on this thread,
+ * and yield to other work of the thread every few milliseconds.
  */
 export function syncFs<A extends unknown[], T>(
   call: (...args: A) => T,
@@ -30,7 +30,7 @@ export function syncFs<A extends unknown[], T>(
   }
 }
 
-/** Calls `action` for each item, and lets other work of this thread run every few milliseconds. */
+/** Calls `action` for each item, and yields to other work of this thread every few milliseconds. */
 export async function forEachYielding<T>(
   items: Iterable<T>,
   action: (item: T) => void,
@@ -50,7 +50,7 @@ async function yieldThread(): Promise<void> {
 
 export const lstat = syncFs((path: string): Stats => lstatSync(path))
 
-/** Returns undefined for ENOENT and ENOTDIR. Faster than catching the error of `lstat`. */
+/** Returns undefined for ENOENT, which is faster than catching the error of `lstat`. */
 export const lstatIfExists = syncFs((path: string): Stats | undefined =>
   lstatSync(path, { throwIfNoEntry: false }),
 )
@@ -85,11 +85,12 @@ export interface FileStats {
 }
 
 /**
- * Yields everything below a directory in the order of names, without following links. Files that disappear meanwhile are left out.
- * Each step is a system call: use it with `forEachYielding`.
+ * Yields everything below a directory in the order of names, without following links. Files that disappear during the walk are
+ * omitted. Each step blocks for a system call: use it with `forEachYielding`.
  */
 export function* walkStats(dir: string): Generator<FileStats, void, void> {
-  for (const name of ifExistsSync(() => readdirSync(dir))?.sort() ?? []) {
+  const names = ifExistsSync(() => readdirSync(dir), 'ENOENT', 'ENOTDIR') ?? []
+  for (const name of names.sort()) {
     const path = join(dir, name)
     const stats = preciseLstat(path)
     if (!stats) continue
@@ -98,7 +99,7 @@ export function* walkStats(dir: string): Generator<FileStats, void, void> {
   }
 }
 
-/** Returns the stats of those paths that exist. */
+/** Returns the stats of the paths that exist. */
 export const statExisting = syncFs((paths: readonly string[]): FileStats[] =>
   paths.flatMap((path) => {
     const stats = preciseLstat(path)
@@ -106,15 +107,16 @@ export const statExisting = syncFs((paths: readonly string[]): FileStats[] =>
   }),
 )
 
-/** Many of these files do not exist; an exception for each would cost more. */
+/** Many of these files do not exist: `throwIfNoEntry` saves the cost of an exception for each. */
 const preciseLstat = (path: string): BigIntStats | undefined =>
-  ifExistsSync(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }))
+  ifExistsSync(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), 'ENOTDIR')
 
-function ifExistsSync<T>(read: () => T): T | undefined {
+/** Returns undefined if `read` throws an error with one of these codes. */
+export function ifExistsSync<T>(read: () => T, ...codes: readonly string[]): T | undefined {
   try {
     return read()
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    if (hasCode(error, ...codes)) return undefined
     throw error
   }
 }

@@ -116,27 +116,26 @@ export function parseDump(text: string): Map<string, DumpedValue> {
     return match
   }
 
-  function expect(token: string): void {
+  /** Skips white space, then moves past `token` if it follows. */
+  function accept(token: string): boolean {
     consume(SPACE)
-    if (!text.startsWith(token, position))
-      throw new Error(`expected "${token}" at character ${position}`)
-    position += token.length
+    const isNext = text.startsWith(token, position)
+    if (isNext) position += token.length
+    return isNext
   }
 
-  /** Skips white space, then returns whether `token` follows. */
-  function peek(token: string): boolean {
-    consume(SPACE)
-    return text.startsWith(token, position)
+  function expect(token: string): void {
+    if (!accept(token)) throw new Error(`expected "${token}" at character ${position}`)
   }
 
   function parseList<T>(end: string, parseItem: () => T): T[] {
     const items: T[] = []
-    while (!peek(end)) {
+    while (!accept(end)) {
       items.push(parseItem())
-      if (!peek(',')) break
-      expect(',')
+      if (accept(',')) continue
+      expect(end)
+      break
     }
-    expect(end)
     return items
   }
 
@@ -154,10 +153,7 @@ export function parseDump(text: string): Map<string, DumpedValue> {
     const number = consume(NUMBER)
     if (number) return Number(number[0])
     if (consume(/undef\b/y)) return null
-    if (peek('[')) {
-      expect('[')
-      return parseList(']', () => parseValue(depth + 1))
-    }
+    if (accept('[')) return parseList(']', () => parseValue(depth + 1))
     expect('{')
     return new Map(parseList('}', () => parsePair(depth + 1)))
   }
@@ -166,12 +162,9 @@ export function parseDump(text: string): Map<string, DumpedValue> {
   while (position < text.length) {
     const variable = consume(VARIABLE)
     if (!variable) throw new Error(`expected a variable at character ${position}`)
-    if (peek('(')) {
-      expect('(')
-      variables.set(variable[1]!, new Map(parseList(')', () => parsePair(0))))
-    } else {
-      variables.set(variable[1]!, parseValue())
-    }
+    const isHash = accept('(')
+    const value = isHash ? new Map(parseList(')', () => parsePair(0))) : parseValue()
+    variables.set(variable[1]!, value)
     expect(';')
     consume(SPACE)
   }

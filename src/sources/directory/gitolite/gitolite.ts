@@ -2,7 +2,7 @@ import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import type { Collaborator, Permission } from '../../source.ts'
+import { type Collaborator, PERMISSIONS, type Permission } from '../../source.ts'
 import { readRegularFile } from '../files/regular-file.ts'
 import { fileErrorReason } from '../files/repository-errors.ts'
 import { preciseStat } from '../files/sync-fs.ts'
@@ -16,17 +16,17 @@ import {
   unreadableRights,
 } from './loaded-conf.ts'
 
-/** The permissions of gitolite's users, read from its compiled configuration. Runs and writes nothing of gitolite. */
+/**
+ * The permissions of gitolite's users, read from its compiled configuration. Neither runs gitolite nor writes its files. All methods
+ * reject with Unreadable if the configuration cannot be read.
+ */
 export interface Gitolite {
-  /** All methods reject with Unreadable where the configuration cannot be read. */
   warnings(): Promise<readonly string[]>
   isUser(login: string): Promise<boolean>
   collaborators(directory: RepositoryDirectory): Promise<Collaborator[]>
 }
 
 const MAX_FILE_BYTES = 1024 * 1024
-/** From the weakest to the strongest. */
-const LEVELS: readonly Permission[] = ['read', 'write', 'admin']
 
 export function openGitolite(admin: string, root: string): Gitolite {
   let loaded: { times: string; conf: Promise<LoadedConf> } | undefined
@@ -40,7 +40,7 @@ export function openGitolite(admin: string, root: string): Gitolite {
     const times = `${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.size}`
     if (loaded?.times !== times) loaded = { times, conf: loadConf(admin, root) }
     const { conf } = loaded
-    // The next call reads again, even without a new file.
+    // After a failure the next call reads again, even if the file is unchanged.
     conf.catch(() => {
       if (loaded?.conf === conf) loaded = undefined
     })
@@ -54,7 +54,7 @@ export function openGitolite(admin: string, root: string): Gitolite {
   }: RepositoryDirectory): Promise<Collaborator[]> {
     const conf = await current()
     const own = await levelsIn(conf, admin, dir, path)
-    // Everybody who can read the repository can read its wiki.
+    // In Godwit, everybody who can read a repository can read its wiki.
     if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
     return toCollaborators(own, conf)
   }
@@ -87,7 +87,7 @@ async function levelsIn(conf: LoadedConf, admin: string, dir: string, name: stri
   return levels
 }
 
-/** Rejects with Unreadable where that cannot be seen. */
+/** Rejects with Unreadable if this cannot be determined. */
 async function hasHook(admin: string, dir: string): Promise<boolean> {
   const [own, common] = [join(dir, 'hooks', 'update'), join(admin, 'hooks', 'common', 'update')]
   const unlessMissing = <T>(path: Promise<T>) =>
@@ -134,7 +134,7 @@ async function readFileOrEmpty(dir: string, file: string): Promise<string> {
   return text.toString()
 }
 
-/** Returns the users that these rules can give a permission: all users only where a rule names `@all`. */
+/** Returns the users that these rules can give a permission: all users only if a rule names `@all`. */
 function listCandidates(
   { users, membersOf }: LoadedConf,
   { roles, creator }: GitoliteRepository,
@@ -159,9 +159,9 @@ function keepLesser(levels: Levels, others: Levels): void {
 }
 
 const lesser = (a: Permission, b: Permission): Permission =>
-  LEVELS.indexOf(a) < LEVELS.indexOf(b) ? a : b
+  PERMISSIONS.indexOf(a) < PERMISSIONS.indexOf(b) ? a : b
 
-/** Logins are case-insensitive here, but not in gitolite: users with the same login get what all of them have. */
+/** Logins are case-insensitive here, but not in gitolite: users with the same login get the least permission among them. */
 function toCollaborators(levels: Levels, { users }: LoadedConf): Collaborator[] {
   const collaborators: Collaborator[] = []
   for (const [login, own] of levels) {
@@ -172,7 +172,7 @@ function toCollaborators(levels: Levels, { users }: LoadedConf): Collaborator[] 
   return collaborators.sort((a, b) => (a.login < b.login ? -1 : 1))
 }
 
-/** What gitolite stores in the repository itself. */
+/** The data that gitolite stores in the repository itself. */
 interface GitoliteRepository {
   /** Its path without `.git`, as gitolite names it. */
   name: string
@@ -187,13 +187,12 @@ interface RepositoryRules {
   byUser: ReadonlyMap<string, readonly Rule[]>
   /** Whether rules that deny access apply before the ref is known. */
   denies: boolean
-  /** Whether a pattern that only Perl understands may or may not match this repository. */
+  /** Whether there is a pattern that only Perl can parse: it may or may not match this repository. */
   isUnclear: boolean
 }
 
 type Access = 'R' | 'W' | '+'
 
-/** Returns the rules for a repository by user. */
 function rulesOf(conf: CompiledConf, repository: GitoliteRepository): RepositoryRules {
   const { names, isUnclear } = namesOf(conf, repository)
   const byUser = new Map<string, Rule[]>()
@@ -243,9 +242,9 @@ function namesOfUser(conf: CompiledConf, user: string, repository: GitoliteRepos
   return [...names, ...held.map(([role]) => `@${role}`)]
 }
 
-/** Returns what gitolite answers before it knows the ref. Rules apply in the order of their lines. */
+/** Returns gitolite's decision while it does not know the ref. Rules apply in the order of their lines. */
 function isAllowed(
-  { byUser, denies }: Pick<RepositoryRules, 'byUser' | 'denies'>,
+  { byUser, denies }: RepositoryRules,
   names: readonly string[],
   access: Access,
 ): boolean {
@@ -254,7 +253,7 @@ function isAllowed(
     if (permission === '-') {
       if (denies) return false
     } else if (permission.includes(access)) {
-      // A user who may rewind only their own branches is no administrator.
+      // A user who may rewind only their own branches is not an administrator.
       if (access !== '+' || !refs.includes('/USER/')) return true
     }
   }
@@ -263,9 +262,9 @@ function isAllowed(
 
 const MAX_CACHED_PATTERNS = 10_000
 
-/** Converts a pattern of gitolite's configuration; returns null where only Perl understands it. */
+/** Converts a pattern of gitolite's configuration; returns null if only Perl can parse it. */
 const perlPattern = memoize(MAX_CACHED_PATTERNS, (pattern: string): RegExp | null => {
-  // Escapes that JavaScript does not have, or reads in another way.
+  // Escapes that JavaScript does not have, or interprets differently.
   if (/\\[AzZGQEKRhHXNpPlLuU]/.test(pattern)) return null
   try {
     return new RegExp(pattern)

@@ -8,7 +8,7 @@ import { fileErrorReason } from '../files/repository-errors.ts'
 import { readEntries } from '../files/sync-fs.ts'
 import { type CompiledConf, parseCompiledConf, parseRepositoryConf } from './compiled-conf.ts'
 
-/** Gitolite's compiled configuration, with that of single repositories, and its users. */
+/** Gitolite's compiled configuration, including that of single repositories, and its users. */
 export interface LoadedConf extends CompiledConf {
   /** Users with a key, or named in a rule, whose name is a valid login. By lower-case name, which several may share. */
   users: ReadonlyMap<string, readonly string[]>
@@ -23,7 +23,7 @@ export interface LoadedConf extends CompiledConf {
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 const DEFAULT_ROLES = ['READERS', 'WRITERS']
 
-/** `daemon` and `gitweb` stand for programs. */
+/** In gitolite `daemon` and `gitweb` are programs, not users. */
 export const isLogin = (name: string): boolean =>
   isName(name) && name !== 'daemon' && name !== 'gitweb'
 
@@ -54,7 +54,7 @@ export async function loadConf(admin: string, root: string): Promise<LoadedConf>
   ])
   const users = Map.groupBy([...names].filter(isLogin), (name) => name.toLowerCase())
   const warnings = /^\s*GROUPLIST_PGM\s*=>/m.test(rc)
-    ? ['GROUPLIST_PGM is set: groups that only this program knows are not seen']
+    ? ['GROUPLIST_PGM is set: groups that only this program knows are ignored']
     : []
   return { ...conf, users, membersOf, roles: rolesIn(rc), unreadable, warnings }
 }
@@ -138,7 +138,7 @@ async function homeOf(uid: number): Promise<string | undefined> {
   return fields.find((field) => field[2] === String(uid))?.[5] || undefined
 }
 
-/** Returns where the gitolite of a home keeps its repositories. A home that this process may not enter has no gitolite for us. */
+/** Returns the directory of repositories of the gitolite in this home; undefined if this process may not read the home. */
 async function repositoriesOf(home: string): Promise<string | undefined> {
   const rc = (await ifExists(readRc(home), 'EACCES')) ?? ''
   const [, stated] = /^\s*\$?(?:rc\{)?GL_REPO_BASE\}?\s*=>?\s*["']([^"']+)["']/m.exec(rc) ?? []
@@ -146,7 +146,7 @@ async function repositoriesOf(home: string): Promise<string | undefined> {
   return ifExists(realpath(path), 'ENOENT', 'ENOTDIR', 'EACCES')
 }
 
-/** Reads gitolite's settings without comments. They are Perl code, of which only plain assignments can be understood. */
+/** Reads gitolite's settings without comments. They are Perl code, of which only plain assignments are parsed. */
 async function readRc(home: string): Promise<string> {
   const file = readFile(join(home, '.gitolite.rc'), 'utf8')
   const text = (await ifExists(file, 'ENOENT', 'ENOTDIR')) ?? ''

@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { Collaborator, SourceFacts } from '../../source.ts'
+import type { SourceFacts } from '../../source.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
 import { type Gitolite, openGitolite } from './gitolite.ts'
 import { findGitolite } from './loaded-conf.ts'
 
-interface GitoliteRights {
-  collaborators: Collaborator[]
-  isOwnerUser: boolean
-  /** Changes with the other fields. */
-  stamp: string
-}
+type GitoliteRights = Awaited<ReturnType<typeof readRights>>
 
-/** Returns the gitolite that controls a directory of repositories. `again` repeats the search. */
-export type FindGitolite = (options?: { again?: boolean }) => Promise<Gitolite | undefined>
+/** Returns the gitolite that controls a directory of repositories. `refresh` repeats the search. */
+export type FindGitolite = (options?: { refresh?: boolean }) => Promise<Gitolite | undefined>
 
 export function gitoliteFinder(root: string): FindGitolite {
   let known: { admin: string; gitolite: Gitolite } | undefined
@@ -25,17 +20,14 @@ export function gitoliteFinder(root: string): FindGitolite {
     return known?.gitolite
   }
 
-  return ({ again = false } = {}) => {
-    if (again || !search) search = find()
+  return ({ refresh = false } = {}) => {
+    if (refresh || !search) search = find()
     return search
   }
 }
 
-/** Rejects with Unreadable. */
-export async function readRights(
-  gitolite: Gitolite,
-  directory: RepositoryDirectory,
-): Promise<GitoliteRights> {
+/** The stamp changes with the other results. Rejects with Unreadable. */
+export async function readRights(gitolite: Gitolite, directory: RepositoryDirectory) {
   const collaborators = await gitolite.collaborators(directory)
   const isOwnerUser = await gitolite.isUser(directory.owner)
   const stamp = createHash('sha256').update(JSON.stringify([collaborators, isOwnerUser]))
@@ -60,10 +52,9 @@ export function ownerRefusal(
 export function addRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
   const stated = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
   const others = rights.collaborators.filter(({ login }) => !stated.has(login.toLowerCase()))
-  const collaborators = [...others, ...facts.collaborators]
   return {
     ...facts,
-    collaborators,
+    collaborators: [...others, ...facts.collaborators],
     ...(!rights.isOwnerUser && { ownerIsOrganization: true as const }),
   }
 }

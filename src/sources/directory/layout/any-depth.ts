@@ -1,11 +1,9 @@
 import type { Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
-import { invalidNameReason } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   cachingReader,
-  caseConflict,
   type Directory,
   isLikeRepository,
   isNamedAsRepository,
@@ -19,19 +17,18 @@ import {
 import {
   type Candidate,
   candidateDirectories,
-  isWikiName,
+  isWiki,
   type Layout,
   type LayoutEntries,
   type ListingOptions,
   repositoryEntries,
   resolveCandidates,
-  type TakenNames,
-  takenNames,
+  TakenNames,
 } from './layout.ts'
 
-const WITHOUT_OWNER = 'it is in no directory of an owner: set --owner LOGIN to say whose it is'
+const WITHOUT_OWNER = 'it is not in the directory of an owner: set --owner LOGIN to name its owner'
 const WITHOUT_SUFFIX = 'a bare repository must have a name that ends in .git'
-const TOO_DEEP = 'it is too deep'
+const TOO_DEEP = 'it is nested too deeply'
 const MAX_DEPTH = 30
 
 /**
@@ -44,13 +41,10 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
   async function* list(options: ListingOptions = {}): LayoutEntries {
     const { only, read = readDirectory, spellingOf = () => only?.owner } = options
     const top = await readRoot(root, read)
-    const owners = takenNames()
+    const owners = new TakenNames()
     if (topOwner !== undefined) owners.take(topOwner)
     for (const owner of listOwners(top, topOwner, only?.owner)) {
-      const spelling = spellingOf(owner)
-      // A known owner keeps the name even without repositories: others would get what is not theirs.
-      if (spelling !== undefined && top.hasDirectory(spelling) && !owners.spellingOf(spelling))
-        owners.take(spelling)
+      owners.reserve(spellingOf(owner), top)
       const { folders, reason } = await foldersOf(root, owner, { top, topOwner, read })
       if (reason !== undefined) yield refused(owner, reason)
       const candidates: Candidate[] = []
@@ -60,10 +54,9 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
       }
       const members = folders.find(({ directory }) => directory.has(MEMBERS_FILE))
       if (candidates.length > 0 || members) {
-        const refusal = ownerRefusal(owner, owners)
+        const refusal = owners.takeOwner(owner)
         if (refusal) yield refusal
         else {
-          owners.take(owner)
           if (members) yield { membersOf: owner, path: `${members.path}${MEMBERS_FILE}` }
           yield* resolveCandidates(root, candidates)
         }
@@ -94,7 +87,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
   }
 }
 
-/** Lists all owners, or those of one name without regard to case. */
+/** Lists all owners, or those of one name, ignoring case. */
 function listOwners(top: Directory, topOwner: string | undefined, only?: string): Set<string> {
   const isWanted = (owner: string) =>
     only === undefined || owner.toLowerCase() === only.toLowerCase()
@@ -120,7 +113,7 @@ interface Reading {
   read: ReadDirectory
 }
 
-/** Returns the owner's directory, and the root where it belongs to the owner. */
+/** Returns the owner's directory, and the root if it belongs to the owner. */
 async function foldersOf(root: string, owner: string, { top, topOwner, read }: Reading) {
   const folders: OwnedFolder[] = []
   if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
@@ -130,13 +123,6 @@ async function foldersOf(root: string, owner: string, { top, topOwner, read }: R
   if (isLikeRepository(directory)) return { folders, reason: WITHOUT_SUFFIX }
   folders.push({ owner, path: `${owner}/`, prefix: '', directory })
   return { folders }
-}
-
-function ownerRefusal(owner: string, owners: TakenNames) {
-  const reason = invalidNameReason(owner)
-  if (reason !== undefined) return refused(owner, reason)
-  const taken = owners.spellingOf(owner)
-  return taken === undefined || taken === owner ? undefined : caseConflict(owner, taken)
 }
 
 async function* entriesWithoutOwner(
@@ -161,39 +147,30 @@ async function* collectCandidates(
   candidates: Candidate[],
   depth = 1,
 ): LayoutEntries {
+  const { owner, path, prefix } = folder
   for (const entry of folder.directory.entries) {
+    const below = `${path}${entry.name}`
     if (isNamedAsRepository(entry)) {
-      if (!isWikiIn(folder, entry)) candidates.push(candidateOf(folder, entry))
-    } else if (folder.path !== '') {
-      yield* collectBelow(root, folder, entry, candidates, depth)
+      if (!isWiki(nameOf(entry), folder.directory)) candidates.push(candidateOf(folder, entry))
+    } else if (path === '') {
+      // The directories of the root are other owners.
+    } else if (entry.isDirectory()) {
+      const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
+      const hides = { beginning: `${owner}/${inside.prefix}` }
+      const directory = await readDirectory(join(root, below))
+      if ('reason' in directory) yield refused(below, directory.reason, hides)
+      else if (isLikeRepository(directory)) yield refused(below, WITHOUT_SUFFIX)
+      else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hides)
+      else yield* collectCandidates(root, { ...inside, directory }, candidates, depth + 1)
+    } else {
+      const reason = await linkRefusal(root, below, entry)
+      if (reason !== undefined) yield refused(below, reason)
     }
   }
 }
 
-async function* collectBelow(
-  root: string,
-  { owner, path, prefix }: OwnedFolder,
-  entry: Dirent,
-  candidates: Candidate[],
-  depth: number,
-): LayoutEntries {
-  const below = `${path}${entry.name}`
-  const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
-  const hides = { beginning: `${owner}/${inside.prefix}` }
-  if (entry.isDirectory()) {
-    const directory = await readDirectory(join(root, below))
-    if ('reason' in directory) yield refused(below, directory.reason, hides)
-    else if (isLikeRepository(directory)) yield refused(below, WITHOUT_SUFFIX)
-    else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hides)
-    else yield* collectCandidates(root, { ...inside, directory }, candidates, depth + 1)
-  } else {
-    const reason = await linkRefusal(root, below, entry)
-    if (reason !== undefined) yield refused(below, reason)
-  }
-}
-
 /**
- * Returns the candidates of one name. Reads only directories whose names the name can begin with, so that finding one of ten thousand
+ * Returns the candidates of one name. Reads only directories whose names are a prefix of it, so that finding one of ten thousand
  * repositories does not read them all.
  */
 async function candidatesNamed(
@@ -222,9 +199,6 @@ function splitsAtHyphens(name: string): [string, string][] {
   const hyphens = [...name.matchAll(/-/g)].map(({ index }) => index)
   return hyphens.map((at) => [name.slice(0, at), name.slice(at + 1)])
 }
-
-const isWikiIn = ({ directory }: OwnedFolder, entry: Dirent): boolean =>
-  isWikiName(nameOf(entry), (name) => directory.has(`${name}.git`))
 
 function candidateOf({ owner, path, prefix }: OwnedFolder, entry: Dirent): Candidate {
   const name = nameOf(entry)

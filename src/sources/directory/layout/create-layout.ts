@@ -23,14 +23,13 @@ import { anyDepth } from './any-depth.ts'
 import {
   type Candidate,
   candidateDirectories,
-  isWikiName,
+  isWiki,
   type Layout,
   type LayoutEntries,
   type ListingOptions,
   repositoryEntries,
   resolveCandidates,
-  type TakenNames,
-  takenNames,
+  TakenNames,
 } from './layout.ts'
 
 export interface LayoutOptions {
@@ -65,27 +64,25 @@ function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   }
 }
 
-/** Rejects with Unreadable where it cannot be seen whether there is a directory. */
+/** Rejects with Unreadable if this cannot be determined. */
 const isDirectory = (dir: string): Promise<boolean> =>
   orUnreadable(dir, undefined, async () => (await lstatIfExists(dir))?.isDirectory() ?? false)
 
 /**
- * Lists the repositories at OWNER/NAME.git, sorted by name, and why other entries that look like repositories are refused. Follows no
- * links: they could show a repository under an owner who may not read it.
+ * Lists the repositories at OWNER/NAME.git, sorted by name, and refuses other entries that look like repositories. Follows no links:
+ * they could show a repository under an owner who may not read it.
  */
 async function* listRepositories(
   root: string,
   { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
 ): LayoutEntries {
   const top = await readRoot(root, read)
-  const owners = takenNames()
+  const owners = new TakenNames()
   for (const entry of only ? top.named(only.owner) : top.entries) {
     const { name } = entry
     if (isNamedAsRepository(entry)) yield refused(name, OWNER_AND_NAME_ONLY)
     else if (entry.isDirectory()) {
-      const spelling = spellingOf(name)
-      // A known owner keeps the name even without repositories: others would get what is not theirs.
-      if (spelling !== undefined && top.hasDirectory(spelling)) owners.take(spelling)
+      owners.reserve(spellingOf(name), top)
       yield* listOwner(root, name, await read(join(root, name)), owners, only)
     } else {
       const reason = await linkRefusal(root, name, entry)
@@ -105,12 +102,9 @@ async function* listOwner(
   if (isLikeRepository(directory)) return yield refused(owner, OWNER_AND_NAME_ONLY)
   if (!only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
   const hasMembers = directory.has(MEMBERS_FILE)
-  if (directory.repositories.length === 0 && !hasMembers) return
-  const reason = invalidNameReason(owner)
-  if (reason !== undefined) return yield refused(owner, reason)
-  const taken = owners.spellingOf(owner)
-  if (taken !== undefined && taken !== owner) return yield caseConflict(owner, taken)
-  owners.take(owner)
+  if (!hasMembers && !directory.entries.some(isNamedAsRepository)) return
+  const ownerRefusal = owners.takeOwner(owner)
+  if (ownerRefusal) return yield ownerRefusal
   if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
   yield* listRepositoriesOf(root, owner, directory, only)
 }
@@ -121,9 +115,8 @@ async function* listRepositoriesOf(
   directory: Directory,
   only?: RepositoryName,
 ): LayoutEntries {
-  const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
-  const exists = (name: string) => directory.has(`${name}.git`)
-  const names = takenNames()
+  const wanted = only ? directory.named(`${only.name}.git`) : directory.entries
+  const names = new TakenNames()
   for (const entry of wanted.filter(isNamedAsRepository)) {
     const name = nameOf(entry)
     const path = `${owner}/${entry.name}`
@@ -134,7 +127,7 @@ async function* listRepositoriesOf(
       yield refused(path, reason)
     } else if (taken !== undefined) {
       yield caseConflict(path, taken)
-    } else if (!isWikiName(name, exists)) {
+    } else if (!isWiki(name, directory)) {
       names.take(name)
       yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name })
     }
@@ -174,7 +167,7 @@ function candidatesIn(top: Directory, owner: string, only?: string): Candidate[]
 /** How deep to look for misplaced repositories. */
 const MAX_DEPTH = 3
 
-/** Refuses repositories that are deeper than they should be, or whose directory has no `.git` at the end of its name. */
+/** Refuses repositories that are too deep, or whose directory has no `.git` at the end of its name. */
 async function* misplacedRepositories(
   root: string,
   path: string,
@@ -191,7 +184,8 @@ async function* misplacedRepositories(
     } else if (isLikeRepository(inside)) {
       yield refused(below, reason)
     } else {
-      for (const deep of inside.repositories) yield refused(join(below, deep.name), reason)
+      for (const deep of inside.entries.filter(isNamedAsRepository))
+        yield refused(join(below, deep.name), reason)
       if (depth < MAX_DEPTH) yield* misplacedRepositories(root, below, inside, reason, depth + 1)
     }
   }

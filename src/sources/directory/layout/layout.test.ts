@@ -69,10 +69,10 @@ describe('layouts of a git directory', () => {
       await host.git(['init', '--quiet', '--bare', at('unnamed')])
       await symlink('site.git', at('link.git'))
       await writeFile(at('godwit-members'), 'alice owner\n')
-      const place = 'a repository must be at NAME.git (--layout flat)'
+      const misplaced = 'a repository must be at NAME.git (--layout flat)'
       assert.deepEqual(await listed(), [
-        `deep/down.git: ${place}`,
-        `unnamed: ${place}`,
+        `deep/down.git: ${misplaced}`,
+        `unnamed: ${misplaced}`,
         'members of Team: alice',
         'link.git: a symbolic link; the directory itself must be here',
         'Team/other.wiki',
@@ -144,7 +144,7 @@ describe('layouts of a git directory', () => {
         'octo/site',
         'octo/web-shop-cart',
         'octo/web-shop.wiki',
-        'top.git: it is in no directory of an owner: set --owner LOGIN to say whose it is',
+        'top.git: it is not in the directory of an owner: set --owner LOGIN to name its owner',
       ])
       const cart = await source.find('OCTO', 'web-SHOP-cart')
       assert.deepEqual([cart?.name, cart?.hasWiki], ['web-shop-cart', true])
@@ -166,9 +166,9 @@ describe('layouts of a git directory', () => {
         'Git: its name differs only in case from git',
         'git/testing',
         'git/tools-x',
-        'git/y.git: git/y would be its name and that of y.git',
+        'git/y.git: its name would be git/y, the same as that of y.git',
         'octo/site',
-        'y.git: git/y would be its name and that of git/y.git',
+        'y.git: its name would be git/y, the same as that of git/y.git',
       ])
       assert.equal((await source.find('git', 'tools-x'))?.owner, 'git')
       assert.equal(await source.find('git', 'y'), undefined)
@@ -181,8 +181,8 @@ describe('layouts of a git directory', () => {
       await source.settleLock(known, yes)
       await host.repository('octo/Web/shop', { files: { a: 'second' } })
       const both = [
-        'octo/Web/shop.git: octo/Web-shop would be its name and that of octo/web-shop.git',
-        'octo/web-shop.git: octo/web-shop would be its name and that of octo/Web/shop.git',
+        'octo/Web/shop.git: its name would be octo/Web-shop, the same as that of octo/web-shop.git',
+        'octo/web-shop.git: its name would be octo/web-shop, the same as that of octo/Web/shop.git',
       ]
       assert.deepEqual(await listed(), both)
       assert.deepEqual(await listed(), both)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
 import type { RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
 import {
+  caseConflict,
   type Directory,
   findRepositoryAt,
   IS_LINK,
@@ -19,19 +20,19 @@ import {
 /** Maps names of repositories to directories below a root, and back. Never follows links. */
 export interface Layout {
   /**
-   * Lists repositories in a fixed order, with entries that look like repositories and are refused. Rejects with Unreadable where the
+   * Lists repositories in a fixed order, with entries that look like repositories and are refused. Rejects with Unreadable if the
    * root cannot be read.
    */
   list(options?: ListingOptions): LayoutEntries
   /**
-   * Returns where a repository is that was listed before, even if it is damaged now. Returns several directories where several have
-   * the same name; then `list` refuses them all. Rejects with Unreadable.
+   * Returns the directory of a repository that was listed before, even if it is damaged now. Returns several directories if several
+   * have the same name; then `list` refuses them all. Rejects with Unreadable.
    */
   directoriesOf(repository: RepositoryName): Promise<RepositoryDirectory[]>
 }
 
 export interface ListingOptions {
-  /** Lists only this repository, without regard to case. Of owners that differ only in case, the one spelled exactly so. */
+  /** Lists only this repository, ignoring case. If owners differ only in case, lists the one with exactly this spelling. */
   only?: RepositoryName
   read?: ReadDirectory
   spellingOf?: SpellingOf
@@ -45,7 +46,7 @@ export type LayoutEntry =
 
 export type LayoutEntries = AsyncGenerator<LayoutEntry, void, void>
 
-/** An entry `….git`, and the name that its path gives it. */
+/** An entry `….git`, and the name of the repository that follows from its path. */
 export interface Candidate {
   owner: string
   name: string
@@ -55,20 +56,19 @@ export interface Candidate {
 }
 
 interface CheckedCandidate extends Candidate {
-  /** Why it is not a repository; undefined where it is one. */
+  /** Why it is not a repository; undefined if it is one. */
   reason: string | undefined
 }
 
 /**
- * Yields the repositories among the candidates. Where several have the same name, without regard to case, all are refused: if one were
- * chosen, it would appear under the name by which the other is known as soon as either disappears.
+ * Yields the repositories among the candidates. If several have the same name, ignoring case, all are refused: otherwise one would
+ * take over the name of the other as soon as the other disappears.
  */
 export async function* resolveCandidates(
   root: string,
   candidates: readonly Candidate[],
 ): LayoutEntries {
-  const checked: CheckedCandidate[] = []
-  for (const each of candidates) checked.push({ ...each, reason: await reasonAgainst(root, each) })
+  const checked = await checkCandidates(root, candidates)
   const holders = Map.groupBy(checked.filter(holdsName), keyOf)
   for (const each of checked) {
     const { owner, name, path, reason } = each
@@ -76,7 +76,8 @@ export async function* resolveCandidates(
     const others = (holders.get(keyOf(each)) ?? []).filter((other) => other.path !== path)
     if (holdsName(each) && others.length > 0) {
       const same = others.map((other) => `${other.path}.git`).join(', ')
-      yield refused(`${path}.git`, `${hides.fullName} would be its name and that of ${same}`, hides)
+      const conflict = `its name would be ${hides.fullName}, the same as that of ${same}`
+      yield refused(`${path}.git`, conflict, hides)
     } else if (reason !== undefined) {
       yield refused(`${path}.git`, reason, hides)
     } else {
@@ -85,56 +86,74 @@ export async function* resolveCandidates(
   }
 }
 
-/** Returns the candidates that hold the name; if there are none, all directories among them. */
+/** Returns the candidates that hold the name; if none does, all directories among them. */
 export async function candidateDirectories(
   root: string,
   candidates: readonly Candidate[],
 ): Promise<RepositoryDirectory[]> {
   const directories = candidates.filter(({ entry }) => entry.isDirectory())
-  const holders: Candidate[] = []
-  for (const each of directories)
-    if (holdsName({ ...each, reason: await reasonAgainst(root, each) })) holders.push(each)
+  const holders = (await checkCandidates(root, directories)).filter(holdsName)
   const chosen = holders.length > 0 ? holders : directories
   return Promise.all(chosen.map((each) => repositoryAt(root, each.path, each)))
 }
 
-async function reasonAgainst(root: string, { name, path, entry }: Candidate) {
-  const parts = path.split('/').map(invalidNameReason)
-  const invalidName = parts.find((reason) => reason !== undefined) ?? invalidNameReason(name)
-  return invalidName ?? refusal(join(root, `${path}.git`), entry)
+async function checkCandidates(root: string, candidates: readonly Candidate[]) {
+  const checked: CheckedCandidate[] = []
+  for (const candidate of candidates) {
+    const { name, path, entry } = candidate
+    const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
+    const reason = invalidName ?? (await refusal(join(root, `${path}.git`), entry))
+    checked.push({ ...candidate, reason })
+  }
+  return checked
 }
 
-/** A directory that cannot be read now may be a repository, so no other may have its name. */
+/** A directory that cannot be read now may be a repository, so no other repository may have its name. */
 const holdsName = ({ reason, entry }: CheckedCandidate): boolean =>
   reason === undefined || (entry.isDirectory() && reason !== NOT_A_REPOSITORY && reason !== IS_LINK)
 
 const keyOf = ({ owner, name }: Candidate): string => `${owner}/${name}`.toLowerCase()
 
-/** Names in use, without regard to case. */
-export interface TakenNames {
-  /** Returns the spelling that is in use. */
-  spellingOf(name: string): string | undefined
-  take(name: string): void
-}
+/** Names in use, ignoring case. */
+export class TakenNames {
+  readonly #spellings = new Map<string, string>()
 
-export function takenNames(): TakenNames {
-  const taken = new Map<string, string>()
-  return {
-    spellingOf: (name) => taken.get(name.toLowerCase()),
-    take(name) {
-      taken.set(name.toLowerCase(), name)
-    },
+  /** Returns the spelling that is in use. */
+  spellingOf(name: string): string | undefined {
+    return this.#spellings.get(name.toLowerCase())
+  }
+
+  take(name: string): void {
+    this.#spellings.set(name.toLowerCase(), name)
+  }
+
+  /** Takes the name of an owner, or returns the refusal of an invalid or conflicting name. */
+  takeOwner(owner: string): { refused: RefusedEntry } | undefined {
+    const reason = invalidNameReason(owner)
+    if (reason !== undefined) return refused(owner, reason)
+    const taken = this.spellingOf(owner)
+    if (taken !== undefined && taken !== owner) return caseConflict(owner, taken)
+    this.take(owner)
+    return undefined
+  }
+
+  /** A known owner keeps the name even without repositories: otherwise another owner would get access to what is not theirs. */
+  reserve(spelling: string | undefined, root: Directory): void {
+    if (spelling !== undefined && root.hasDirectory(spelling) && !this.spellingOf(spelling))
+      this.take(spelling)
   }
 }
 
-/** Returns the repositories of a directory, or those of one name, without wikis: `site.wiki` is the wiki of a `site` beside it. */
+/** Returns the repositories of a directory, or those of one name, without wikis. */
 export function repositoryEntries(directory: Directory, only?: string): Dirent[] {
-  const exists = (name: string) => directory.has(`${name}.git`)
-  const entries = only === undefined ? directory.repositories : directory.named(`${only}.git`)
-  return entries.filter((entry) => isNamedAsRepository(entry) && !isWikiName(nameOf(entry), exists))
+  const entries = only === undefined ? directory.entries : directory.named(`${only}.git`)
+  return entries.filter((entry) => isNamedAsRepository(entry) && !isWiki(nameOf(entry), directory))
 }
 
-export function isWikiName(name: string, exists: (name: string) => boolean): boolean {
+/** `site.wiki` is the wiki of `site`, if both are in the directory. */
+export function isWiki(name: string, directory: Directory): boolean {
   const repository = name.slice(0, -'.wiki'.length)
-  return name.endsWith('.wiki') && exists(repository) && !isWikiName(repository, exists)
+  return (
+    name.endsWith('.wiki') && directory.has(`${repository}.git`) && !isWiki(repository, directory)
+  )
 }

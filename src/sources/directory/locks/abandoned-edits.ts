@@ -6,23 +6,22 @@ import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { lockFile } from '../../../lib/file-lock.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-/** `config.godwit-MACHINE-UUID` is a draft; `.alive` is its liveness file. Earlier versions did not name the machine. */
-const EDIT_FILE =
-  /^config\.godwit-(?:([0-9a-f]{8})-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/
+/** `config.godwit-MACHINE-UUID` is a draft; `config.godwit-MACHINE-UUID.alive` is its liveness file. */
+const EDIT_FILE = /^config\.godwit-([0-9a-f]{8})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/
 
 /** Changes at every boot, and is the same in all containers of a machine. */
 const MACHINE = machineId()
 
 /**
- * The minimum age of files to remove that other machines or earlier versions left, longer than any edit takes. Some file systems do
- * not show the locks of other machines (NFS mounted with `nolock`), and earlier versions had no liveness files.
+ * How old the files of another machine must be before they are removed: longer than any edit takes. Some file systems do not show the
+ * locks of other machines (NFS mounted with `nolock`).
  */
 const MIN_ABANDONED_AGE_MS = 600_000
 
 export const draftName = (id: string): string => `config.godwit-${MACHINE}-${id}`
 export const livenessName = (id: string): string => `${draftName(id)}.alive`
 
-/** Removes what killed edits have left: drafts, and `config.lock` where one of them had taken it. */
+/** Removes the files of edits that were killed: drafts, and `config.lock` if such an edit held it. */
 export async function removeAbandoned(dir: string): Promise<void> {
   const edits = Map.groupBy(await readdir(dir), (name) => EDIT_FILE.exec(name)?.[0])
   for (const [edit, names] of edits) {
@@ -70,13 +69,13 @@ const MAX_PATH_BYTES = 511
 export const isPathTooLong = (path: string): boolean => Buffer.byteLength(path) > MAX_PATH_BYTES
 
 /**
- * Locks a file, creating it if necessary. The kernel releases the lock however the process ends, and a file server does when the machine
- * is lost: a process that can lock the file of another knows that the other is dead. Disposing of the lock removes the file, then
- * releases it. Returns undefined where the file is locked, or was removed at the same moment.
+ * Locks a file, creating it if necessary. The kernel releases the lock however the process ends, and a file server does so when it loses
+ * the machine: a process that can lock the file of another knows that the other is dead. Disposing of the lock removes the file and
+ * releases the lock. Returns undefined if the file is locked, or was removed at the same moment.
  */
 export async function holdLivenessFile(path: string): Promise<AsyncDisposable | undefined> {
   const stats = await preciseLstatIfExists(path)
-  // Locking follows links, and would open or create the target: none of our files is a link.
+  // Locking follows links, and would open or create their target. None of our liveness files is a link.
   if (stats && !(stats.isFile() && stats.nlink === 1n)) return undefined
   const release = lockOrUnreadable(path)
   if (!release) return undefined

@@ -1,6 +1,6 @@
 /**
  * Locks a repository, and kills itself before its n-th call that changes or opens a file:
- * node dying-edit-test-process.ts DIR HOME N. Prints the number of calls where it survives.
+ * node dying-edit-test-process.ts DIR HOME N. Prints the number of calls if it survives.
  */
 import { promises } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

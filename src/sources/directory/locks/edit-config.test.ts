@@ -48,7 +48,7 @@ describe('a config that is edited', () => {
   const leftovers = async () =>
     (await readdir(dir)).filter((name) => name.startsWith('config') && name !== 'config')
 
-  /** Returns the number of calls; undefined where the process was killed. */
+  /** Returns the number of calls; undefined if the process was killed. */
   async function stepsOfLocking(killedBefore: number): Promise<number | undefined> {
     const home = join(host.root, '../dying-home')
     const ended = run(process.execPath, [PROCESS, dir, home, String(killedBefore)])
@@ -141,11 +141,11 @@ describe('a config that is edited', () => {
     assert.equal((await leftovers()).length, 2)
   })
 
-  test('stays unchanged where the edit is no longer wanted when it gets the lock', async () => {
+  test('stays unchanged if the edit is no longer wanted when it gets the lock', async () => {
     const isDone = await editConfig(dir, {
       change: async () => Buffer.from('[core]'),
       isStillWanted: async () => {
-        assert.ok(await lstat(join(dir, 'config.lock')), 'asked while nobody else can edit')
+        assert.ok(await lstat(join(dir, 'config.lock')), 'called while nobody else can edit')
         return false
       },
     })
@@ -154,13 +154,13 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is read again where it was changed without a lock', async () => {
-    let asked = 0
+  test('is read again if it was changed without a lock', async () => {
+    let calls = 0
     await editConfig(dir, {
       change: async (text) => Buffer.concat([text, Buffer.from('[ours]\n')]),
       async isStillWanted() {
-        asked += 1
-        if (asked === 1) await writeFile(join(dir, 'config'), '[theirs]\n')
+        calls += 1
+        if (calls === 1) await writeFile(join(dir, 'config'), '[theirs]\n')
         return true
       },
     })
@@ -184,7 +184,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await leftovers(), [])
   })
 
-  test('is unlocked and tried again where isStillWanted takes too long', async () => {
+  test('is unlocked and tried again if isStillWanted takes too long', async () => {
     const answers = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
     const edit = {
       change: async (text: Buffer) => Buffer.concat([text, Buffer.from('[ours]\n')]),
@@ -229,7 +229,7 @@ describe('a config that is edited', () => {
     assert.deepEqual(await config(), before)
   })
 
-  test('is not changed where the lock would change other settings', async () => {
+  test('is not changed if the lock would change other settings', async () => {
     await writeFile(join(dir, 'config'), `${before}[last]\n\tkey = goes on \\\n`)
     await assert.rejects(settle(true), /without changing other settings/)
     assert.equal(String(await config()), `${before}[last]\n\tkey = goes on \\\n`)

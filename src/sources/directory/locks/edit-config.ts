@@ -16,15 +16,15 @@ import {
 } from './abandoned-edits.ts'
 
 export interface ConfigEdit {
-  /** Returns the new content of the config, checked; undefined where nothing has to change. */
+  /** Returns the new content of the config, checked; undefined if nothing has to change. */
   change(config: Buffer): Promise<Buffer | undefined>
   /** Called while nobody else can change the config. If it returns false, the config stays unchanged. */
   isStillWanted(): Promise<boolean>
 }
 
 /**
- * Replaces a repository's config under the same lock as git and every other Godwit on the directory: see docs/decisions/0008. Returns
- * false where the edit is no longer wanted. Rejects with Busy where the lock cannot be had in time, or with Unreadable.
+ * Replaces a repository's config under the lock that git and every other Godwit on the directory use: see docs/decisions/0008. Returns
+ * false if the edit is no longer wanted. Rejects with Busy if the lock cannot be acquired in time, or with Unreadable.
  */
 export async function editConfig(
   dir: string,
@@ -40,7 +40,7 @@ export async function editConfig(
   }
 }
 
-/** Returns undefined where the lock is held, the config changed meanwhile, or `isStillWanted` took too long: then try again. */
+/** Returns undefined if the edit must be retried: the lock is held, the config has changed, or `isStillWanted` took too long. */
 async function tryToEdit(
   dir: string,
   edit: ConfigEdit,
@@ -70,7 +70,7 @@ interface Config {
 
 export async function readConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
-  // A link could lead to any file, reading a pipe could block, and opening a socket fails with ENXIO.
+  // A link could point to any file, reading a pipe could block, and opening a socket fails with ENXIO.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   await using file = await open(path, flags).catch((error: unknown) => {
     throw hasCode(error, 'ELOOP', 'ENXIO') ? notRegular() : error
@@ -81,7 +81,7 @@ export async function readConfig(dir: string): Promise<Config> {
   return { bytes: await file.readFile(), stats }
 }
 
-const notRegular = () => new Unreadable('its config is not a file of its own')
+const notRegular = () => new Unreadable('its config is not a regular file')
 
 /** Syncs the file to disk, and keeps owner and mode: a process of root must not lock the host's user out of the config. */
 async function writeDraft(path: string, bytes: Buffer, { uid, gid, mode }: BigIntStats) {
@@ -93,7 +93,7 @@ async function writeDraft(path: string, bytes: Buffer, { uid, gid, mode }: BigIn
   await file.sync()
 }
 
-/** Does as git does: only one process can create `config.lock`, and renames it to `config`. */
+/** Works like git: only one process can create `config.lock`, and that process renames it to `config`. */
 async function replaceConfig(
   dir: string,
   draft: string,
@@ -108,7 +108,7 @@ async function replaceConfig(
     if (!isSame(before, await readConfig(dir)) || !(await isSameFile(lock, draft))) return undefined
     await rename(lock, join(dir, 'config'))
   } finally {
-    // Unless it was renamed, it is ours: nobody else removes it while our liveness file is locked.
+    // If it was not renamed, it is still ours: nobody else removes it while our liveness file is locked.
     if (await isSameFile(lock, draft)) await rm(lock, { force: true })
   }
   await using folder = await open(dir)
@@ -143,7 +143,7 @@ const MAX_TIMEOUTS = 8
 export interface LockTimeouts {
   /** How long to wait while `config.lock` stays the same file. */
   holderMs: number
-  /** How long the first `isStillWanted` may take, since nobody else can edit the config meanwhile; later ones get longer. */
+  /** How long the first `isStillWanted` may take, since nobody else can edit the config meanwhile. Retries get more time. */
   answerMs: number
   /** Shorter than `holderMs`, which is how long others wait for us. */
   maxAnswerMs: number
@@ -152,8 +152,8 @@ export interface LockTimeouts {
 const DEFAULT_TIMEOUTS: LockTimeouts = { holderMs: 10_000, answerMs: 2000, maxAnswerMs: 8000 }
 
 /**
- * Decides when an edit is tried again and when it is given up. It is given up when `config.lock` stays the same file for too long, not
- * when others are faster, so that a slow machine gets more time.
+ * Decides when to retry an edit and when to give up. An edit is given up when `config.lock` stays the same file for too long, not when
+ * other processes are faster, so that a slow machine gets more time.
  */
 class LockWaiting {
   readonly #lock: string
@@ -181,8 +181,8 @@ class LockWaiting {
     await pause(wait * (0.5 + Math.random()))
   }
 
-  /** Returns undefined where the answer takes too long: then the lock is released and the edit is tried again. */
-  async orTimeout(answer: Promise<boolean>): Promise<boolean | undefined> {
+  /** Returns undefined if `isStillWanted` takes too long: then the lock is released and the edit is retried. */
+  async orTimeout(isStillWanted: Promise<boolean>): Promise<boolean | undefined> {
     const { answerMs, maxAnswerMs } = this.#timeouts
     const ended = new AbortController()
     const timeout = async () => {
@@ -193,7 +193,7 @@ class LockWaiting {
       return undefined
     }
     try {
-      return await Promise.race([answer, timeout()])
+      return await Promise.race([isStillWanted, timeout()])
     } finally {
       ended.abort()
     }

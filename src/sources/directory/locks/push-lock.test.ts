@@ -82,7 +82,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('comes after settings and includes that show refs again', async () => {
+  test('comes after settings and includes that unhide refs', async () => {
     await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(
       join(dir, 'config'),
@@ -96,7 +96,7 @@ describe('a lock against pushes', () => {
     assert.equal(await config(), before)
   })
 
-  test('is set again after a later setting that shows refs again', async () => {
+  test('is set again after a later setting that unhides refs', async () => {
     await lock()
     await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(join(dir, 'config'), `${await config()}[include]\n\tpath = open.inc\n`)
@@ -118,7 +118,7 @@ describe('a lock against pushes', () => {
     assert.equal(error.message, 'permission denied')
   })
 
-  test('fails, before and after, where a worktree config shows refs again', async () => {
+  test('fails, before and after, if a worktree config unhides refs', async () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
     assert.equal(await lockProblem(host.godwitGit, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
@@ -148,7 +148,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('is set again where another process removes it by mistake', async () => {
+  test('is set again if another process removes it by mistake', async () => {
     let isTaken = false
     const git: Git = {
       ...host.godwitGit,

@@ -17,7 +17,7 @@ import {
 import { isPathTooLong, livenessName } from './abandoned-edits.ts'
 import { editConfig, readConfig } from './edit-config.ts'
 
-/** Rejects with Unreadable where a lock on the repository or its wiki would not keep pushes out. */
+/** Rejects with Unreadable if a lock on the repository or its wiki would not prevent pushes. */
 export async function checkPushLocks(
   git: Git,
   { dir, wikiDir }: RepositoryDirectory,
@@ -28,7 +28,7 @@ export async function checkPushLocks(
   }
 }
 
-/** Whether our lock is in the config of the repository or of its wiki. Rejects with Unreadable. */
+/** Whether the config of the repository or of its wiki has our lock. Rejects with Unreadable. */
 export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promise<boolean> {
   for (const part of [dir, wikiOf(dir)]) {
     const check = async () => (await hasConfig(part)) && (await isLocked(git, part))
@@ -46,7 +46,7 @@ export async function settlePushLocks(
   await settleOne(git, dir, isWanted)
   const wiki = wikiOf(dir)
   if (!(await orUnreadable(wiki, undefined, () => hasConfig(wiki)))) return
-  // A damaged wiki takes no pushes and is not locked, but a lock from before the damage is removed.
+  // A damaged wiki accepts no pushes and is not locked, but a lock that was set before the damage is removed.
   await settleOne(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
 }
 
@@ -54,21 +54,22 @@ async function settleOne(git: Git, dir: string, isWanted: () => Promise<boolean>
   try {
     await settlePushLock(git, dir, isWanted)
   } catch (error) {
-    // A repository without a config has no lock. A missing repository may come back with both.
+    // A repository without a config is unlocked. A missing repository may come back with a config and a lock.
     const isUnlocked = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
     if (!isUnlocked) throw toUnreadable(error, dir)
   }
 }
 
 const HIDE_REFS_KEYS = '^(receive|transfer)\\.hiderefs$'
-/** A value that shows refs again, such as `!refs/heads/open`. */
+/** Matches a value that unhides refs, such as `!refs/heads/open`. */
 const UNHIDES = /^\^?!/
-/** An attempt fails when another program changes the lock back meanwhile. */
+/** An attempt fails if another program reverts the edit at the same time. */
 const MAX_ATTEMPTS = 20
 
 /**
  * Locks or unlocks one repository. `git receive-pack` refuses every push to a locked repository; fetches still work, and a push that
- * has already begun may succeed. `isWanted` is called while nobody else can change the config, so the last edit is always right.
+ * has already begun may succeed. `isWanted` is called while nobody else can change the config, so the last edit always leaves the wanted
+ * state.
  */
 export async function settlePushLock(
   git: Git,
@@ -93,8 +94,8 @@ export async function settlePushLock(
 }
 
 /**
- * Reads the lock as `git receive-pack` does, with includes and the settings of a worktree. In a reopened repository, a later value
- * shows some refs again.
+ * Reads the lock as `git receive-pack` does, with includes and the settings of a worktree. A repository is reopened if a value after
+ * the lock unhides some refs.
  */
 export async function readLockState(
   git: Git,
@@ -115,17 +116,17 @@ async function isLocked(git: Git, dir: string): Promise<boolean> {
   return (await parseConfig(git, bytes)).includes(OUR_SETTING)
 }
 
-/** Returns why a lock would not keep pushes out; undefined where no reason is known. */
+/** Returns why a lock would not prevent pushes; undefined if no reason is known. */
 export async function lockProblem(git: Git, dir: string): Promise<string | undefined> {
   if (isPathTooLong(join(dir, livenessName(randomUUID())))) return 'its path is too long for a lock'
   const config = await lstatIfExists(join(dir, 'config'))
-  if (!config?.isFile()) return 'its config is not a file of its own'
+  if (!config?.isFile()) return 'its config is not a regular file'
   try {
     await access(dir, constants.W_OK)
   } catch (error) {
     return `its directory cannot be written to (${codeOf(error)})`
   }
-  // The lock is at the end of the config, so only the worktree's config, which git reads later, can show refs again.
+  // The lock is at the end of the config, so only the worktree's config, which git reads later, can unhide refs.
   await refuseSpecialConfig({ dir }, { git })
   const args = ['--show-scope', '--get-regexp', HIDE_REFS_KEYS]
   const output = await listSettings(git, args, { dir })
@@ -137,7 +138,7 @@ export async function lockProblem(git: Git, dir: string): Promise<string | undef
 
 const hiddenRefs = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
 
-/** Returns the changed config, or undefined where nothing changes. Git checks that no other setting changes with it. */
+/** Returns the changed config, or undefined if nothing changes. Git checks that no other setting changes with it. */
 async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Buffer | undefined> {
   const text = config.toString('latin1')
   const changed = wanted ? withLock(text) : withoutLock(text)
@@ -191,16 +192,12 @@ function withLock(config: string): string {
 
 function withoutLock(config: string): string {
   const rest = config.replace(AT_END_OF_A_LAST_LINE, '').replace(WHOLE_SECTION, '$1')
-  return withoutLines(rest)
-}
-
-/** Removes our line where the host has added to our section, or git has moved our value to another section. */
-function withoutLines(config: string): string {
+  // A single line is left if the host has added to our section, or git has moved our value to another section.
   let isReceive = false
-  const rest = config.split(/(?<=\n)/).filter((line) => {
+  const lines = rest.split(/(?<=\n)/).filter((line) => {
     const section = SECTION.exec(line)?.[1]
     if (section !== undefined) isReceive = section.trim().toLowerCase() === 'receive'
     return !(isReceive && LINE.test(line))
   })
-  return rest.join('')
+  return lines.join('')
 }

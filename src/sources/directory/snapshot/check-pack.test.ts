@@ -91,10 +91,10 @@ test('every kind of wrong index is reported', async (t) => {
   // Git makes it read-only, for everybody but root.
   chmodSync(path, 0o644)
   const sound = readFileSync(path)
-  const lies: [lie: (index: Buffer) => Buffer | undefined, told: RegExp][] = [
+  const defects: [damage: (index: Buffer) => Buffer | undefined, expected: RegExp][] = [
     [
       (index) => void swap(index, tablesOf(index, 20).offsets, tablesOf(index, 20).offsets + 4),
-      /another CRC-32 for what begins at \d+$/,
+      /another CRC-32 for the object at offset \d+$/,
     ],
     [
       (index) => void swap(index, tablesOf(index, 20).crcs, tablesOf(index, 20).crcs + 4),
@@ -119,10 +119,10 @@ test('every kind of wrong index is reported', async (t) => {
     [(index) => Buffer.concat([index, Buffer.alloc(4)]), /size of the index/],
     [(index) => void index.writeUInt32BE(3, 4), /unknown version/],
   ]
-  for (const [lie, told] of lies) {
+  for (const [damage, expected] of defects) {
     writeFileSync(path, sound)
-    rewriteIndex(path, 20, lie)
-    assert.match(String(await findMismatch(pack, 20)), told)
+    rewriteIndex(path, 20, damage)
+    assert.match(String(await findMismatch(pack, 20)), expected)
   }
 })
 
@@ -147,13 +147,13 @@ async function withSwappedBlobs(dir: string): Promise<void> {
   const blobs = lines.filter((line) => /^[0-9a-f]{40} blob /.test(line)).slice(0, 2)
   rewriteIndex(onlyPack(dir).replace(/pack$/, 'idx'), 20, (index) => {
     const { count, offsets } = tablesOf(index, 20)
-    const places = blobs.map((line) => {
+    const positions = blobs.map((line) => {
       const oid = Buffer.from(line.slice(0, 40), 'hex')
       for (let i = 0; i < count; i++)
         if (index.subarray(1032 + i * 20, 1052 + i * 20).equals(oid)) return offsets + i * 4
       throw new Error(`no ${line}`)
     })
-    swap(index, places[0]!, places[1]!)
+    swap(index, positions[0]!, positions[1]!)
     return index
   })
 }
@@ -166,7 +166,7 @@ test('a repository whose index has swapped offsets is damaged', async (t) => {
   assert.ok(typeof verified === 'object')
   assert.match(
     String(bytes),
-    /^Ada\/Engine: objects\/pack\/pack-[0-9a-f]{40}\.pack: the index has another CRC-32 for what begins at \d+$/,
+    /^Ada\/Engine: objects\/pack\/pack-[0-9a-f]{40}\.pack: the index has another CRC-32 for the object at offset \d+$/,
   )
 })
 
@@ -178,10 +178,10 @@ test('a repository that borrows through a wrong index is damaged', async (t) => 
   const tip = git(dir, ['rev-parse', 'refs/heads/main'])
   git(fork, ['update-ref', 'refs/heads/main', tip])
   commit(fork, 'refs/heads/own', 'its own')
-  const place = { dir: fork, fullName: 'Ada/Fork' }
-  await (await take(place)).remove()
+  const location = { dir: fork, fullName: 'Ada/Fork' }
+  await (await take(location)).remove()
   await withSwappedBlobs(dir)
-  await assert.rejects(take(place), (error: Error) => {
+  await assert.rejects(take(location), (error: Error) => {
     assert.equal(error.name, 'Damaged')
     assert.match(error.message, /^Ada\/Fork: bad packed object CRC for [0-9a-f]{40}/)
     return true

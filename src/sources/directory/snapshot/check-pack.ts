@@ -10,7 +10,7 @@ import {
 export interface PackCheck extends AsyncDisposable {
   add(chunk: Buffer): Promise<void>
   /**
-   * Call it after the last chunk. Returns how the index differs from the pack; undefined where they agree. `trailer` is the checksum
+   * Call it after the last chunk. Returns how the index differs from the pack; undefined if they agree. `trailer` is the checksum
    * at the end of the pack.
    */
   findMismatch(trailer: Buffer): string | undefined
@@ -21,7 +21,7 @@ export interface PackToCheck {
   size: number
   /** The length of an object name in bytes. */
   width: number
-  /** How much of the pack is looked up in the index at once. */
+  /** The part of the pack whose entries are read from the index at once. */
   sectionBytes?: number
   /** Called with every entry of at most MAX_SMALL_ENTRY bytes. The buffer is reused after the call. */
   onSmallEntry: (entry: Buffer) => void
@@ -104,7 +104,7 @@ class RunningCheck implements PackCheck {
     if (this.#current < 0) {
       if (bytes.readUInt32BE(8) !== this.#index.count) this.#mismatch = WRONG_COUNT
     } else if (this.#index.hasCrcs && this.#crc !== this.#entries.crc(this.#current))
-      this.#mismatch = `the index has another CRC-32 for what begins at ${this.#start}`
+      this.#mismatch = `the index has another CRC-32 for the object at offset ${this.#start}`
     else if (bytes.length > 0) this.#pack.onSmallEntry(bytes)
     this.#parts = []
     this.#crc = 0
@@ -127,12 +127,12 @@ class RunningCheck implements PackCheck {
     this.#entriesRead += 1
     const { count, offset, next } = this.#entries
     if (this.#current >= count || offset(this.#current) !== this.#start) {
-      this.#mismatch = `the index has no object that begins at ${this.#start}`
+      this.#mismatch = `the index has no object at offset ${this.#start}`
       return
     }
     const following = this.#current + 1 < count ? offset(this.#current + 1) : (next ?? this.#end)
     if (following <= this.#start || following > this.#end)
-      this.#mismatch = `the index has a wrong end for what begins at ${this.#start}`
+      this.#mismatch = `the index has a wrong end for the object at offset ${this.#start}`
     this.#stop = following
   }
 

@@ -25,14 +25,14 @@ import { flag, readSettings, type Settings, setting } from '../files/repository-
 import { lstat, lstatIfExists, readEntries, statTarget } from '../files/sync-fs.ts'
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
-/** Raise it when a snapshot of an unchanged repository gets other bytes, or more is verified or reported of it. */
+/** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
 const SNAPSHOT_FORMAT = 4
 
 const MAX_ATTEMPTS = 10
 
 export interface ExamineParts {
   git: Git
-  /** Where to look for LFS objects that the repository does not have itself. */
+  /** Has the LFS objects that are not in the repository itself. */
   sharedLfs?: SharedLfs | undefined
   signal: AbortSignal
 }
@@ -42,34 +42,27 @@ export interface ExamineParts {
  * Unreadable, with messages for a user.
  */
 export async function examine(
-  place: RepositoryLocation,
+  location: RepositoryLocation,
   parts: ExamineParts,
 ): Promise<Examination> {
-  const { dir, wikiDir, fullName, origin, wikiOrigin } = place
-  const repository = { origin, ...(await examineOne({ dir, name: fullName }, parts)) }
-  const wiki =
-    wikiDir === undefined
-      ? null
-      : {
-          origin: wikiOrigin,
-          ...(await examineOne({ dir: wikiDir, name: `${fullName}.wiki` }, parts)),
-        }
+  const { dir, wikiDir, fullName, origin, wikiOrigin } = location
+  const repository = await examineOne({ dir, name: fullName, origin }, parts)
+  const wikiAt = { name: `${fullName}.wiki`, origin: wikiOrigin }
+  const wiki = wikiDir === undefined ? null : await examineOne({ dir: wikiDir, ...wikiAt }, parts)
   const files = [repository, wiki].flatMap((found) =>
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
   )
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  return {
-    location: place,
-    repository,
-    wiki,
-    bytes,
-    fingerprint: fingerprint(fullName, repository, wiki),
-  }
+  const fingerprint = fingerprintOf(fullName, repository, wiki)
+  return { location, repository, wiki, bytes, fingerprint }
 }
 
-type FoundWithoutOrigin = Omit<ExaminedRepository, 'origin'>
+type WithOrigin = Pick<ExaminedRepository, 'origin'>
 
-async function examineOne(at: NamedDirectory, parts: ExamineParts): Promise<FoundWithoutOrigin> {
+async function examineOne(
+  at: NamedDirectory & WithOrigin,
+  parts: ExamineParts,
+): Promise<ExaminedRepository> {
   return orDamaged(at, parts.signal, async () => {
     const { objectFormat, lfsStorage } = await readFormat(at, parts)
     const repository = { ...at, objectFormat }
@@ -80,14 +73,14 @@ async function examineOne(at: NamedDirectory, parts: ExamineParts): Promise<Foun
 }
 
 /**
- * Reads refs before objects, so that the list has every object that they name, and again after them, so that a push of several refs is
- * seen completely. If pushes never pause, the last attempt counts: each of its refs was right when it was read.
+ * Reads refs before objects, so that the list has every object that the refs name, and again after the objects, so that a push of several
+ * refs is seen completely. If pushes never pause, the last attempt is used: each of its refs was right when it was read.
  */
 async function readUntilUnchanged(
-  repository: BareRepository,
+  repository: BareRepository & WithOrigin,
   lfsStorage: string | undefined,
   parts: ExamineParts,
-): Promise<FoundWithoutOrigin> {
+): Promise<ExaminedRepository> {
   for (let attempt = 1; ; attempt++) {
     parts.signal.throwIfAborted()
     try {
@@ -125,7 +118,7 @@ async function examineLfs(
     .pointersOf(repository, headsOf(repository), git, signal)
     .catch(async (error: unknown) => {
       signal.throwIfAborted()
-      // The objects of a branch that was deleted meanwhile may be gone: that is no damage.
+      // If a branch was deleted meanwhile, its objects may be missing without any damage.
       const now = headsOf(await readRefs(repository))
       throw now.join() === headsOf(repository).join()
         ? error
@@ -143,7 +136,7 @@ export function keepsChanging(name: string, cause: unknown): Unreadable {
 
 /**
  * Lists finished packs and loose objects. A repack or gc can move an object meanwhile, but then a pack appears or disappears: the list
- * is complete only where the packs are the same before and after listing the loose objects. Otherwise throws ChangedDuringRead.
+ * is complete only if the packs are the same before and after listing the loose objects. Otherwise throws ChangedDuringRead.
  * Bitmaps, reverse indexes, multi-pack-indexes and commit-graphs are left out: git recreates them when needed, and no check here
  * would find a wrong one.
  */
@@ -156,7 +149,7 @@ export async function listObjectFiles(repository: BareRepository): Promise<Objec
   return files
 }
 
-/** Whether objects are behind links: then some may belong to others, and the files hold more than the refs reach. */
+/** Whether objects are behind links: then some may belong to other owners, and the files may hold more than the refs reach. */
 export async function hasLinkedObjects(
   { dir }: BareRepository,
   files: readonly ObjectFile[],
@@ -211,9 +204,9 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
   for (const path of paths) {
     const file = join(repository.dir, path)
     try {
-      // A hard link to a relative symbolic link would lead nowhere from the scratch repository.
+      // A hard link to a relative symbolic link would be broken in the scratch repository.
       const { path: from, stats } = await statTarget(file)
-      if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a file`)
+      if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a regular file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {
       if (hasCode(error, 'ENOENT'))
@@ -237,7 +230,7 @@ async function readPreservedSettings(
 
 const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']
 
-/** Returns only values that mean something in a bare repository, which excludes `updateInstead`. */
+/** Returns only values that apply to a bare repository, which excludes `updateInstead`. */
 function denialsOf(settings: Settings): PreservedSettings['denials'] {
   return DENIALS.flatMap((name): PreservedSettings['denials'] => {
     const key = `receive.${name.toLowerCase()}`
@@ -247,11 +240,11 @@ function denialsOf(settings: Settings): PreservedSettings['denials'] {
   })
 }
 
-/** Attributes behind a link, or of an absurd size, are not exported; the repository is. */
+/** Attributes behind a link, or of an excessive size, are not exported, but the repository is. */
 async function readAttributes(at: NamedDirectory) {
   const folder = await lstatIfExists(join(at.dir, 'info'))
   if (folder?.isSymbolicLink())
-    return { attributes: undefined, attributesProblem: 'info is not a directory of its own' }
+    return { attributes: undefined, attributesProblem: 'info is a symbolic link' }
   try {
     return { attributes: await readText(at, 'info/attributes'), attributesProblem: undefined }
   } catch (error) {
@@ -261,7 +254,7 @@ async function readAttributes(at: NamedDirectory) {
   }
 }
 
-function fingerprint(
+function fingerprintOf(
   fullName: string,
   repository: ExaminedRepository,
   wiki: ExaminedRepository | null,

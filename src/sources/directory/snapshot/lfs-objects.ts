@@ -73,7 +73,7 @@ async function objectFile(at: NamedDirectory, path: string, oid: string): Promis
   const stats = await lstatIfExists(from)
   if (!stats) throw new ChangedDuringRead(`${path} disappeared`)
   if (stats.isSymbolicLink()) refuseLink(at, path)
-  if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a file`)
+  if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a regular file`)
   return { path: lfsPath(oid), size: stats.size, from }
 }
 

@@ -5,7 +5,7 @@ import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, splitRecords } from '../files/git-records.ts'
 
-/** git-lfs accepts no larger pointers, and a version, an oid and a size do not fit in fewer bytes. */
+/** git-lfs accepts no larger pointers, and a version, an oid and a size need at least the minimum. */
 const MAX_POINTER_BYTES = 1023
 const MIN_POINTER_BYTES = 100
 const POINTER =
@@ -19,8 +19,8 @@ export function parsePointer(text: string): LfsPointer | undefined {
 const isPointerSize = (size: number) => size >= MIN_POINTER_BYTES && size <= MAX_POINTER_BYTES
 
 /**
- * Finds out, while the objects of a repository are read, whether it can have an LFS pointer. Most repositories have none, and asking
- * git takes longer than the export of a small repository. Pointers are never stored as deltas, since more than half of a
+ * Finds out, while the objects of a repository are read, whether it can have an LFS pointer. Most repositories have none, and a search
+ * with git takes longer than the export of a small repository. Pointers are never stored as deltas, since more than half of a
  * pointer is a hash.
  */
 export class PointerDetector {
@@ -53,7 +53,7 @@ export class PointerDetector {
 }
 
 const BLOB = 3 << 4
-/** With more small blobs it is faster to ask git. */
+/** With more small blobs, a search with git is faster. */
 const MAX_INFLATIONS = 10_000
 
 const isPointer = (text: string) => parsePointer(text) !== undefined
@@ -62,7 +62,7 @@ function inflateOrEmpty(bytes: Buffer): string {
   try {
     return inflateSync(bytes, { maxOutputLength: MAX_POINTER_BYTES }).toString('latin1')
   } catch {
-    // Damage is found by the check of the pack.
+    // The check of the pack reports the damage.
     return ''
   }
 }

@@ -25,8 +25,8 @@ async function put(folder: string, content: string, name = oidOf(content)): Prom
 }
 
 /** Omits the warnings about importers. */
-function ofPointers(told: string | null): string | null {
-  const lines = told?.split('; ').filter((line) => /^\d+ LFS objects? /.test(line)) ?? []
+function ofPointers(warning: string | null): string | null {
+  const lines = warning?.split('; ').filter((line) => /^\d+ LFS objects? /.test(line)) ?? []
   return lines.length === 0 ? null : lines.join('; ')
 }
 
@@ -39,10 +39,10 @@ function lfsScene(t: TestContext, format = 'sha1') {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
-      const { warning: told } = await snapshot.report()
+      const report = await snapshot.report()
       const parts = { git: here.git, signal }
-      assert.equal(await warningOfExamination(snapshot.examination, parts), told)
-      return ofPointers(told)
+      assert.equal(await warningOfExamination(snapshot.examination, parts), report.warning)
+      return ofPointers(report.warning)
     } finally {
       await snapshot.remove()
     }
@@ -66,10 +66,10 @@ for (const format of ['sha1', 'sha256'])
       git(dir, ['update-ref', '-d', 'refs/heads/four'])
     }
     const oids = ['one', 'two', 'three', 'four'].map(oidOf).sort()
-    const told = `4 LFS objects are missing: ${oids.slice(0, 3).join(', ')} and 1 more`
-    assert.equal(await warning(), told)
+    const allMissing = `4 LFS objects are missing: ${oids.slice(0, 3).join(', ')} and 1 more`
+    assert.equal(await warning(), allMissing)
     git(dir, ['repack', '-adfq'])
-    assert.equal(await warning(), told)
+    assert.equal(await warning(), allMissing)
     for (const text of ['one', 'two', 'three']) await put(join(dir, 'lfs/objects'), text)
     assert.equal(await warning(), `1 LFS object is missing: ${oidOf('four')}`)
     await put(join(dir, 'lfs/objects'), 'four')
@@ -142,12 +142,12 @@ test('LFS objects that the repository lacks are taken from the shared directory,
   await put(shared, 'two', oidOf('two').slice(4))
   await put(shared, 'of somebody else')
   const sharedLfs = new SharedLfs(shared)
-  const place = { sharedLfs }
+  const parts = { sharedLfs }
   const missing = ['three', 'four', 'five'].map(oidOf).sort()
-  assert.equal(await warning(place), `3 LFS objects are missing: ${missing.join(', ')}`)
+  assert.equal(await warning(parts), `3 LFS objects are missing: ${missing.join(', ')}`)
 
   // A link, or a file of another size, is not the object.
-  const before = (await look(place)).fingerprint
+  const before = (await look(parts)).fingerprint
   const elsewhere = await put(join(root, 'elsewhere'), 'three')
   await rm(await put(shared, 'three'))
   await symlink(
@@ -155,14 +155,14 @@ test('LFS objects that the repository lacks are taken from the shared directory,
     join(shared, oidOf('three').slice(0, 2), oidOf('three').slice(2, 4), oidOf('three')),
   )
   await writeFile(await put(shared, 'four'), 'of another size')
-  assert.equal((await look(place)).fingerprint, before)
+  assert.equal((await look(parts)).fingerprint, before)
   await put(shared, 'five')
-  const { fingerprint, repository } = await look(place)
+  const { fingerprint, repository } = await look(parts)
   assert.notEqual(fingerprint, before)
   assert.equal(fingerprint, (await look({ sharedLfs: new SharedLfs(shared) })).fingerprint)
   assert.equal(repository.lfsObjects.length, 4)
 
-  const out = join(await writeOut(place), 'Engine.git/lfs/objects')
+  const out = join(await writeOut(parts), 'Engine.git/lfs/objects')
   for (const text of ['own', 'one', 'two', 'five']) {
     const oid = oidOf(text)
     assert.equal(readFileSync(join(out, oid.slice(0, 2), oid.slice(2, 4), oid), 'utf8'), text)

@@ -14,7 +14,7 @@ interface Tips {
 
 /**
  * Returns the time of the newest commit that a ref names, in seconds since 1970. It depends on the content alone, so that the same
- * repository gives the same bytes. Returns undefined where there is no commit, or a tip is missing or damaged: `verify` reports that
+ * repository gives the same bytes. Returns undefined if there is no commit, or a tip is missing or damaged: `verify` reports that
  * with a better message. For a small repository, reading the files takes 1 ms of CPU time and git 7 ms, a third of its export.
  */
 export async function newestCommit(

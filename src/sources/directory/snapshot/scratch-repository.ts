@@ -17,7 +17,7 @@ import { newestCommit } from './newest-commit.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
-/** A repository made by us that holds all objects of the source and does not change with it. */
+/** A repository made by us. It has all objects of the source and does not change with it. */
 export interface ScratchRepository extends BareRepository {
   /** The objects that refs name. */
   tips: string[]
@@ -25,7 +25,7 @@ export interface ScratchRepository extends BareRepository {
   directories: string[]
   /** Of the text files, only those that git needs to walk the objects are on disk. */
   files: SnapshotFile[]
-  /** Checks the objects while `files` are read. */
+  /** Looks for LFS pointers in the objects while `files` are read. */
   pointerDetector: PointerDetector
 }
 
@@ -43,7 +43,7 @@ type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
 /** Enough to keep the thread pool busy, few enough for any limit on open files. */
 const MAX_CONCURRENT_LINKS = 32
 
-/** Throws ChangedDuringRead where a file has disappeared since the examination. */
+/** Throws ChangedDuringRead if a file has disappeared since the examination. */
 export async function makeScratchRepository(
   found: ExaminedRepository,
   dir: string,
@@ -84,7 +84,7 @@ const GIT_NEEDS = {
   texts: ['HEAD', 'config'],
 }
 
-/** Object files never change, so a hard link is as good as a copy as long as nobody writes through it. */
+/** Object files never change, so a hard link is as good as a copy. */
 async function linkOrCopy(
   found: ExaminedRepository,
   file: ObjectFile,
@@ -111,21 +111,19 @@ async function linkOrCopy(
  */
 function textFiles(found: ExaminedRepository): TextFile[] {
   const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
-  const symbolic = resolvingSymrefs(found.refs).map(
-    ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
-  )
-  const { head, preserved } = found
-  const { attributes } = preserved
-  const texts: (readonly [string, string])[] = [
-    ['HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`],
-    ['config', scratchConfig(found)],
-    ['description', found.description],
-    ['info/nwo', Buffer.from(found.name).toString('latin1')],
-    ...(attributes === undefined ? [] : ([['info/attributes', attributes]] as const)),
-    ['packed-refs', `# pack-refs with: sorted \n${packed.join('')}`],
-    ...symbolic,
+  const { head } = found
+  const { attributes } = found.preserved
+  return [
+    textFile('HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`),
+    textFile('config', scratchConfig(found)),
+    textFile('description', found.description),
+    textFile('info/nwo', Buffer.from(found.name).toString('latin1')),
+    ...(attributes === undefined ? [] : [textFile('info/attributes', attributes)]),
+    textFile('packed-refs', `# pack-refs with: sorted \n${packed.join('')}`),
+    ...resolvingSymrefs(found.refs).map(({ name, target }) =>
+      textFile(pathOf(found, name), `ref: ${target}\n`),
+    ),
   ]
-  return texts.map(([path, text]) => textFile(path, text))
 }
 
 function textFile(path: string, text: string): TextFile {
@@ -209,8 +207,8 @@ const PACKING = {
 }
 
 /**
- * Packs into `dir` the objects that the refs reach and no others, which may belong to another owner. Git runs in our repository,
- * with the source as an alternate, so the config of the source has no effect.
+ * Packs into `dir` only the objects that the refs reach: others may belong to another owner. Git runs in our repository, with the source
+ * as an alternate, so the config of the source has no effect.
  */
 async function packReachable(
   found: ExaminedRepository,
@@ -236,7 +234,7 @@ async function packReachable(
     })
     .catch(async (error) => {
       signal.throwIfAborted()
-      // The objects of a ref that was deleted meanwhile may be gone: that is no damage.
+      // If a ref was deleted meanwhile, its objects may be missing without any damage.
       const now = tipsOf(await readRefs(found))
       if (now.join() !== tips.join()) throw new ChangedDuringRead('refs changed', { cause: error })
       throw toNamedError(found.name, error, dir)
@@ -245,7 +243,7 @@ async function packReachable(
   return listPackFiles(packs)
 }
 
-/** Returns the source and its own alternates as absolute paths: older gits resolve relative ones only at the first level. */
+/** Returns the source and its own alternates as absolute paths: old versions of git resolve relative ones only at the first level. */
 async function alternatesOf(found: ExaminedRepository): Promise<string> {
   const objects = resolve(found.dir, 'objects')
   const text = (await readText(found, 'objects/info/alternates')) ?? ''

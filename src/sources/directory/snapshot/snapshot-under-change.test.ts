@@ -40,7 +40,7 @@ test('a borrower whose ref and objects disappear meanwhile is examined again', a
   await verify(snapshot, here.git, signal)
 })
 
-test('files are copied where they cannot be linked', async (t) => {
+test('files that cannot be linked are copied', async (t) => {
   const here = scene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()

@@ -69,7 +69,7 @@ test('attributes that are not exported are in the warning', async (t) => {
   bare(here.dir)
   await mkdir(join(here.dir, 'info'), { recursive: true })
   await symlink('/etc/hostname', join(here.dir, 'info/attributes'))
-  assert.equal(await warningOf(here), 'info/attributes is not a file of its own: not exported')
+  assert.equal(await warningOf(here), 'info/attributes is not a regular file: not exported')
 })
 
 /** Newer versions of git refuse to create such a branch; older ones and other programs do not. */

@@ -1,22 +1,13 @@
-import type { Git } from '../../../git/git.ts'
 import { readable } from '../../refs.ts'
-import type {
-  Examination,
-  ExaminedRepository,
-  LfsPointer,
-  ObjectFile,
-  SnapshotReport,
-} from '../../snapshot.ts'
+import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { orDamaged } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
+import type { ExamineParts } from './examine.ts'
 import { findPointers } from './lfs-pointers.ts'
 import type { ScratchRepository } from './scratch-repository.ts'
 
-interface Parts {
-  git: Git
-  signal: AbortSignal
-}
+type Parts = Pick<ExamineParts, 'git' | 'signal'>
 
 interface Taken {
   examination: Examination
@@ -24,7 +15,7 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
-/** Reports on a snapshot after all its entries were read. Runs git only where those may contain LFS pointers. */
+/** Reports on a snapshot after all its entries were read. Runs git only if those may contain LFS pointers. */
 export function reportOfSnapshot(
   { examination, repository, wiki }: Taken,
   parts: Parts,
@@ -35,7 +26,7 @@ export function reportOfSnapshot(
   })
 }
 
-/** Returns the warning that a snapshot would report. Runs git where the examination did not look for LFS pointers. */
+/** Returns the warning that a snapshot would report. Runs git if the examination did not search for LFS pointers. */
 export async function warningOfExamination(
   examination: Examination,
   parts: Parts,
@@ -51,15 +42,31 @@ async function report(
   examination: Examination,
   pointersIn: (found: ExaminedRepository) => Promise<LfsPointer[]>,
 ): Promise<SnapshotReport> {
-  const parts: PointersAndObjects[] = []
-  for (const found of [examination.repository, examination.wiki])
-    if (found) {
-      const pointers = found.lfsPointers ?? (await pointersIn(found))
-      parts.push({ pointers, objects: found.lfsObjects })
+  // The host's own clients cannot fetch these objects either.
+  const missing = new Map<string, LfsPointer>()
+  const otherSize = new Set<string>()
+  for (const found of [examination.repository, examination.wiki]) {
+    if (!found) continue
+    const sizes = new Map(found.lfsObjects.map(({ path, size }) => [path.split('/').at(-1), size]))
+    for (const pointer of found.lfsPointers ?? (await pointersIn(found))) {
+      const size = sizes.get(pointer.oid)
+      if (size === undefined) missing.set(pointer.oid, pointer)
+      else if (size !== pointer.size) otherSize.add(pointer.oid)
     }
-  const { missing, warnings } = lfsReport(parts)
-  const all = [...warnings, ...importerWarnings(examination)]
-  return { missingLfs: missing, warning: all.length === 0 ? null : all.join('; ') }
+  }
+  const warnings = [
+    ...countAndNames([...missing.keys()], 'LFS object is missing', 'LFS objects are missing'),
+    ...countAndNames(
+      [...otherSize],
+      'LFS object differs in size from its pointer',
+      'LFS objects differ in size from their pointers',
+    ),
+    ...importerWarnings(examination),
+  ]
+  return {
+    missingLfs: [...missing.values()].sort((a, b) => (a.oid < b.oid ? -1 : 1)),
+    warning: warnings.length === 0 ? null : warnings.join('; '),
+  }
 }
 
 function pointersOf(
@@ -73,49 +80,9 @@ function pointersOf(
 
 const MAX_NAMES = 3
 
-interface PointersAndObjects {
-  pointers: readonly LfsPointer[]
-  objects: readonly ObjectFile[]
-}
-
-/** Finds pointers whose object is missing or has another size. The host's own clients cannot fetch those either. */
-function lfsReport(parts: readonly PointersAndObjects[]): {
-  missing: LfsPointer[]
-  warnings: string[]
-} {
-  const missing = new Map<string, LfsPointer>()
-  const otherSize = new Set<string>()
-  for (const { pointers, objects } of parts) {
-    const sizes = new Map(objects.map(({ path, size }) => [path.split('/').at(-1), size]))
-    for (const pointer of pointers) {
-      const { oid, size } = pointer
-      const found = sizes.get(oid)
-      if (found === undefined) missing.set(oid, pointer)
-      else if (found !== size) otherSize.add(oid)
-    }
-  }
-  const warnings = [
-    countAndNames(missing.keys(), 'LFS object is missing', 'LFS objects are missing'),
-    countAndNames(
-      otherSize.keys(),
-      'LFS object differs in size from its pointer',
-      'LFS objects differ in size from their pointers',
-    ),
-  ].filter((text) => text !== undefined)
-  return {
-    missing: [...missing.values()].sort((a, b) => (a.oid < b.oid ? -1 : 1)),
-    warnings,
-  }
-}
-
-function countAndNames(
-  names: Iterable<string>,
-  singular: string,
-  plural: string,
-): string | undefined {
-  const oids = [...names]
-  if (oids.length === 0) return undefined
-  return `${oids.length} ${oids.length === 1 ? singular : plural}: ${firstNames(oids)}`
+function countAndNames(oids: readonly string[], singular: string, plural: string): string[] {
+  if (oids.length === 0) return []
+  return [`${oids.length} ${oids.length === 1 ? singular : plural}: ${firstNames(oids)}`]
 }
 
 function firstNames(names: readonly string[]): string {
@@ -123,40 +90,29 @@ function firstNames(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMES).join(', ')}${more}`
 }
 
-/** GitHub takes such a name for the name of an object. */
+/** GitHub interprets such a name as an object name. */
 const OBJECT_LIKE_NAME = /^refs\/(?:heads|tags)\/([0-9a-f]{40})$/i
 
 /**
- * Returns what GitHub's importers refuse of an exported repository, and what is not exported. It follows from the examination alone,
- * so that an export and a preflight report the same.
+ * Returns warnings about what GitHub's importers refuse and what is not exported. They follow from the examination alone, so that an
+ * export and a preflight report the same.
  */
 function importerWarnings({ repository, wiki }: Examination): string[] {
   const parts = wiki ? [repository, wiki] : [repository]
-  return [
-    ...(parts.some(({ objectFormat }) => objectFormat === 'sha256')
-      ? ["GitHub's importers do not take repositories with SHA-256 objects"]
-      : []),
-    ...hexNameWarnings(parts),
-    ...lfsWarnings(parts),
-    ...parts.flatMap(({ preserved }) =>
-      preserved.attributesProblem === undefined
-        ? []
-        : [`${preserved.attributesProblem}: not exported`],
-    ),
-  ]
-}
-
-function hexNameWarnings(parts: readonly ExaminedRepository[]): string[] {
-  const names = parts.flatMap(({ refs }) =>
-    refs.flatMap(({ name }) => (OBJECT_LIKE_NAME.test(name) ? [readable(name)] : [])),
-  )
-  if (names.length === 0) return []
-  return [`GitHub's importers refuse names of 40 hex digits: ${firstNames(names)}`]
-}
-
-function lfsWarnings(parts: readonly ExaminedRepository[]): string[] {
-  const count = parts.reduce((sum, { lfsObjects: objects }) => sum + objects.length, 0)
-  if (count === 0) return []
-  const what = count === 1 ? '1 LFS object' : `${count} LFS objects`
-  return [`GitHub's importers do not take LFS objects: push ${what} after the import`]
+  const warnings: string[] = []
+  if (parts.some(({ objectFormat }) => objectFormat === 'sha256'))
+    warnings.push("GitHub's importers do not take repositories with SHA-256 objects")
+  const refNames = parts.flatMap(({ refs }) => refs.map(({ name }) => name))
+  const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(readable)
+  if (hexNames.length > 0)
+    warnings.push(`GitHub's importers refuse names of 40 hex digits: ${firstNames(hexNames)}`)
+  const lfsCount = parts.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
+  if (lfsCount > 0) {
+    const what = lfsCount === 1 ? '1 LFS object' : `${lfsCount} LFS objects`
+    warnings.push(`GitHub's importers do not take LFS objects: push ${what} after the import`)
+  }
+  for (const { preserved } of parts)
+    if (preserved.attributesProblem !== undefined)
+      warnings.push(`${preserved.attributesProblem}: not exported`)
+  return warnings
 }

@@ -75,7 +75,7 @@ test('only objects that the refs reach are taken from behind symbolic links', as
   for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
     const here = scene(t)
     UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
-    const secret = commit(here.dir, 'refs/heads/secret', 'of whoever has the objects')
+    const secret = commit(here.dir, 'refs/heads/secret', 'of the owner of the objects')
     plainGit(here.dir, ['repack', '-adq'])
     plainGit(here.dir, ['update-ref', '-d', 'refs/heads/secret'])
     const from = join(here.dir, linked === whole ? whole : 'objects/pack')
@@ -144,7 +144,7 @@ test('the config is as github.com writes it, with a mirror as origin whose URL c
   )
 })
 
-test('a URL with special characters of a config is read back unchanged', async (t) => {
+test('a URL with characters that are special in a config is read back unchanged', async (t) => {
   const here = scene(t)
   bare(here.dir)
   const origin = 'https://git.example.test/a;b/"c"/\\d#e'
@@ -152,7 +152,7 @@ test('a URL with special characters of a config is read back unchanged', async (
   assert.equal(plainGit(join(to, 'Engine.git'), ['config', 'remote.origin.url']), origin)
 })
 
-test('info/last-sync is the time of the newest commit, and absent where there is none', async (t) => {
+test('info/last-sync is the time of the newest commit, and absent without commits', async (t) => {
   const here = scene(t)
   bare(here.dir)
   const empty = await here.writeOut(undefined, join(here.root, 'empty'))
@@ -189,7 +189,7 @@ test('denied pushes and attributes are preserved; settings that name a program a
   ])
 })
 
-test('attributes behind a link are not exported; the repository is', async (t) => {
+test('attributes behind a link are not exported, but the repository is', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')

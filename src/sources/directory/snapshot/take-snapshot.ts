@@ -1,23 +1,23 @@
 import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Examination, Snapshot, SnapshotEntry } from '../../snapshot.ts'
+import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead } from '../files/repository-errors.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
 import { type Link, makeScratchRepository, type ScratchRepository } from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
 
-/** A snapshot with what only this folder uses. */
+/** A snapshot with the details that only `sources/directory` uses. */
 export interface TakenSnapshot extends Snapshot {
   repository: ScratchRepository
   wiki: ScratchRepository | null
 }
 
 const MAX_ATTEMPTS = 20
-/** Retries while the process has no file handles left. */
+/** Retries if the process has no free file handles. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
 
-/** Links (otherwise reflinks or copies) the examined files into `scratchDir`; examines again when a file has disappeared. */
+/** Links, reflinks or copies the examined files into `scratchDir`; examines again if a file has disappeared. */
 export async function takeSnapshot(
   examination: Examination,
   scratchDir: string,
@@ -42,18 +42,14 @@ async function takeUntilComplete(
   for (let attempt = 1; ; attempt++) {
     const attemptDir = join(dir, String(attempt))
     try {
-      const { location: place, repository: found, wiki: foundWiki } = examination
-      const repository = await makeScratchRepository(
-        found,
-        join(attemptDir, 'repository.git'),
-        parts,
-      )
-      const wiki =
-        foundWiki && (await makeScratchRepository(foundWiki, join(attemptDir, 'wiki.git'), parts))
+      const make = (found: ExaminedRepository, name: string) =>
+        makeScratchRepository(found, join(attemptDir, name), parts)
+      const repository = await make(examination.repository, 'repository.git')
+      const wiki = examination.wiki && (await make(examination.wiki, 'wiki.git'))
       const taken = { examination, repository, wiki }
       return {
         ...taken,
-        entries: () => entriesOf(place.fullName, repository, wiki),
+        entries: () => entriesOf(first.location.fullName, repository, wiki),
         verify: (last, signal) => verify(taken, parts.git, signal, last),
         report: () => reportOfSnapshot(taken, parts),
       }
@@ -68,6 +64,7 @@ async function takeUntilComplete(
 
 /** A constant, so that the same content gives the same archive. Not the epoch, which some tools take for an unset clock. */
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
+const DIRECTORY = { kind: 'directory', size: 0, modifiedAt: MODIFIED_AT, packed: false } as const
 
 async function* entriesOf(
   fullName: string,
@@ -79,8 +76,9 @@ async function* entriesOf(
   ]
   if (wiki) parts.push([`repositories/${fullName}.wiki.git`, wiki])
   for (const [root, part] of parts) {
-    yield directory(root)
-    for (const path of part.directories) yield directory(`${root}/${path}`)
+    yield { ...DIRECTORY, path: root, open: () => [] }
+    for (const path of part.directories)
+      yield { ...DIRECTORY, path: `${root}/${path}`, open: () => [] }
   }
   for (const [root, part] of parts)
     for (const file of part.files)
@@ -92,15 +90,4 @@ async function* entriesOf(
         packed: file.kind !== 'text',
         open: () => checkedBytes(part, file),
       }
-}
-
-function directory(path: string): SnapshotEntry {
-  return {
-    path,
-    kind: 'directory',
-    size: 0,
-    modifiedAt: MODIFIED_AT,
-    packed: false,
-    open: () => [],
-  }
 }

@@ -35,7 +35,8 @@ async function verifyConnected(
 ): Promise<VerifiedTips> {
   const { dir, tips, files } = repository
   const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
-  const verified = last && hasAll(objectFiles, last.objectFiles) ? last.tips : []
+  const hasAllFiles = last && new Set(last.objectFiles).isSubsetOf(new Set(objectFiles))
+  const verified = hasAllFiles ? last.tips : []
   const wanted = [...new Set(tips).difference(new Set(verified))]
   if (wanted.length > 0)
     await orDamaged(repository, signal, () =>
@@ -52,23 +53,17 @@ async function verifyConnected(
   return { tips, objectFiles }
 }
 
-function isObjectFile({ kind }: ScratchRepository['files'][number]): boolean {
-  return kind === 'pack' || kind === 'idx' || kind === 'loose'
-}
+const isObjectFile = ({ kind }: SnapshotFile): boolean =>
+  kind === 'pack' || kind === 'idx' || kind === 'loose'
 
-function hasAll(present: readonly string[], needed: readonly string[]): boolean {
-  const files = new Set(present)
-  return needed.every((path) => files.has(path))
-}
-
-/** A file can be replaced by a link or a pipe after it was found. */
+/** A file may have been replaced by a link or a pipe since it was found. */
 const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 1024 * 1024
 const MAX_SMALL_BYTES = 128 * 1024
 /** Inflates to 66 MB in the worst case. */
 const MAX_INFLATED_AT_ONCE = 64 * 1024
 
-/** Yields the bytes of a file; throws Damaged at the end where they do not match its name or its checksum. */
+/** Yields the bytes of a file; throws Damaged at the end if they do not match its name or its checksum. */
 export function checkedBytes(
   repository: ScratchRepository,
   file: SnapshotFile,
@@ -87,7 +82,7 @@ export function checkedBytes(
   }
 }
 
-/** `rev-list` reads no packed blobs: the pack's checksum and the comparison with its index verify those. */
+/** Verifies packed blobs, which `rev-list` does not read, by the pack's checksum and a comparison with its index. */
 async function* readPack(
   repository: ScratchRepository,
   file: SnapshotFile,

@@ -68,7 +68,7 @@ function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // The text is not valid percent-encoding, so it is used as it is.
+    // The segment is not valid percent-encoding, so it is not decoded.
     return segment
   }
 }

@@ -57,8 +57,8 @@ function encodeSegment(part: string): string {
 const IN_ARCHIVE = 'tarball://root/'
 
 /** Returns the path in the archive for a `tarball:` URL, and undefined for other URLs. */
-export function pathInArchive(address: string): string | undefined {
-  return address.startsWith(IN_ARCHIVE) ? address.slice(IN_ARCHIVE.length) : undefined
+export function pathInArchive(url: string): string | undefined {
+  return url.startsWith(IN_ARCHIVE) ? url.slice(IN_ARCHIVE.length) : undefined
 }
 
 export function addressInArchive(path: string): string {

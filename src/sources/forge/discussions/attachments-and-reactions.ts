@@ -19,7 +19,7 @@ export interface IssueContext extends ReadContext {
   seen: Record<string, string>
 }
 
-/** Adds the files of `holder`. If it does not list its files, those of the comment `commentId` are requested. */
+/** Adds the files of `holder` (an issue, comment or review). If it does not list them, those of the comment `commentId` are requested. */
 export async function addAttachments(
   context: IssueContext,
   on: AttachedTo,

@@ -92,7 +92,7 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
   const path = `/orgs/${segment(login)}`
   const organization = await findOrganization(forge, login, signal)
   const people = new People()
-  // For an organization too, because only this endpoint says when it was created.
+  // Also requested for an organization, because only this endpoint returns its creation time.
   const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
   if (!organization) {
     people.collect(body)

@@ -167,7 +167,7 @@ export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access
     access: GITHUB_PERMISSIONS[permissionOf(team)] ?? 'pull',
   }))
 
-/** Since 1.18 a team may have a permission for each unit, and `none` as a whole. Then its permission for code counts. */
+/** Since 1.18 a team may have a permission for each unit, and the overall permission `none`. The permission for code then counts. */
 function permissionOf(team: JsonObject): string {
   const permission = stringIn(team, 'permission')
   if (permission !== 'none' && permission !== '') return permission

@@ -1,4 +1,4 @@
-import type { Reaction } from '../../../records/fact.ts'
+import type { Reaction, Reviewer } from '../../../records/fact.ts'
 import type {
   PullRequest,
   PullRequestHead,
@@ -74,24 +74,18 @@ const isDraft = (pull: JsonObject): boolean =>
 /** Versions without `requested_reviewers` have a review with the state REQUEST_REVIEW instead. */
 function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewRequest[] {
   const [owner = ''] = repository.split('/')
-  const requests = reviews.filter((review) => stringIn(review, 'state') === 'REQUEST_REVIEW')
-  const fromReviews = requests.map((review) => ({
-    reviewer: reviewerOf(objectIn(review, 'user'), objectIn(review, 'team'), owner),
-    createdAt: timeIn(review, 'submitted_at'),
-  }))
-  const fromPull = requestedReviewers(pull, owner).map((reviewer) => ({
-    reviewer,
-    createdAt: timeIn(pull, 'created_at'),
-  }))
-  const all = new Map(
-    [...fromPull, ...fromReviews].map((each) => [JSON.stringify(each.reviewer), each]),
-  )
-  return [...all.values()].map(({ reviewer, createdAt }) => ({
-    reviewer,
-    createdAt,
-    updatedAt: createdAt,
-    dismissedAt: null,
-  }))
+  const requests = new Map<string, ReviewRequest>()
+  const add = (reviewer: Reviewer, createdAt: string) => {
+    const request = { reviewer, createdAt, updatedAt: createdAt, dismissedAt: null }
+    requests.set(JSON.stringify(reviewer), request)
+  }
+  for (const reviewer of requestedReviewers(pull, owner)) add(reviewer, timeIn(pull, 'created_at'))
+  for (const review of reviews) {
+    if (stringIn(review, 'state') !== 'REQUEST_REVIEW') continue
+    const reviewer = reviewerOf(objectIn(review, 'user'), objectIn(review, 'team'), owner)
+    add(reviewer, timeIn(review, 'submitted_at'))
+  }
+  return [...requests.values()]
 }
 
 /** Returns undefined for a pending review, which only its author may see, and for a request for a review. */

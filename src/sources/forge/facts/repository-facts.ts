@@ -49,7 +49,7 @@ export function repositoryFact(responses: RepositoryResponses): Repository {
   }
 }
 
-/** If a label of the organization has the same name as one of the repository, the latter wins. Issues refer to labels by name. */
+/** Issues refer to labels by name, so a label of the organization is left out if the repository has one of the same name. */
 function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
   const byName = new Map<string, Label>()
   for (const label of labels) {

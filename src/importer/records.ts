@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
+import { isFactKind, type OnInvalid } from '../records/read-records.ts'
 import { linksOf, pathInArchive } from '../records/record-addresses.ts'
-import { KNOWN_KINDS, kindOfFile, type OnInvalid, readRecordFile } from '../records/record-file.ts'
+import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
 export interface Records {
@@ -77,7 +78,7 @@ async function* readRecordFiles(
       const text = await readFile(join(root, file), 'utf8')
       yield { file, kind, read: readRecordFile(kind, text, onInvalid) }
     } catch (error) {
-      if (KNOWN_KINDS.has(kind)) yield { file, kind, read: { error: (error as Error).message } }
+      if (isFactKind(kind)) yield { file, kind, read: { error: (error as Error).message } }
     }
   }
 }

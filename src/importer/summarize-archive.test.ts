@@ -96,8 +96,8 @@ test('an archive is summarized in one pass, whatever the order of its entries', 
         lfs: { objects: 1, bytes: 5 },
         skipped: [],
         warnings: [
-          'issues_000001.json: [1].url is not an address: null',
-          'users_000001.json: it is not a list of records',
+          'issues_000001.json: [1].url is not a URL: null',
+          'users_000001.json: not a JSON array',
         ],
       },
     )

@@ -1,4 +1,5 @@
-import type { Discussion, DiscussionCategory, Issue, IssueComment, IssueEvent } from './issue.ts'
+import type { RepositoryFact } from './fact.ts'
+import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import type { Organization, Team, User } from './people.ts'
 import type {
   CommitComment,
@@ -29,8 +30,9 @@ export interface FactsByKind {
   pull_request_review_threads: ReviewThread
   pull_request_review_comments: ReviewComment
   commit_comments: CommitComment
-  discussion_categories: DiscussionCategory
-  discussions: Discussion
+  /** Importers only count GitHub Discussions and their categories, so these facts have no other fields. */
+  discussion_categories: RepositoryFact
+  discussions: RepositoryFact
   releases: Release
   protected_branches: ProtectedBranch
   attachments: Attachment

@@ -1,48 +1,49 @@
 import { list, type Shape } from '../lib/json-shape.ts'
 import type { EventSubject, IssueOrPull, Reaction } from './fact.ts'
-import type { Issue, IssueComment, IssueEvent } from './issue.ts'
-import {
-  id,
-  issueOrPull,
-  labelName,
-  linkOrNull,
-  login,
-  milestoneNumber,
-  person,
-  repositoryName,
-  reviewer,
-} from './read-addresses.ts'
-import type { Links } from './record-addresses.ts'
 import {
   anyString,
   type FieldReader,
   ifPresent,
+  listOrEmpty,
   objectOf,
   optional,
-  orElse,
-  textOrNull,
-} from './record-shapes.ts'
+  stringOrNull,
+  withDefault,
+} from './field-reader.ts'
+import type { Issue, IssueComment, IssueEvent } from './issue.ts'
+import * as url from './parse-urls.ts'
+import type { Links } from './record-addresses.ts'
 
 export function readIssue(field: FieldReader): Issue {
-  const createdAt = field('created_at', anyString)
+  const common = readCommonFields(field)
+  return { ...common, updatedAt: field('updated_at', withDefault(anyString, common.createdAt)) }
+}
+
+/** Reads the fields that issues and pull requests have in common. Old archives have one assignee. */
+export function readCommonFields(field: FieldReader): Omit<Issue, 'updatedAt'> {
+  const assignee = field('assignee', url.loginOrNull)
   return {
-    repository: field('repository', repositoryName),
-    number: field('url', issueOrPull).number,
-    author: field('user', person),
+    repository: field('repository', url.repositoryName),
+    number: field('url', url.issueOrPull).number,
+    author: field('user', url.loginOrNull),
     title: field('title', anyString),
-    body: field('body', textOrNull),
-    ...readTriage(field),
+    body: field('body', stringOrNull),
+    assignees: field(
+      'assignees',
+      withDefault(list(url.login), assignee === null ? [] : [assignee]),
+    ),
+    milestone: field('milestone', url.linkOrNull(url.milestoneNumber)),
+    labels: field('labels', listOrEmpty(url.labelName)),
     reactions: field('reactions', reactions),
-    closedAt: field('closed_at', textOrNull),
-    createdAt,
-    updatedAt: field('updated_at', orElse(anyString, createdAt)),
+    closedAt: field('closed_at', stringOrNull),
+    createdAt: field('created_at', anyString),
   }
 }
 
 export function writeIssue(issue: Issue, links: Links) {
   return {
     type: 'issue',
-    url: links.discussed(issue.repository, { kind: 'issue', number: issue.number }),
+    url: links.issueOrPull(issue.repository, { kind: 'issue', number: issue.number }),
     repository: links.repository(issue.repository),
     user: links.person(issue.author),
     title: issue.title,
@@ -55,20 +56,14 @@ export function writeIssue(issue: Issue, links: Links) {
   }
 }
 
-type Triage = Pick<Issue, 'assignees' | 'milestone' | 'labels'>
-
-/** The fields that issues and pull requests are filtered by. Old archives have one assignee. */
-export function readTriage(field: FieldReader): Triage {
-  const assignee = field('assignee', person)
-  return {
-    assignees: field('assignees', orElse(list(login), assignee === null ? [] : [assignee])),
-    milestone: field('milestone', linkOrNull(milestoneNumber)),
-    labels: field('labels', orElse(list(labelName), [])),
-  }
-}
-
+/** Writes the fields that issues and pull requests are filtered by. */
 export function writeTriage(
-  { repository, assignees, milestone, labels }: Triage & { repository: string },
+  {
+    repository,
+    assignees,
+    milestone,
+    labels,
+  }: Pick<Issue, 'repository' | 'assignees' | 'milestone' | 'labels'>,
   links: Links,
 ) {
   return {
@@ -81,21 +76,17 @@ export function writeTriage(
 
 /** Reads the issue or pull request that a comment or an event belongs to. */
 export function readIssueOrPull(field: FieldReader): { repository: string; on: IssueOrPull } {
-  const pull = field('pull_request', linkOrNull(issueOrPull))
-  const { repository, number } = pull ?? field('issue', issueOrPull)
+  const pull = field('pull_request', url.linkOrNull(url.issueOrPull))
+  const { repository, number } = pull ?? field('issue', url.issueOrPull)
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
-}
-
-function writeDiscussed(repository: string, on: IssueOrPull, links: Links) {
-  return { [on.kind]: links.discussed(repository, on) }
 }
 
 export function readIssueComment(field: FieldReader): IssueComment {
   return {
     ...readIssueOrPull(field),
-    id: field('url', id),
-    author: field('user', person),
-    body: field('body', textOrNull),
+    id: field('url', url.id),
+    author: field('user', url.loginOrNull),
+    body: field('body', stringOrNull),
     reactions: field('reactions', reactions),
     createdAt: field('created_at', anyString),
   }
@@ -105,8 +96,8 @@ export function writeIssueComment(comment: IssueComment, links: Links) {
   const { repository, on } = comment
   return {
     type: 'issue_comment',
-    url: links.inDiscussion(repository, on, `issuecomment-${comment.id}`),
-    ...writeDiscussed(repository, on, links),
+    url: links.issueComment(repository, on, comment.id),
+    [on.kind]: links.issueOrPull(repository, on),
     user: links.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
@@ -122,8 +113,8 @@ export function readIssueEvent(field: FieldReader): IssueEvent {
   const after = field('after_commit_oid', optional(anyString))
   return {
     ...readIssueOrPull(field),
-    id: field('url', id),
-    actor: field('actor', person),
+    id: field('url', url.id),
+    actor: field('actor', url.loginOrNull),
     event,
     createdAt: field('created_at', anyString),
     label:
@@ -132,17 +123,17 @@ export function readIssueEvent(field: FieldReader): IssueEvent {
         : {
             name: label,
             color: field('label_color', anyString),
-            textColor: field('label_text_color', orElse(anyString, '')),
+            textColor: field('label_text_color', withDefault(anyString, '')),
           },
     milestoneTitle: field('milestone_title', optional(anyString)),
     renamed:
       renamed === undefined ? undefined : { from: field('title_was', anyString), to: renamed },
     subject: field(
       'subject',
-      ifPresent(linkOrNull(event === 'transferred' ? repositoryParty : reviewer)),
+      ifPresent(url.linkOrNull(event === 'transferred' ? repositorySubject : url.reviewer)),
     ),
-    commit: field('commit_id', ifPresent(textOrNull)),
-    commitRepository: field('commit_repository', ifPresent(linkOrNull(repositoryName))),
+    commit: field('commit_id', ifPresent(stringOrNull)),
+    commitRepository: field('commit_repository', ifPresent(url.linkOrNull(url.repositoryName))),
     forcePush:
       after === undefined
         ? undefined
@@ -150,16 +141,17 @@ export function readIssueEvent(field: FieldReader): IssueEvent {
   }
 }
 
-const repositoryParty: Shape<EventSubject> = (value, at) => {
-  return { kind: 'repository', repository: repositoryName(value, at) }
-}
+const repositorySubject: Shape<EventSubject> = (value, at) => ({
+  kind: 'repository',
+  repository: url.repositoryName(value, at),
+})
 
 export function writeIssueEvent(event: IssueEvent, links: Links) {
   const { repository, on, label, renamed, forcePush, subject, commitRepository } = event
   return {
     type: 'issue_event',
-    url: links.inDiscussion(repository, on, `event-${event.id}`),
-    ...writeDiscussed(repository, on, links),
+    url: links.issueEvent(repository, on, event.id),
+    [on.kind]: links.issueOrPull(repository, on),
     actor: links.person(event.actor),
     event: event.event,
     ...(label && {
@@ -170,7 +162,7 @@ export function writeIssueEvent(event: IssueEvent, links: Links) {
     }),
     milestone_title: event.milestoneTitle,
     ...(renamed && { title_was: renamed.from, title_is: renamed.to }),
-    subject: subject && writeParty(subject, links),
+    subject: subject && linkToSubject(subject, links),
     ref: forcePush?.ref,
     before_commit_oid: forcePush?.before,
     after_commit_oid: forcePush?.after,
@@ -181,12 +173,12 @@ export function writeIssueEvent(event: IssueEvent, links: Links) {
   }
 }
 
-export function writeParty(named: EventSubject, links: Links): string | null {
-  if (named.kind === 'user') return links.person(named.login)
-  return named.kind === 'team' ? links.team(named) : links.repository(named.repository)
+export function linkToSubject(subject: EventSubject, links: Links): string | null {
+  if (subject.kind === 'user') return links.person(subject.login)
+  return subject.kind === 'team' ? links.team(subject) : links.repository(subject.repository)
 }
 
-/** Archives use the name of the emoji, the REST API other names. */
+/** Archives use the names of emoji for these reactions, the REST API its own names. */
 const EMOJI_BY_REACTION = new Map([
   ['laugh', 'smile'],
   ['confused', 'thinking_face'],
@@ -194,26 +186,23 @@ const EMOJI_BY_REACTION = new Map([
 ])
 const REACTION_BY_EMOJI = new Map([...EMOJI_BY_REACTION].map(([name, emoji]) => [emoji, name]))
 
-export const reactions: Shape<Reaction[]> = orElse(
-  list(
-    objectOf((field): Reaction => {
-      const content = field('content', anyString)
-      return {
-        author: field('user', person),
-        content: REACTION_BY_EMOJI.get(content) ?? content,
-        createdAt: field('created_at', anyString),
-      }
-    }),
-  ),
-  [],
+export const reactions = listOrEmpty(
+  objectOf((field): Reaction => {
+    const content = field('content', anyString)
+    return {
+      author: field('user', url.loginOrNull),
+      content: REACTION_BY_EMOJI.get(content) ?? content,
+      createdAt: field('created_at', anyString),
+    }
+  }),
 )
 
 /** Reactions to pull requests have the subject type of issues. */
 type SubjectType =
   | ('Issue' | 'IssueComment' | 'PullRequestReview' | 'PullRequestReviewComment')
-  | ('CommitComment' | 'Discussion' | 'Release')
+  | ('CommitComment' | 'Release')
 
-/** Sorted by the name of the emoji, as GitHub does, otherwise in the given order. */
+/** Returns the reactions sorted by the name of the emoji, as GitHub does, otherwise in the given order. */
 export function writeReactions(
   reactions: readonly Reaction[],
   subjectType: SubjectType,
@@ -228,7 +217,7 @@ export function writeReactions(
   return written.sort((a, b) => (a.content < b.content ? -1 : Number(a.content > b.content)))
 }
 
-/** Only reactions have times in this form: `2024-05-02T09:00:00.000+00:00` for `2024-05-02T09:00:00Z`. */
+/** Converts `2024-05-02T09:00:00Z` to `2024-05-02T09:00:00.000+00:00`. Only reactions have times in this form. */
 function withMilliseconds(time: string): string {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time) ? `${time.slice(0, -1)}.000+00:00` : time
 }

@@ -26,24 +26,14 @@ export interface IssueComment extends RepositoryFact {
   createdAt: string
 }
 
-export type EventName =
-  | ('labeled' | 'unlabeled' | 'milestoned' | 'demilestoned' | 'renamed' | 'base_ref_changed')
-  | ('assigned' | 'unassigned' | 'review_requested' | 'review_request_removed')
-  | ('comment_deleted' | 'transferred' | 'referenced' | 'merged' | 'closed' | 'reopened')
-  | ('head_ref_force_pushed' | 'base_ref_force_pushed' | 'head_ref_deleted' | 'head_ref_restored')
-  | ('locked' | 'unlocked' | 'mentioned' | 'subscribed' | 'unsubscribed' | 'pinned')
-  | ('convert_to_draft' | 'ready_for_review')
-
-/**
- * Something that was done to an issue or a pull request. `event` determines the optional fields. Unknown events are read too. A
- * merged pull request has both a `merged` and a `closed` event.
- */
+/** A change of an issue or a pull request. A merged pull request has both a `merged` and a `closed` event. */
 export interface IssueEvent extends RepositoryFact {
   /** Unique on its host among events. */
   id: number
   on: IssueOrPull
   actor: Author
-  event: EventName | (string & {})
+  /** GitHub's name of the event, such as `labeled`. It determines which optional fields are set. */
+  event: string
   createdAt: string
   /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
   label?: { name: string; color: string; textColor: string } | undefined
@@ -59,25 +49,4 @@ export interface IssueEvent extends RepositoryFact {
   commitRepository?: string | null | undefined
   /** head_ref_force_pushed, base_ref_force_pushed. */
   forcePush?: { ref: string; before: string; after: string } | undefined
-}
-
-/** A GitHub Discussion. Its number is of the same sequence as those of issues. */
-export interface Discussion extends RepositoryFact {
-  number: number
-  author: Author
-  title: string
-  body: string | null
-  labels: readonly string[]
-  reactions: readonly Reaction[]
-  category: string | null
-  createdAt: string
-  updatedAt: string
-}
-
-export interface DiscussionCategory extends RepositoryFact {
-  /** Unique in its repository. */
-  name: string
-  /** For example `:speech_balloon:`. */
-  emoji: string | null
-  description: string | null
 }

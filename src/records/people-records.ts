@@ -1,27 +1,27 @@
-import { list } from '../lib/json-shape.ts'
-import type { Email, Organization, Team, User } from './people.ts'
-import { linkOrNull, login, repositoryName, team } from './read-addresses.ts'
-import type { Links } from './record-addresses.ts'
 import {
-  anyBoolean,
   anyString,
+  booleanOrFalse,
   type FieldReader,
+  listOrEmpty,
   objectOf,
-  orElse,
-  textOrNull,
+  stringOrNull,
   timeOrUnknown,
-} from './record-shapes.ts'
+  withDefault,
+} from './field-reader.ts'
+import * as url from './parse-urls.ts'
+import type { Email, Organization, Team, User } from './people.ts'
+import type { Links } from './record-addresses.ts'
 
 export function readUser(field: FieldReader): User {
   return {
     login: field('login', anyString),
-    name: field('name', textOrNull),
-    bio: field('bio', textOrNull),
-    company: field('company', textOrNull),
-    website: field('website', textOrNull),
-    location: field('location', textOrNull),
-    emails: field('emails', orElse(list(email), [])),
-    avatar: field('avatar_url', textOrNull),
+    name: field('name', stringOrNull),
+    bio: field('bio', stringOrNull),
+    company: field('company', stringOrNull),
+    website: field('website', stringOrNull),
+    location: field('location', stringOrNull),
+    emails: field('emails', listOrEmpty(email)),
+    avatar: field('avatar_url', stringOrNull),
     createdAt: field('created_at', timeOrUnknown),
   }
 }
@@ -29,8 +29,8 @@ export function readUser(field: FieldReader): User {
 const email = objectOf(
   (field): Email => ({
     address: field('address', anyString),
-    primary: field('primary', orElse(anyBoolean, false)),
-    verified: field('verified', orElse(anyBoolean, false)),
+    primary: field('primary', booleanOrFalse),
+    verified: field('verified', booleanOrFalse),
   }),
 )
 
@@ -55,20 +55,20 @@ export function writeUser(user: User, links: Links) {
 export function readOrganization(field: FieldReader): Organization {
   return {
     login: field('login', anyString),
-    name: field('name', textOrNull),
-    description: field('description', textOrNull),
-    website: field('website', textOrNull),
-    location: field('location', textOrNull),
-    email: field('email', textOrNull),
-    members: field('members', orElse(list(organizationMember), [])),
+    name: field('name', stringOrNull),
+    description: field('description', stringOrNull),
+    website: field('website', stringOrNull),
+    location: field('location', stringOrNull),
+    email: field('email', stringOrNull),
+    members: field('members', listOrEmpty(organizationMember)),
     createdAt: field('created_at', timeOrUnknown),
   }
 }
 
 const organizationMember = objectOf((field) => ({
-  login: field('user', login),
+  login: field('user', url.login),
   role: field('role', anyString),
-  state: field('state', orElse(anyString, 'active')),
+  state: field('state', withDefault(anyString, 'active')),
 }))
 
 export function writeOrganization(organization: Organization, links: Links) {
@@ -94,25 +94,25 @@ export function writeOrganization(organization: Organization, links: Links) {
 
 export function readTeam(field: FieldReader): Team {
   return {
-    ...field('url', team),
+    ...field('url', url.team),
     name: field('name', anyString),
-    description: field('description', textOrNull),
-    privacy: field('privacy', orElse(anyString, 'closed')),
-    parent: field('parent_team', linkOrNull(team))?.slug ?? null,
-    permissions: field('permissions', orElse(list(teamPermission), [])),
-    members: field('members', orElse(list(teamMember), [])),
+    description: field('description', stringOrNull),
+    privacy: field('privacy', withDefault(anyString, 'closed')),
+    parent: field('parent_team', url.linkOrNull(url.team))?.slug ?? null,
+    permissions: field('permissions', listOrEmpty(teamPermission)),
+    members: field('members', listOrEmpty(teamMember)),
     createdAt: field('created_at', timeOrUnknown),
   }
 }
 
 const teamPermission = objectOf((field) => ({
-  repository: field('repository', repositoryName),
+  repository: field('repository', url.repositoryName),
   access: field('access', anyString),
 }))
 
 const teamMember = objectOf((field) => ({
-  login: field('user', login),
-  role: field('role', orElse(anyString, 'member')),
+  login: field('user', url.login),
+  role: field('role', withDefault(anyString, 'member')),
 }))
 
 export function writeTeam(team: Team, links: Links) {

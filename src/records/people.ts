@@ -1,6 +1,6 @@
 import { type TeamName, UNKNOWN_TIME } from './fact.ts'
 
-/** A person, or a bot: bots have the same fields in files of their own. */
+/** A person or a bot. Both have the same fields, but separate files in an archive. */
 export interface User {
   login: string
   name: string | null
@@ -8,7 +8,7 @@ export interface User {
   company: string | null
   website: string | null
   location: string | null
-  /** In archives of GitHub only the owner of the migration has any. */
+  /** In GitHub's archives, only the owner of the migration has email addresses. */
   emails: readonly Email[]
   /** The URL of the picture, on any host. */
   avatar: string | null

@@ -1,41 +1,33 @@
-import { list } from '../lib/json-shape.ts'
-import { reactions, readTriage, writeParty, writeReactions, writeTriage } from './issue-records.ts'
+import {
+  anyString,
+  booleanOrFalse,
+  type FieldReader,
+  ifPresent,
+  listOrEmpty,
+  objectOf,
+  stringOrNull,
+  withDefault,
+} from './field-reader.ts'
+import { linkToSubject, readCommonFields, writeReactions, writeTriage } from './issue-records.ts'
+import * as url from './parse-urls.ts'
 import type {
   ClosingReference,
   PullRequest,
   PullRequestHead,
   ReviewRequest,
 } from './pull-request.ts'
-import { issueOrPull, linkOrNull, person, repositoryName, reviewer } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-import {
-  anyBoolean,
-  anyString,
-  type FieldReader,
-  ifPresent,
-  objectOf,
-  orElse,
-  textOrNull,
-} from './record-shapes.ts'
 
 export function readPullRequest(field: FieldReader): PullRequest {
   return {
-    repository: field('repository', repositoryName),
-    number: field('url', issueOrPull).number,
-    author: field('user', person),
-    title: field('title', anyString),
-    body: field('body', textOrNull),
+    ...readCommonFields(field),
     base: field('base', branch),
     head: field('head', head),
-    ...readTriage(field),
-    reactions: field('reactions', reactions),
-    reviewRequests: field('review_requests', orElse(list(reviewRequest), [])),
-    closes: field('close_issue_references', orElse(list(closingReference), [])),
-    draft: field('work_in_progress', orElse(anyBoolean, false)),
-    mergedAt: field('merged_at', textOrNull),
-    closedAt: field('closed_at', textOrNull),
-    createdAt: field('created_at', anyString),
-    mergeCommit: field('merge_commit_sha', ifPresent(textOrNull)),
+    reviewRequests: field('review_requests', listOrEmpty(reviewRequest)),
+    closes: field('close_issue_references', listOrEmpty(closingReference)),
+    draft: field('work_in_progress', booleanOrFalse),
+    mergedAt: field('merged_at', stringOrNull),
+    mergeCommit: field('merge_commit_sha', ifPresent(stringOrNull)),
   }
 }
 
@@ -45,27 +37,27 @@ const head = objectOf(
   (field): PullRequestHead => ({
     ref: field('ref', anyString),
     sha: field('sha', anyString),
-    owner: field('user', person),
-    repository: field('repo', linkOrNull(repositoryName)),
+    owner: field('user', url.loginOrNull),
+    repository: field('repo', url.linkOrNull(url.repositoryName)),
   }),
 )
 
 const reviewRequest = objectOf((field): ReviewRequest => {
   const createdAt = field('created_at', anyString)
   return {
-    reviewer: field('reviewer', reviewer),
+    reviewer: field('reviewer', url.reviewer),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyString, createdAt)),
-    dismissedAt: field('dismissed_at', textOrNull),
+    updatedAt: field('updated_at', withDefault(anyString, createdAt)),
+    dismissedAt: field('dismissed_at', stringOrNull),
   }
 })
 
 const closingReference = objectOf((field): ClosingReference => {
-  const { repository, number } = field('issue', issueOrPull)
+  const { repository, number } = field('issue', url.issueOrPull)
   return {
     repository,
     issue: number,
-    actor: field('actor', person),
+    actor: field('actor', url.loginOrNull),
     source: field('source', anyString),
     createdAt: field('created_at', anyString),
   }
@@ -75,7 +67,7 @@ export function writePullRequest(pull: PullRequest, links: Links) {
   const { repository, number, base, head } = pull
   return {
     type: 'pull_request',
-    url: links.discussed(repository, { kind: 'pull_request', number }),
+    url: links.pull(repository, number),
     user: links.person(pull.author),
     repository: links.repository(repository),
     title: pull.title,
@@ -83,7 +75,7 @@ export function writePullRequest(pull: PullRequest, links: Links) {
     base: {
       ref: base.ref,
       sha: base.sha,
-      user: links.person(ownerOf(repository)),
+      user: links.person(repository.split('/', 1)[0]!),
       repo: links.repository(repository),
     },
     head: {
@@ -104,11 +96,9 @@ export function writePullRequest(pull: PullRequest, links: Links) {
   }
 }
 
-const ownerOf = (fullName: string): string => fullName.split('/', 1)[0]!
-
 function writeReviewRequest(request: ReviewRequest, links: Links) {
   return {
-    reviewer: writeParty(request.reviewer, links),
+    reviewer: linkToSubject(request.reviewer, links),
     reviewer_type: request.reviewer.kind === 'team' ? 'Team' : 'User',
     created_at: request.createdAt,
     updated_at: request.updatedAt,
@@ -119,7 +109,7 @@ function writeReviewRequest(request: ReviewRequest, links: Links) {
 function writeReference(reference: ClosingReference, links: Links) {
   const { repository, issue } = reference
   return {
-    issue: links.discussed(repository, { kind: 'issue', number: issue }),
+    issue: links.issueOrPull(repository, { kind: 'issue', number: issue }),
     issue_repository: links.repository(repository),
     actor: links.person(reference.actor),
     source: reference.source,

@@ -52,12 +52,16 @@ export interface ClosingReference {
   createdAt: string
 }
 
-export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'approved' | 'dismissed'
-
-export interface Review extends RepositoryFact {
-  id: number
+/** A fact that belongs to one pull request. */
+export interface PullRequestFact extends RepositoryFact {
   /** The number of the pull request. */
   pull: number
+}
+
+export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'approved' | 'dismissed'
+
+export interface Review extends PullRequestFact {
+  id: number
   author: Author
   body: string | null
   /** The head of the pull request at the time of the review. */
@@ -88,10 +92,8 @@ export interface DiffPosition {
 }
 
 /** A root comment with its replies. The REST API has no threads, so a thread is created for each root comment. */
-export interface ReviewThread extends RepositoryFact, DiffPosition {
+export interface ReviewThread extends PullRequestFact, DiffPosition {
   id: number
-  /** The number of the pull request. */
-  pull: number
   /** The id of the review that started the thread. */
   review: number | null
   /** The line number in the file on `side`; the last line if there are several. Null if the thread is outdated. */
@@ -109,10 +111,8 @@ export interface ReviewThread extends RepositoryFact, DiffPosition {
   outdated?: boolean | undefined
 }
 
-export interface ReviewComment extends RepositoryFact, DiffPosition {
+export interface ReviewComment extends PullRequestFact, DiffPosition {
   id: number
-  /** The number of the pull request. */
-  pull: number
   /** The id of the review that the comment belongs to. */
   review: number | null
   /** The id of the thread that the comment belongs to. */

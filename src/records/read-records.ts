@@ -1,19 +1,11 @@
-import { list } from '../lib/json-shape.ts'
+import { parseJson, type Shape } from '../lib/json-shape.ts'
+import type { RepositoryFact } from './fact.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
-import type { Discussion, DiscussionCategory } from './issue.ts'
-import { reactions, readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
+import { type FieldReader, fieldReader } from './field-reader.ts'
+import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
+import { repositoryName } from './parse-urls.ts'
 import { readOrganization, readTeam, readUser } from './people-records.ts'
 import { readPullRequest } from './pull-request-records.ts'
-import {
-  categoryName,
-  id,
-  labelName,
-  linkOrNull,
-  person,
-  repositoryName,
-} from './read-addresses.ts'
-import { type OnInvalid, type RecordFileContent, readList } from './record-file.ts'
-import { anyString, type FieldReader, fieldReader, orElse, textOrNull } from './record-shapes.ts'
 import { readAttachment, readRelease, readRepositoryFile } from './release-records.ts'
 import { readMilestone, readProtectedBranch, readRepository } from './repository-records.ts'
 import {
@@ -38,15 +30,19 @@ const READERS: { [K in FactKind]: (field: FieldReader) => FactsByKind[K] } = {
   pull_request_review_threads: readReviewThread,
   pull_request_review_comments: readReviewComment,
   commit_comments: readCommitComment,
-  discussion_categories: readDiscussionCategory,
-  discussions: readDiscussion,
+  discussion_categories: readRepositoryOf,
+  discussions: readRepositoryOf,
   releases: readRelease,
   protected_branches: readProtectedBranch,
   attachments: readAttachment,
   repository_files: readRepositoryFile,
 }
 
-/** Whether facts can be read from records of this kind. */
+function readRepositoryOf(field: FieldReader): RepositoryFact {
+  return { repository: field('repository', repositoryName) }
+}
+
+/** Returns whether facts can be read from records of this kind. */
 export function isFactKind(kind: string): kind is FactKind {
   return Object.hasOwn(READERS, kind)
 }
@@ -60,7 +56,17 @@ export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''):
   return withoutUndefined(read(fieldReader(record, at)))
 }
 
-/** Reads the facts of one file. Throws if the file is not a JSON list, and calls `onInvalid` for each invalid record. */
+export interface RecordFileContent<T> {
+  /** The valid records, each with its index in the file. */
+  records: { index: number; value: T }[]
+  /** The number of records in the file, valid or not. */
+  count: number
+}
+
+/** Called for each invalid record, which is left out. The message contains its index, the field and the reason. */
+export type OnInvalid = (message: string) => void
+
+/** Reads the facts of one file. Throws if the file is not a JSON array, and calls `onInvalid` for each invalid record. */
 export function readFacts<K extends FactKind>(
   kind: K,
   json: string,
@@ -69,31 +75,25 @@ export function readFacts<K extends FactKind>(
   return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 
+/** Applies `shape` to each element of a JSON array. Throws if the text is not a JSON array. */
+export function readList<T>(
+  json: string,
+  shape: Shape<T>,
+  onInvalid: OnInvalid,
+): RecordFileContent<T> {
+  const items: unknown = parseJson(json)
+  if (!Array.isArray(items)) throw new Error('not a JSON array')
+  const records: RecordFileContent<T>['records'] = []
+  for (const [index, value] of items.entries()) {
+    try {
+      records.push({ index, value: shape(value, `[${index}]`) })
+    } catch (error) {
+      onInvalid((error as Error).message)
+    }
+  }
+  return { records, count: items.length }
+}
+
 function withoutUndefined<T extends object>(fact: T): T {
   return Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== undefined)) as T
-}
-
-function readDiscussion(field: FieldReader): Discussion {
-  const createdAt = field('created_at', anyString)
-  return {
-    repository: field('repository', repositoryName),
-    number: field('url', id),
-    author: field('user', person),
-    title: field('title', anyString),
-    body: field('body', textOrNull),
-    labels: field('labels', orElse(list(labelName), [])),
-    reactions: field('reactions', reactions),
-    category: field('discussion_category', linkOrNull(categoryName)),
-    createdAt,
-    updatedAt: field('updated_at', orElse(anyString, createdAt)),
-  }
-}
-
-function readDiscussionCategory(field: FieldReader): DiscussionCategory {
-  return {
-    repository: field('repository', repositoryName),
-    name: field('name', anyString),
-    emoji: field('emoji', textOrNull),
-    description: field('description', textOrNull),
-  }
 }

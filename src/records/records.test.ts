@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
+import { FACT_ARBITRARIES } from '../../test/support/arbitrary-facts.ts'
 import {
   addressesAt,
   isWrittenKind,
@@ -10,7 +11,6 @@ import {
 import type { FactKind, FactsByKind } from './facts.ts'
 import { readFact, readFacts } from './read-records.ts'
 import { linksOf } from './record-addresses.ts'
-import { FACT_ARBITRARIES } from './test-facts.ts'
 import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
@@ -32,34 +32,34 @@ describe('facts are unchanged after writing and reading', () => {
     })
 })
 
-/** What others may do otherwise: fields more, fields less, fields that are null or of another type, by their place. */
-const places = fc.array(fc.nat(30), { maxLength: 2 })
-const oddities = fc.record({
-  more: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.jsonValue({ maxDepth: 1 })),
-  less: places,
-  none: places,
-  other: fc.option(fc.tuple(fc.nat(30), fc.jsonValue({ maxDepth: 1 }))),
+/** How records of other exporters may differ: additional, missing, null and mistyped fields. Fields are chosen by index. */
+const indexes = fc.array(fc.nat(30), { maxLength: 2 })
+const differences = fc.record({
+  added: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.jsonValue({ maxDepth: 1 })),
+  removed: indexes,
+  nulls: indexes,
+  replaced: fc.option(fc.tuple(fc.nat(30), fc.jsonValue({ maxDepth: 1 }))),
 })
 
-function odd(
+function alter(
   record: Record<string, unknown>,
-  { more, less, none, other }: ReturnType<typeof oddities.generate>['value'],
+  { added, removed, nulls, replaced }: ReturnType<typeof differences.generate>['value'],
 ): Record<string, unknown> {
   const keys = Object.keys(record)
-  const changed = new Map(Object.entries({ ...record, ...more }))
-  for (const at of none) if (keys[at] !== undefined) changed.set(keys[at], null)
-  if (other && keys[other[0]] !== undefined) changed.set(keys[other[0]]!, other[1])
-  for (const at of less) if (keys[at] !== undefined) changed.delete(keys[at])
+  const changed = new Map(Object.entries({ ...record, ...added }))
+  for (const at of nulls) if (keys[at] !== undefined) changed.set(keys[at], null)
+  if (replaced && keys[replaced[0]] !== undefined) changed.set(keys[replaced[0]]!, replaced[1])
+  for (const at of removed) if (keys[at] !== undefined) changed.delete(keys[at])
   return Object.fromEntries(changed)
 }
 
-describe('unusual records are read, or refused with the name of a field', () => {
+describe('unusual records are read, or rejected with the name of a field', () => {
   for (const kind of KINDS)
     test(kind, () => {
       const addresses = addressesAt('https://git.example.com')
       let read = 0
-      const property = fc.property(factsOf(kind), oddities, (written, how) => {
-        const record = odd(writeAnyRecord(kind, written, addresses), how)
+      const property = fc.property(factsOf(kind), differences, (written, difference) => {
+        const record = alter(writeAnyRecord(kind, written, addresses), difference)
         let fact: FactsByKind[FactKind]
         try {
           fact = readFact(kind, record)
@@ -112,14 +112,14 @@ test('an invalid record is reported with its index and field, and the others are
   )
   assert.equal(count, 5)
   assert.deepEqual(warnings, [
-    '[1].title is not a text: 7',
-    "[2].url is not an address with a number at its end: 'https://git.example.com/a/b'",
+    '[1].title is not a string: 7',
+    "[2].url is not a URL with a number at its end: 'https://git.example.com/a/b'",
     "[3] is not an object: 'x'",
   ])
-  assert.throws(() => readFacts('milestones', '{}', () => {}), /not a list of records/)
+  assert.throws(() => readFacts('milestones', '{}', () => {}), /not a JSON array/)
 })
 
-test('logins are read from all forms of addresses', () => {
+test('logins are read from all forms of URLs', () => {
   const user = (address: string | null) =>
     readFact('issue_comments', {
       url: 'https://h/o/r/-/issues/1#note_7',
@@ -211,15 +211,15 @@ describe('files of records', () => {
     assert.equal((await filesOf(100)).length, 1)
   })
 
-  test('are made one at a time', async () => {
-    let asked = 0
+  test('are written one at a time', async () => {
+    let requested = 0
     const endless = function* () {
-      for (;;) yield { number: ++asked }
+      for (;;) yield { number: ++requested }
     }
     const files = splitIntoFiles('issues', endless())
     await files.next()
     await files.next()
-    assert.equal(asked, 200)
+    assert.equal(requested, 200)
     await files.return(undefined)
   })
 })

@@ -1,55 +1,60 @@
-import { list, oneOf } from '../lib/json-shape.ts'
-import { reactions, readIssueOrPull, writeReactions } from './issue-records.ts'
+import { oneOf } from '../lib/json-shape.ts'
 import {
-  commitComment,
-  fileId,
-  id,
-  issueOrPull,
-  linkOrNull,
-  person,
-  release,
-  repositoryName,
-  storedPath,
-} from './read-addresses.ts'
-import type { Links } from './record-addresses.ts'
-import { addressInArchive } from './record-addresses.ts'
-import {
-  anyBoolean,
   anyString,
+  booleanOrFalse,
   type FieldReader,
+  listOrEmpty,
   objectOf,
   optional,
-  orElse,
-  textOrNull,
-} from './record-shapes.ts'
-import type { AttachedTo, Attachment, Release, ReleaseAsset, RepositoryFile } from './release.ts'
+  stringOrNull,
+  withDefault,
+} from './field-reader.ts'
+import { reactions, readIssueOrPull, writeReactions } from './issue-records.ts'
+import * as url from './parse-urls.ts'
+import { addressInArchive, type Links } from './record-addresses.ts'
+import type {
+  AttachedTo,
+  Attachment,
+  Release,
+  ReleaseAsset,
+  RepositoryFile,
+  StoredFile,
+} from './release.ts'
 
 export function readRelease(field: FieldReader): Release {
   return {
-    repository: field('repository', repositoryName),
+    repository: field('repository', url.repositoryName),
     tag: field('tag_name', anyString),
-    author: field('user', person),
-    name: field('name', textOrNull),
-    body: field('body', textOrNull),
+    author: field('user', url.loginOrNull),
+    name: field('name', stringOrNull),
+    body: field('body', stringOrNull),
     draft: field('state', oneOf('published', 'draft')) === 'draft',
-    prerelease: field('prerelease', orElse(anyBoolean, false)),
-    target: field('target_commitish', orElse(anyString, '')),
-    assets: field('release_assets', orElse(list(asset), [])),
-    publishedAt: field('published_at', textOrNull),
+    prerelease: field('prerelease', booleanOrFalse),
+    target: field('target_commitish', withDefault(anyString, '')),
+    assets: field('release_assets', listOrEmpty(objectOf(readAsset))),
+    publishedAt: field('published_at', stringOrNull),
     createdAt: field('created_at', anyString),
     reactions: field('reactions', optional(reactions)),
   }
 }
 
-const asset = objectOf((field): ReleaseAsset => {
-  const file = field('asset_url', storedPath)
+const contentType = withDefault(anyString, 'application/octet-stream')
+
+function readAsset(field: FieldReader): ReleaseAsset {
+  const file = field('asset_url', url.storedPath)
   return {
-    // The path is `release_assets/{uuid}/{name}`.
+    // The path is `release_assets/{uuid}/{name}` or `attachments/{uuid}/{name}`. In old archives, `url` has no UUID.
     uuid: file.split('/').at(-2) ?? '',
     name: field('asset_name', anyString),
-    contentType: field('asset_content_type', orElse(anyString, 'application/octet-stream')),
+    contentType: field('asset_content_type', contentType),
     file,
   }
+}
+
+const writeAsset = ({ name, contentType, file }: StoredFile) => ({
+  asset_name: name,
+  asset_content_type: contentType,
+  asset_url: addressInArchive(file),
 })
 
 export function writeRelease(release: Release, links: Links) {
@@ -65,11 +70,7 @@ export function writeRelease(release: Release, links: Links) {
     pending_tag: release.tag,
     prerelease: release.prerelease,
     target_commitish: release.target,
-    release_assets: release.assets.map(({ name, contentType, file }) => ({
-      asset_name: name,
-      asset_content_type: contentType,
-      asset_url: addressInArchive(file),
-    })),
+    release_assets: release.assets.map(writeAsset),
     published_at: release.publishedAt,
     created_at: release.createdAt,
     reactions: release.reactions && writeReactions(release.reactions, 'Release', links),
@@ -78,26 +79,21 @@ export function writeRelease(release: Release, links: Links) {
 
 export function readRepositoryFile(field: FieldReader): RepositoryFile {
   return {
-    repository: field('repository', repositoryName),
-    id: field('url', fileId),
-    author: field('user', person),
+    repository: field('repository', url.repositoryName),
+    id: field('url', url.fileId),
+    author: field('user', url.loginOrNull),
     name: field('file_name', anyString),
-    contentType: field('file_content_type', orElse(anyString, 'application/octet-stream')),
-    file: field('file_url', storedPath),
+    contentType: field('file_content_type', contentType),
+    file: field('file_url', url.storedPath),
     createdAt: field('created_at', anyString),
   }
 }
 
 export function readAttachment(field: FieldReader): Attachment {
-  const file = field('asset_url', storedPath)
   return {
+    ...readAsset(field),
     ...readAttachedTo(field),
-    // The path is `attachments/{uuid}/{name}`. The address in `url` has no UUID in old archives.
-    uuid: file.split('/').at(-2) ?? '',
-    author: field('user', person),
-    name: field('asset_name', anyString),
-    contentType: field('asset_content_type', orElse(anyString, 'application/octet-stream')),
-    file,
+    author: field('user', url.loginOrNull),
     createdAt: field('created_at', anyString),
   }
 }
@@ -108,80 +104,54 @@ export function writeAttachment(attachment: Attachment, links: Links) {
     type: 'attachment',
     url: links.attachment(attachment.uuid),
     legacy_url: null,
-    [on.kind]: attachedToLink(repository, on, links),
+    [on.kind]: linkToAttachedObject(repository, on, links),
     user: links.person(attachment.author),
-    asset_name: attachment.name,
-    asset_content_type: attachment.contentType,
-    asset_url: addressInArchive(attachment.file),
+    ...writeAsset(attachment),
     created_at: attachment.createdAt,
   }
 }
 
-interface Attached {
-  repository: string
-  on: AttachedTo
-}
-
-/** Returns the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
-function readAttachedTo(field: FieldReader): Attached {
-  for (const read of [
-    attachedToIssueComment,
-    attachedToReviewComment,
-    attachedToReview,
-    attachedToCommitComment,
-    attachedToRelease,
-  ]) {
-    const found = read(field)
-    if (found) return found
+/** Reads the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
+function readAttachedTo(field: FieldReader): Pick<Attachment, 'repository' | 'on'> {
+  const comment = field('issue_comment', url.linkOrNull(url.issueOrPull))
+  if (comment) {
+    const { repository, ...on } = comment
+    return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', url.id) } }
+  }
+  for (const kind of ['pull_request_review_comment', 'pull_request_review'] as const) {
+    const pull = field(kind, url.linkOrNull(url.issueOrPull))
+    if (pull)
+      return {
+        repository: pull.repository,
+        on: { kind, pull: pull.number, id: field(kind, url.id) },
+      }
+  }
+  const onCommit = field('commit_comment', url.linkOrNull(url.commitComment))
+  if (onCommit) {
+    const { repository, ...on } = onCommit
+    return { repository, on: { kind: 'commit_comment', ...on } }
+  }
+  const onRelease = field('release', url.linkOrNull(url.release))
+  if (onRelease) {
+    const { repository, ...on } = onRelease
+    return { repository, on: { kind: 'release', ...on } }
   }
   const isOnIssueOrPull = ['pull_request', 'issue'].some((key) => field(key, optional(anyString)))
   if (isOnIssueOrPull) return readIssueOrPull(field)
-  return { repository: field('repository', repositoryName), on: { kind: 'repository' } }
+  return { repository: field('repository', url.repositoryName), on: { kind: 'repository' } }
 }
 
-function attachedToIssueComment(field: FieldReader): Attached | undefined {
-  const comment = field('issue_comment', linkOrNull(issueOrPull))
-  if (!comment) return undefined
-  const { repository, ...on } = comment
-  return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
-}
-
-const attachedToReviewComment = (field: FieldReader) =>
-  attachedToPullPart(field, 'pull_request_review_comment')
-const attachedToReview = (field: FieldReader) => attachedToPullPart(field, 'pull_request_review')
-
-function attachedToPullPart(
-  field: FieldReader,
-  kind: 'pull_request_review' | 'pull_request_review_comment',
-): Attached | undefined {
-  const pull = field(kind, linkOrNull(issueOrPull))
-  if (!pull) return undefined
-  return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
-}
-
-function attachedToCommitComment(field: FieldReader): Attached | undefined {
-  const comment = field('commit_comment', linkOrNull(commitComment))
-  if (!comment) return undefined
-  return { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
-}
-
-function attachedToRelease(field: FieldReader): Attached | undefined {
-  const found = field('release', linkOrNull(release))
-  if (!found) return undefined
-  return { repository: found.repository, on: { kind: 'release', tag: found.tag } }
-}
-
-function attachedToLink(repository: string, on: AttachedTo, links: Links): string | null {
+function linkToAttachedObject(repository: string, on: AttachedTo, links: Links): string | null {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':
-      return links.discussed(repository, on)
+      return links.issueOrPull(repository, on)
     case 'issue_comment':
-      return links.inDiscussion(repository, on.on, `issuecomment-${on.id}`)
+      return links.issueComment(repository, on.on, on.id)
     case 'pull_request_review':
-      return links.inPull(repository, on.pull, `pullrequestreview-${on.id}`)
+      return links.review(repository, on.pull, on.id)
     case 'pull_request_review_comment':
-      return links.inPull(repository, on.pull, `r${on.id}`)
+      return links.reviewComment(repository, on.pull, on.id)
     case 'commit_comment':
       return links.commitComment(repository, on.commit, on.id)
     case 'release':

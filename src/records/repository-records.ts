@@ -1,25 +1,19 @@
 import { count, list, oneOf, type Shape } from '../lib/json-shape.ts'
 import {
-  id,
-  linkOrNull,
-  login,
-  person,
-  repositoryName,
-  storedPath,
-  team,
-} from './read-addresses.ts'
-import { addressInArchive, type Links } from './record-addresses.ts'
-import {
   anyBoolean,
   anyString,
+  booleanOrFalse,
   type FieldReader,
   ifPresent,
+  listOrEmpty,
   objectOf,
   optional,
-  orElse,
-  textOrNull,
+  stringOrNull,
   timeOrUnknown,
-} from './record-shapes.ts'
+  withDefault,
+} from './field-reader.ts'
+import * as url from './parse-urls.ts'
+import { addressInArchive, type Links } from './record-addresses.ts'
 import type {
   Enforcement,
   Label,
@@ -31,22 +25,22 @@ import type {
 
 export function readRepository(field: FieldReader): Repository {
   return {
-    owner: field('owner', login),
+    owner: field('owner', url.login),
     name: field('name', anyString),
-    description: field('description', textOrNull),
-    website: field('website', textOrNull),
+    description: field('description', stringOrNull),
+    website: field('website', stringOrNull),
     private: field('private', anyBoolean),
     hasIssues: field('has_issues', optional(anyBoolean)),
     hasWiki: field('has_wiki', optional(anyBoolean)),
     hasDownloads: field('has_downloads', optional(anyBoolean)),
     archived: field('is_archived', optional(anyBoolean)),
-    labels: field('labels', orElse(list(label), [])),
-    collaborators: field('collaborators', orElse(list(collaborator), [])),
+    labels: field('labels', listOrEmpty(label)),
+    collaborators: field('collaborators', listOrEmpty(collaborator)),
     topics: field('repository_topics', optional(list(topic))),
-    defaultBranch: field('default_branch', textOrNull),
+    defaultBranch: field('default_branch', stringOrNull),
     createdAt: field('created_at', anyString),
-    git: field('git_url', storedPath),
-    wiki: field('wiki_url', ifPresent(linkOrNull(storedPath))),
+    git: field('git_url', url.storedPath),
+    wiki: field('wiki_url', ifPresent(url.linkOrNull(url.storedPath))),
   }
 }
 
@@ -54,13 +48,13 @@ const label = objectOf(
   (field): Label => ({
     name: field('name', anyString),
     color: field('color', anyString),
-    description: field('description', textOrNull),
+    description: field('description', stringOrNull),
     createdAt: field('created_at', timeOrUnknown),
   }),
 )
 
 const collaborator = objectOf((field) => ({
-  login: field('user', login),
+  login: field('user', url.login),
   permission: field('permission', anyString),
 }))
 
@@ -68,18 +62,18 @@ const topic = objectOf((field): Topic => {
   const createdAt = field('created_at', timeOrUnknown)
   return {
     name: field('topic_name', anyString),
-    creator: field('creator', person),
+    creator: field('creator', url.loginOrNull),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyString, createdAt)),
+    updatedAt: field('updated_at', withDefault(anyString, createdAt)),
   }
 })
 
 export function writeRepository(repository: Repository, links: Links) {
   const fullName = `${repository.owner}/${repository.name}`
-  const url = links.repository(fullName)
+  const repositoryUrl = links.repository(fullName)
   return {
     type: 'repository',
-    url,
+    url: repositoryUrl,
     owner: links.person(repository.owner),
     name: repository.name,
     description: repository.description,
@@ -109,7 +103,7 @@ export function writeRepository(repository: Repository, links: Links) {
     repository_topics: repository.topics?.map(({ name, creator, createdAt, updatedAt }) => ({
       topic_url: null,
       topic_name: name,
-      repository: url,
+      repository: repositoryUrl,
       creator: links.person(creator),
       state: 'created',
       created_at: createdAt,
@@ -122,16 +116,16 @@ export function writeRepository(repository: Repository, links: Links) {
 export function readMilestone(field: FieldReader): Milestone {
   const createdAt = field('created_at', anyString)
   return {
-    repository: field('repository', repositoryName),
-    number: field('url', id),
-    author: field('user', person),
+    repository: field('repository', url.repositoryName),
+    number: field('url', url.id),
+    author: field('user', url.loginOrNull),
     title: field('title', anyString),
-    description: field('description', textOrNull),
+    description: field('description', stringOrNull),
     state: field('state', oneOf('open', 'closed')),
-    dueOn: field('due_on', textOrNull),
+    dueOn: field('due_on', stringOrNull),
     createdAt,
-    updatedAt: field('updated_at', orElse(anyString, createdAt)),
-    closedAt: field('closed_at', textOrNull),
+    updatedAt: field('updated_at', withDefault(anyString, createdAt)),
+    closedAt: field('closed_at', stringOrNull),
   }
 }
 
@@ -151,11 +145,9 @@ export function writeMilestone(milestone: Milestone, links: Links) {
   }
 }
 
-/** A rule that is absent does not apply. */
-const ruled = orElse(anyBoolean, false)
-const enforcement: Shape<Enforcement> = orElse(oneOf('off', 'non_admins', 'everyone'), 'off')
-const logins = orElse(list(login), [])
-const teams = orElse(list(team), [])
+const enforcement: Shape<Enforcement> = withDefault(oneOf('off', 'non_admins', 'everyone'), 'off')
+const logins = listOrEmpty(url.login)
+const teams = listOrEmpty(url.team)
 const context: Shape<string> = (value, at) =>
   typeof value === 'object'
     ? objectOf((field) => field('context', anyString))(value, at)
@@ -163,38 +155,38 @@ const context: Shape<string> = (value, at) =>
 
 export function readProtectedBranch(field: FieldReader): ProtectedBranch {
   return {
-    repository: field('repository_url', repositoryName),
+    repository: field('repository_url', url.repositoryName),
     name: field('name', anyString),
-    creator: field('creator_url', person),
-    adminEnforced: field('admin_enforced', ruled),
-    allowsForcePushes: field('allows_force_pushes', ruled),
-    allowsDeletions: field('allows_deletions', ruled),
-    authorizedActorsOnly: field('authorized_actors_only', ruled),
+    creator: field('creator_url', url.loginOrNull),
+    adminEnforced: field('admin_enforced', booleanOrFalse),
+    allowsForcePushes: field('allows_force_pushes', booleanOrFalse),
+    allowsDeletions: field('allows_deletions', booleanOrFalse),
+    authorizedActorsOnly: field('authorized_actors_only', booleanOrFalse),
     authorizedUsers: field('authorized_user_urls', logins),
     authorizedTeams: field('authorized_team_urls', teams),
     reviews: {
       enforcement: field('pull_request_reviews_enforcement_level', enforcement),
-      required: field('requires_approving_reviews', ruled),
-      approvals: field('required_approving_review_count', orElse(count(), 0)),
-      dismissStaleOnPush: field('dismiss_stale_reviews_on_push', ruled),
-      byCodeOwners: field('require_code_owner_review', ruled),
-      restrictsDismissals: field('restricts_review_dismissals', ruled),
+      required: field('requires_approving_reviews', booleanOrFalse),
+      approvals: field('required_approving_review_count', withDefault(count(), 0)),
+      dismissStaleOnPush: field('dismiss_stale_reviews_on_push', booleanOrFalse),
+      byCodeOwners: field('require_code_owner_review', booleanOrFalse),
+      restrictsDismissals: field('restricts_review_dismissals', booleanOrFalse),
       dismissalUsers: field('dismissal_restricted_user_urls', logins),
       dismissalTeams: field('dismissal_restricted_team_urls', teams),
     },
     statusChecks: {
       enforcement: field('required_status_checks_enforcement_level', enforcement),
-      required: field('requires_status_checks', ruled),
-      strict: field('strict_required_status_checks_policy', ruled),
-      contexts: field('required_status_checks', orElse(list(context), [])),
+      required: field('requires_status_checks', booleanOrFalse),
+      strict: field('strict_required_status_checks_policy', booleanOrFalse),
+      contexts: field('required_status_checks', listOrEmpty(context)),
     },
-    requiresSignatures: field('requires_commit_signatures', ruled),
-    requiresLinearHistory: field('requires_linear_history', ruled),
+    requiresSignatures: field('requires_commit_signatures', booleanOrFalse),
+    requiresLinearHistory: field('requires_linear_history', booleanOrFalse),
   }
 }
 
-/** The enforcement level `everyone` as a number. */
-const BLOCKED = 2
+/** The number of the enforcement level `everyone`. */
+const ENFORCED_FOR_EVERYONE = 2
 
 export function writeProtectedBranch(branch: ProtectedBranch, links: Links) {
   const { reviews, statusChecks } = branch
@@ -205,8 +197,8 @@ export function writeProtectedBranch(branch: ProtectedBranch, links: Links) {
     creator_url: links.person(branch.creator),
     repository_url: links.repository(branch.repository),
     admin_enforced: branch.adminEnforced,
-    block_deletions_enforcement_level: branch.allowsDeletions ? 0 : BLOCKED,
-    block_force_pushes_enforcement_level: branch.allowsForcePushes ? 0 : BLOCKED,
+    block_deletions_enforcement_level: branch.allowsDeletions ? 0 : ENFORCED_FOR_EVERYONE,
+    block_force_pushes_enforcement_level: branch.allowsForcePushes ? 0 : ENFORCED_FOR_EVERYONE,
     dismiss_stale_reviews_on_push: reviews.dismissStaleOnPush,
     pull_request_reviews_enforcement_level: reviews.enforcement,
     require_code_owner_review: reviews.byCodeOwners,

@@ -7,7 +7,7 @@ export interface Repository {
   description: string | null
   website: string | null
   private: boolean
-  /** This and the next three are undefined if the archive does not have them. */
+  /** `hasIssues`, `hasWiki`, `hasDownloads` and `archived` are undefined if the archive does not have them. */
   hasIssues?: boolean | undefined
   hasWiki?: boolean | undefined
   hasDownloads?: boolean | undefined

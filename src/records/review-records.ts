@@ -1,33 +1,34 @@
 import { count, oneOf, type Shape } from '../lib/json-shape.ts'
+import {
+  anyBoolean,
+  anyString,
+  type FieldReader,
+  optional,
+  stringOrNull,
+  withDefault,
+} from './field-reader.ts'
 import { reactions, writeReactions } from './issue-records.ts'
+import * as url from './parse-urls.ts'
 import type {
   CommitComment,
   DiffPosition,
+  PullRequestFact,
   Review,
   ReviewComment,
   ReviewState,
   ReviewThread,
   Side,
 } from './pull-request.ts'
-import { id, issueOrPull, linkOrNull, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-import {
-  anyBoolean,
-  anyString,
-  type FieldReader,
-  optional,
-  orElse,
-  textOrNull,
-} from './record-shapes.ts'
 
-const countOrNull = orElse(count(), null)
+const countOrNull = withDefault(count(), null)
 const side = oneOf<Side>('left', 'right')
-const idOrNull = linkOrNull(id)
+const idOrNull = url.linkOrNull(url.id)
 /** Unknown values are read as undefined. */
 const subjectType: Shape<DiffPosition['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
 
-/** Archives have numbers for the states of reviews. */
+/** Archives contain the state of a review as a number. */
 const STATE_BY_NUMBER = new Map<number, ReviewState>([
   [0, 'pending'],
   [1, 'commented'],
@@ -41,20 +42,20 @@ const reviewState: Shape<ReviewState> = (value, at) =>
   STATE_BY_NUMBER.get(oneOf(...STATE_BY_NUMBER.keys())(value, at))!
 
 export function readReview(field: FieldReader): Review {
-  const submittedAt = field('submitted_at', textOrNull)
+  const submittedAt = field('submitted_at', stringOrNull)
   return {
     ...readPull(field),
-    id: field('url', id),
-    author: field('user', person),
-    body: field('body', textOrNull),
-    headSha: field('head_sha', textOrNull),
+    id: field('url', url.id),
+    author: field('user', url.loginOrNull),
+    body: field('body', stringOrNull),
+    headSha: field('head_sha', stringOrNull),
     state: field('state', reviewState),
     reactions: field('reactions', reactions),
     // Only a submitted review may lack created_at.
     createdAt:
       submittedAt === null
         ? field('created_at', anyString)
-        : field('created_at', orElse(anyString, submittedAt)),
+        : field('created_at', withDefault(anyString, submittedAt)),
     submittedAt,
   }
 }
@@ -63,8 +64,8 @@ export function writeReview(review: Review, links: Links) {
   const { repository, pull } = review
   return {
     type: 'pull_request_review',
-    url: reviewLink(review, review.id, links),
-    pull_request: links.discussed(repository, { kind: 'pull_request', number: pull }),
+    url: links.review(repository, pull, review.id),
+    pull_request: links.pull(repository, pull),
     user: links.person(review.author),
     body: review.body,
     head_sha: review.headSha,
@@ -76,31 +77,19 @@ export function writeReview(review: Review, links: Links) {
   }
 }
 
-interface PullName {
-  repository: string
-  pull: number
-}
-
-function readPull(field: FieldReader): PullName {
-  const { repository, number } = field('pull_request', issueOrPull)
+function readPull(field: FieldReader): PullRequestFact {
+  const { repository, number } = field('pull_request', url.issueOrPull)
   return { repository, pull: number }
 }
 
-const reviewLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
-  id === null ? null : links.inPull(repository, pull, `pullrequestreview-${id}`)
-const threadLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
-  id === null ? null : links.inPull(repository, pull, `pullrequestreviewthread-${id}`)
-const commentLink = ({ repository, pull }: PullName, id: number | null, links: Links) =>
-  id === null ? null : links.inPull(repository, pull, `r${id}`)
-
 function readDiffPosition(field: FieldReader): DiffPosition {
   return {
-    diffHunk: field('diff_hunk', orElse(anyString, '')),
+    diffHunk: field('diff_hunk', withDefault(anyString, '')),
     path: field('path', anyString),
     position: field('position', countOrNull),
     originalPosition: field('original_position', countOrNull),
-    commit: field('commit_id', textOrNull),
-    originalCommit: field('original_commit_id', textOrNull),
+    commit: field('commit_id', stringOrNull),
+    originalCommit: field('original_commit_id', stringOrNull),
     subjectType: field('subject_type', subjectType),
   }
 }
@@ -119,28 +108,29 @@ function writeDiffPosition(at: DiffPosition) {
 export function readReviewThread(field: FieldReader): ReviewThread {
   return {
     ...readPull(field),
-    id: field('url', id),
+    id: field('url', url.id),
     review: field('pull_request_review', idOrNull),
     ...readDiffPosition(field),
     line: field('line', countOrNull),
-    side: field('side', orElse(side, 'right')),
+    side: field('side', withDefault(side, 'right')),
     startLine: field('start_line', countOrNull),
-    startSide: field('start_side', orElse(side, null)),
+    startSide: field('start_side', withDefault(side, null)),
     originalLine: field('original_line', countOrNull),
     originalStartLine: field('original_start_line', countOrNull),
     createdAt: field('created_at', anyString),
-    resolvedAt: field('resolved_at', textOrNull),
-    resolver: field('resolver', person),
+    resolvedAt: field('resolved_at', stringOrNull),
+    resolver: field('resolver', url.loginOrNull),
     outdated: field('outdated', optional(anyBoolean)),
   }
 }
 
 export function writeReviewThread(thread: ReviewThread, links: Links) {
+  const { repository, pull } = thread
   return {
     type: 'pull_request_review_thread',
-    url: threadLink(thread, thread.id, links),
-    pull_request: links.discussed(thread.repository, { kind: 'pull_request', number: thread.pull }),
-    pull_request_review: reviewLink(thread, thread.review, links),
+    url: links.reviewThread(repository, pull, thread.id),
+    pull_request: links.pull(repository, pull),
+    pull_request_review: links.review(repository, pull, thread.review),
     ...writeDiffPosition(thread),
     start_line: thread.startLine,
     line: thread.line,
@@ -156,7 +146,7 @@ export function writeReviewThread(thread: ReviewThread, links: Links) {
   }
 }
 
-/** Archives have numbers for the states of review comments, too. */
+/** Archives contain the state of a review comment as one of these numbers. */
 const PENDING = 0
 const SUBMITTED = 1
 const commentState: Shape<ReviewComment['state']> = (value, at) =>
@@ -165,13 +155,13 @@ const commentState: Shape<ReviewComment['state']> = (value, at) =>
 export function readReviewComment(field: FieldReader): ReviewComment {
   return {
     ...readPull(field),
-    id: field('url', id),
+    id: field('url', url.id),
     review: field('pull_request_review', idOrNull),
     thread: field('pull_request_review_thread', idOrNull),
-    author: field('user', person),
-    body: field('body', textOrNull),
+    author: field('user', url.loginOrNull),
+    body: field('body', stringOrNull),
     ...readDiffPosition(field),
-    state: field('state', orElse(commentState, 'submitted')),
+    state: field('state', withDefault(commentState, 'submitted')),
     inReplyTo: field('in_reply_to', idOrNull),
     reactions: field('reactions', reactions),
     createdAt: field('created_at', anyString),
@@ -182,16 +172,16 @@ export function writeReviewComment(comment: ReviewComment, links: Links) {
   const { repository, pull } = comment
   return {
     type: 'pull_request_review_comment',
-    url: commentLink(comment, comment.id, links),
-    pull_request: links.discussed(repository, { kind: 'pull_request', number: pull }),
-    pull_request_review: reviewLink(comment, comment.review, links),
-    pull_request_review_thread: threadLink(comment, comment.thread, links),
+    url: links.reviewComment(repository, pull, comment.id),
+    pull_request: links.pull(repository, pull),
+    pull_request_review: links.review(repository, pull, comment.review),
+    pull_request_review_thread: links.reviewThread(repository, pull, comment.thread),
     user: links.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
     ...writeDiffPosition(comment),
     state: comment.state === 'pending' ? PENDING : SUBMITTED,
-    in_reply_to: commentLink(comment, comment.inReplyTo, links),
+    in_reply_to: links.reviewComment(repository, pull, comment.inReplyTo),
     reactions: writeReactions(comment.reactions, 'PullRequestReviewComment', links),
     created_at: comment.createdAt,
     subject_type: comment.subjectType,
@@ -200,12 +190,12 @@ export function writeReviewComment(comment: ReviewComment, links: Links) {
 
 export function readCommitComment(field: FieldReader): CommitComment {
   return {
-    repository: field('repository', repositoryName),
-    id: field('url', id),
+    repository: field('repository', url.repositoryName),
+    id: field('url', url.id),
     commit: field('commit_id', anyString),
-    author: field('user', person),
-    body: field('body', textOrNull),
-    path: field('path', textOrNull),
+    author: field('user', url.loginOrNull),
+    body: field('body', stringOrNull),
+    path: field('path', stringOrNull),
     position: field('position', countOrNull),
     reactions: field('reactions', reactions),
     createdAt: field('created_at', anyString),

@@ -31,7 +31,7 @@ const WRITERS: { [K in WrittenKind]: (fact: FactsByKind[K], links: Links) => obj
   attachments: writeAttachment,
 }
 
-/** Returns the record of a fact in the form that importers know, ready for JSON.stringify. */
+/** Returns the record of a fact in GitHub's format, ready for JSON.stringify. */
 export function writeRecord<K extends WrittenKind>(
   kind: K,
   fact: FactsByKind[K],
@@ -44,7 +44,7 @@ export function writeRecord<K extends WrittenKind>(
 
 /**
  * Returns the logins of people, bots and organizations that the record of this fact links to. Each of them needs a record too.
- * The writer itself reports them, so no link can be forgotten.
+ * The logins are collected while the record is written, so that no link is missed.
  */
 export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Set<string> {
   const logins = new Set<string>()
@@ -61,12 +61,6 @@ export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): 
 
 const MAX_RECORDS_PER_FILE = 100
 
-export interface WrittenFile {
-  name: string
-  text: string
-  count: number
-}
-
 /**
  * Writes the records of one kind as the files of an archive, in the given order: numbered from 1 without gaps, at most 100
  * records in each, and no file without records. Only one file is in memory at a time.
@@ -74,10 +68,10 @@ export interface WrittenFile {
 export async function* splitIntoFiles(
   kind: string,
   records: AsyncIterable<unknown> | Iterable<unknown>,
-): AsyncGenerator<WrittenFile> {
+): AsyncGenerator<{ name: string; text: string; count: number }> {
   let written: string[] = []
   let number = 0
-  const file = (): WrittenFile => ({
+  const file = () => ({
     name: `${kind}_${String(++number).padStart(6, '0')}.json`,
     text: `[\n${written.join(',\n')}\n]\n`,
     count: written.length,
@@ -92,6 +86,6 @@ export async function* splitIntoFiles(
 }
 
 function indented(record: unknown): string {
-  // Not a regular expression: its ^ also matches after a U+2028 in a text.
+  // A regular expression with ^ would also match after a U+2028 within a string.
   return `  ${JSON.stringify(record, null, 2).replaceAll('\n', '\n  ')}`
 }

@@ -1,6 +1,6 @@
 import { oneLine } from '../lib/terminal-text.ts'
 
-/** No more bytes of the file are read. */
+/** Only this many bytes of the file are read. */
 export const MAX_DESCRIPTION_BYTES = 4096
 
 /** Returns the content of the file `description` on one line; empty for the default text of `git init`. */

@@ -2,26 +2,26 @@ import type { FactsByKind } from '../records/facts.ts'
 import type { RepositoryName } from './source.ts'
 
 /**
- * Reads issues, pull requests and other discussions about the repositories of a source. It returns facts without URLs, in batches, and
- * stores nothing: the caller stores them and passes them back.
+ * Reads issues, pull requests, releases and the like of the repositories of a source. It returns facts in batches and stores nothing:
+ * the caller stores the facts and passes them to the next read.
  *
- * All methods reject with `ForgeUnavailable` where the forge must be asked again later (the job is requeued with that due time), and with
- * `ForgeRequestFailed` where a retry does not help. A user may see the messages of both.
+ * All methods reject with `ForgeUnavailable` if the caller should retry at its `dueAt`, and with `ForgeRequestFailed` if a retry does
+ * not help. The messages of both can be shown to users.
  */
 export interface Discussions {
   /**
-   * Returns the stamp of the last complete read, which its cursor has, where nothing has changed since, otherwise another
-   * text. Takes a few requests. After a read, its stamp is in the cursor of the last batch.
+   * Returns the stamp of the last complete read if nothing has changed since, otherwise another string. Takes a few requests. The
+   * stamp of a read is in the cursor of its last batch.
    */
   stamp(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): Promise<string>
   /**
-   * Reads what `stored` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests the
-   * next: a process that dies loses one batch. Groups in no batch have not changed.
+   * Reads what `stored` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests
+   * the next, so a process that dies loses one batch. Groups that are in no batch have not changed.
    */
   read(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): AsyncIterable<Batch>
   /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
-  /** Yields the bytes of an attachment or release asset, exactly `size` where that is known. Rejects with `ForgeNotFound` where it is gone. */
+  /** Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted. */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
@@ -38,23 +38,23 @@ export interface Group {
   /** Changes with the facts. */
   version: string
   facts: Facts
-  /** The files that these facts name; `open` reads them. */
+  /** The files that these facts refer to. `open` reads them. */
   files: readonly FileToFetch[]
   /** In the group `repository`: the access of the organization's teams. */
   teams?: readonly { slug: string; access: string }[]
-  /** In the group of an owner: what the forge did not provide, for the report. */
+  /** In the group of an owner: sentences for the report about what the forge did not provide. */
   notes?: readonly string[]
-  /** What the reader needs at the next read. */
+  /** State that the next read needs. */
   seen?: Readonly<Record<string, string>>
 }
 
-/** A file that a fact of kind `attachments` or `releases` names by `file`. */
+/** A file that a fact of kind `attachments` or `releases` refers to. */
 export interface FileToFetch {
   /** Path in the archive, such as `attachments/{uuid}/{name}`. */
   file: string
   /** Path on the forge. */
   source: string
-  /** Null where the forge does not list the size. */
+  /** Null if the forge does not list the size. */
   size: number | null
 }
 
@@ -68,24 +68,24 @@ export interface Batch {
 
 /** The stored groups of one repository. There can be many, so they are not all in memory at once. */
 export interface StoredGroups {
-  /** The cursor of the last batch; null where there is none. */
+  /** The cursor of the last batch; null before the first read. */
   cursor: string | null
   versions(): AsyncIterable<{ key: string; version: string }>
   find(key: string): Promise<Group | undefined>
 }
 
-/** What a cursor says about its read. */
+/** The state of a read, as its cursor describes it. */
 export interface ReadState {
   /** Whether the read was completed. */
   isComplete: boolean
-  /** When the listing began, in epoch milliseconds: all facts are at least as new, except where the notes say otherwise. */
+  /** When the listing began, in epoch milliseconds. All facts are at least as new, unless the notes say otherwise. */
   asOf: number
   stamp: string
-  /** What this forge does not provide, or did not: sentences for the report. */
+  /** Sentences for the report about what the forge does not provide, or did not provide. */
   notes: readonly string[]
 }
 
-/** Returns undefined where nothing was read, or another version of the reader wrote the cursor. */
+/** Returns undefined if nothing was read, or if another version of the reader wrote the cursor. */
 export function readStateOf(cursor: string | null): ReadState | undefined {
   const reading =
     cursor === null ? undefined : (JSON.parse(cursor) as ReadState & { format?: unknown })

@@ -1,6 +1,6 @@
 /**
- * The forge cannot be asked now, but can be later: it sent Retry-After, it does not answer, or the budget of requests is used up.
- * A job that gets this error goes back to the queue until `dueAt`, in epoch milliseconds. `message` can be shown to users.
+ * The forge is temporarily unavailable: it sent Retry-After, it does not respond, or the budget of requests is used up. A job that
+ * gets this error goes back to the queue until `dueAt`, in epoch milliseconds. `message` can be shown to users.
  */
 export class ForgeUnavailable extends Error {
   override name = 'ForgeUnavailable'
@@ -10,17 +10,17 @@ export class ForgeUnavailable extends Error {
 
   constructor(
     dueAt: number,
-    why: ForgeUnavailable['reason'],
+    reason: ForgeUnavailable['reason'],
     message: string,
     options?: ErrorOptions,
   ) {
     super(message, options)
     this.dueAt = dueAt
-    this.reason = why
+    this.reason = reason
   }
 }
 
-/** The forge answered, and the response cannot be used. Retrying soon does not help. `message` can be shown to users. */
+/** The forge responded with an error or with something unusable. Retrying soon does not help. `message` can be shown to users. */
 export class ForgeRequestFailed extends Error {
   override name = 'ForgeRequestFailed'
   /** The HTTP status; 0 if TLS failed before there was one. */
@@ -35,9 +35,9 @@ export class ForgeRequestFailed extends Error {
 /** Status 404 or 410: the object does not exist, this token may not see it, or this version of the forge has no such endpoint. */
 export class ForgeNotFound extends ForgeRequestFailed {
   override name = 'ForgeNotFound'
-  /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
+  /** Whether the body is an error message of the forge's API. A proxy in front of the forge may also send a 404, with another body. */
   readonly isFromForge: boolean
-  /** When to ask again if the caller does not trust this response, in epoch milliseconds. */
+  /** When to retry if the caller does not trust this response, in epoch milliseconds. */
   readonly retryAt: number
 
   constructor(
@@ -61,10 +61,14 @@ export class FileDamaged extends ForgeRequestFailed {
   override name = 'FileDamaged'
 }
 
-/** Status 500 or above for this one request. Some versions answer so for an object that was deleted. */
+/** Status 500 or above for this one request. Some versions send it for an object that was deleted. */
 export class ForgeServerError extends ForgeRequestFailed {
   override name = 'ForgeServerError'
 }
+
+/** Returns whether the forge does not accept the token, or does not let it read the object. */
+export const isUnauthorized = (error: unknown): boolean =>
+  error instanceof ForgeRequestFailed && (error.status === 401 || error.status === 403)
 
 export const isNotFoundOrForbidden = (error: unknown): boolean =>
   error instanceof ForgeRequestFailed && (error instanceof ForgeNotFound || error.status === 403)

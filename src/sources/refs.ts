@@ -13,10 +13,10 @@ export function readable(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8')
 }
 
-/** The limit of git. */
+/** Git follows at most this many symbolic refs. */
 const MAX_SYMREF_CHAIN = 5
 
-/** Returns the refs with their objects, without symbolic refs to nothing: git does not list those, and `git fsck` reports them. */
+/** Returns the refs with their objects. Leaves out dangling symbolic refs, which git does not list and `git fsck` reports. */
 export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] {
   const byName = new Map(refs.map((ref) => [ref.name, ref]))
   const follow = (ref: Ref | undefined, steps: number): string | undefined => {
@@ -29,21 +29,15 @@ export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] 
   })
 }
 
-/** Returns the symbolic refs that lead to an object. */
+/** Returns the symbolic refs that resolve to an object. */
 export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
   return resolvedRefs(refs).flatMap(({ ref }) => ('target' in ref ? [ref] : []))
 }
 
-/** Refs with UTF-8 names. */
-export interface ReadableRefs {
-  /** The ref that HEAD names; the commit where HEAD is detached. */
-  head: string
-  refs: { name: string; oid: string }[]
-  symrefs: { name: string; target: string }[]
-}
-
-export function readableRefs({ head, refs }: Refs): ReadableRefs {
+/** Returns the refs with UTF-8 names. */
+export function readableRefs({ head, refs }: Refs) {
   return {
+    /** The ref that HEAD names, or the commit if HEAD is detached. */
     head: 'oid' in head ? head.oid : readable(head.target),
     refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: readable(ref.name) }] : [])),
     symrefs: resolvingSymrefs(refs).map(({ name, target }) => ({

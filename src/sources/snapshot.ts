@@ -4,7 +4,7 @@ export type ObjectFormat = 'sha1' | 'sha256'
 
 export interface BareRepository {
   dir: string
-  /** The name that messages to a user give it. */
+  /** The name in messages to users. */
   name: string
   objectFormat: ObjectFormat
 }
@@ -18,15 +18,15 @@ export interface ObjectFile {
   from: string
 }
 
-/** What a tree has in place of a large file: the SHA-256 and the size of its content. */
+/** A Git LFS pointer, which a tree contains instead of a large file: the SHA-256 and the size of its content. */
 export interface LfsPointer {
   oid: string
   size: number
 }
 
 /**
- * Settings of a repository that a snapshot preserves. They are harmless: none names a program or a path. Attributes can name filters
- * and drivers, but the programs of those are defined in a config, and the config of a snapshot is ours.
+ * Settings of a repository that a snapshot preserves. None of them names a program or a path. Attributes can name filters and
+ * drivers, but their programs are defined in the config, and Godwit writes the config of a snapshot.
  */
 export interface PreservedSettings {
   /** Settings of `receive` that refuse pushes, such as `denyDeletes`. */
@@ -55,15 +55,18 @@ export interface ExaminedRepository extends BareRepository, Refs {
   /** The file `description` as a byte string (latin1). */
   description: string
   preserved: PreservedSettings
-  /** Whether objects may be elsewhere (alternates, links). Then `objectFiles` may lack some, and have some of others. */
+  /**
+   * Whether it may use objects of other repositories (alternates, links). If so, `objectFiles` may lack some objects, and contain
+   * objects of other repositories.
+   */
   borrows: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]
-  /** The LFS pointers in the trees of its branches and tags; null where they were not searched. */
+  /** The LFS pointers in the trees of its branches and tags; null if they were not searched. */
   lfsPointers: LfsPointer[] | null
 }
 
-/** What a snapshot of a repository and its wiki would hold. */
+/** The content that a snapshot of a repository and its wiki would have. */
 export interface Examination {
   location: RepositoryLocation
   repository: ExaminedRepository
@@ -90,11 +93,11 @@ export interface SnapshotEntry {
 export interface SnapshotReport {
   /** The pointers whose LFS objects are missing, in the order of their oids. */
   missingLfs: LfsPointer[]
-  /** All warnings on one line; null where there are none. */
+  /** All warnings on one line; null if there are none. */
   warning: string | null
 }
 
-/** All objects that these tips reach are in these files. The next verification of the repository starts from here. */
+/** All objects that are reachable from these tips are in these files. The next verification of the repository starts from them. */
 export interface VerifiedTips {
   tips: string[]
   objectFiles: string[]
@@ -107,18 +110,18 @@ export interface Verified {
 
 /** A copy of a repository and its wiki as they were at one moment. It does not change with the source. */
 export interface Snapshot {
-  /** The examination of the copy. It is newer than the requested one where the repository has changed meanwhile. */
+  /** The examination of the copy. It is newer than the requested one if the repository has changed in the meantime. */
   examination: Examination
   repository: BareRepository
   wiki: BareRepository | null
   /**
    * Yields directories before files. Order and times depend on the content alone. Reading a file to its end verifies it: the stream
-   * rejects with Damaged where the bytes do not match the object.
+   * rejects with Damaged if the bytes do not match the object.
    */
   entries(): AsyncIterable<SnapshotEntry>
-  /** Checks that every object is present; `last` is the result for the previous snapshot. Rejects with Unreadable. */
+  /** Checks that every object is present. `last` is the result for the previous snapshot. Rejects with Unreadable. */
   verify(last: Verified | undefined, signal: AbortSignal): Promise<Verified>
-  /** Returns warnings about a snapshot that is complete. Call it after all entries were read. */
+  /** Returns warnings about the complete snapshot. Call it after all entries have been read. */
   report(): Promise<SnapshotReport>
   remove(): Promise<void>
 }

@@ -8,7 +8,7 @@ export interface RepositoryName {
 
 /** A repository as a source lists it. */
 export interface FoundRepository extends RepositoryName {
-  /** Changes whenever the facts may have changed. Cheap: no git process is needed to make it. */
+  /** Changes whenever the facts may have changed. Computing it takes no git process. */
   stamp: string
   hasWiki: boolean
 }
@@ -18,15 +18,15 @@ export interface RefusedEntry {
   /** Relative to the root of the source. */
   path: string
   reason: string
-  /** Set where the reason is that this name differs only in case from another, which is given here. */
+  /** The other name, if the entry is refused because its name differs from another one only in case. */
   caseConflictWith?: string
-  /** Which repositories may be behind the entry, if its path does not say it: one, or all whose full names begin so. */
+  /** The repositories that the entry may contain, if its path does not show them: one, or all whose full names have this prefix. */
   hides?: { fullName: string } | { beginning: string }
-  /** The repository is no longer served. Without it, a repository that was served before may just be unreadable for now. */
+  /** Set if the repository is no longer served. If not set, a repository that was served before may be unreadable only temporarily. */
   isWithdrawn?: true
 }
 
-/** Returns the known spelling of an owner's name, without regard to case; undefined for an unknown owner. */
+/** Returns how the service spells an owner's name that is given in any case; undefined for an unknown owner. */
 export type SpellingOf = (owner: string) => string | undefined
 
 export type ListedEntry =
@@ -34,10 +34,10 @@ export type ListedEntry =
   | { refused: RefusedEntry }
   | { members: StatedMembers }
 
-/** The members of an owner according to the source. */
+/** The members of an owner, as the source defines them. */
 export interface StatedMembers {
   owner: string
-  /** Undefined where they cannot be read: then the previous ones stay. */
+  /** Undefined if they cannot be read. The previous members then remain. */
   members: StatedMember[] | undefined
   warnings: RefusedEntry[]
 }
@@ -68,8 +68,8 @@ export interface SourceFacts {
   /** The newest time of pushed commits and of the files that hold the facts. */
   updatedAt: number
   /**
-   * The commit that HEAD names, from whose tree language and licence were read. Null while the branch has no commit. Also null where
-   * the operator stated one of them: then the next read does not take the stated values for those of this commit.
+   * The commit that HEAD names, from whose tree language and licence were read. Null while the branch has no commit. Also null if the
+   * operator set the language or the licence, so that the next read does not reuse these values as those of the commit.
    */
   headCommit: string | null
   language: string | null
@@ -79,7 +79,7 @@ export interface SourceFacts {
   archived: boolean
   disabled: boolean
   isTemplate: boolean
-  /** `owner/name`, as stated: the repository may not exist. */
+  /** `owner/name`. The repository may not exist. */
   templateRepository: string | null
   forkOf: string | null
   hasIssues: boolean
@@ -92,17 +92,17 @@ export interface SourceFacts {
   allowMergeCommit: boolean
   deleteBranchOnMerge: boolean
   collaborators: Collaborator[]
-  /** The URL that the repository is a mirror of, without credentials; null where it is not a mirror. */
+  /** The URL that the repository is a mirror of, without credentials; null if it is not a mirror. */
   mirrorOf: string | null
-  /** Set where the source states it: a new account of this owner becomes an organization. */
+  /** Set if the source knows that the owner is an organization. A new account of this owner then becomes an organization. */
   ownerIsOrganization?: true
-  /** What the operator has turned off explicitly: importers assume that a repository has these. */
+  /** The features that the operator has turned off explicitly. Importers assume that a repository has them. */
   turnedOff?: ('hasIssues' | 'hasDownloads')[]
   /** Which pushes the repository's own config refuses. */
   denies?: ('nonFastForwards' | 'deletes')[]
 }
 
-/** Facts that git does not know; the operator can state others. */
+/** Defaults of facts that git does not record. The operator can override them. */
 export const DEFAULT_FACTS = {
   archived: false,
   disabled: false,
@@ -135,7 +135,7 @@ export interface ListedRef {
   commit: string
 }
 
-/** A page of branches or tags, and the number of all. */
+/** A page of branches or tags, and the total of all pages. */
 export interface RefPage {
   total: number
   refs: ListedRef[]
@@ -152,7 +152,7 @@ export interface LicenseFile {
 
 /** One request of a git client that fetches. Git's protocol over HTTP is stateless. */
 export interface FetchRequest {
-  /** `advertisement` lists the refs; `request` answers what is written to the process. */
+  /** `advertisement` lists the refs; `request` responds to the client's request, which the caller writes to the process. */
   answer: 'advertisement' | 'request'
   protocolVersion: 0 | 1 | 2
   /** Serves the wiki instead of the repository. */
@@ -161,47 +161,48 @@ export interface FetchRequest {
 }
 
 /**
- * Where repositories come from. Every implementation passes the suite in test/contracts/source.contract.ts. Methods that reject with Unreadable do so
- * with a message that a user may see; other errors are failures of this machine, and aborts reject with the reason of the signal.
+ * The repositories that the service exports. Every implementation passes the suite in test/contracts/source.contract.ts. The message
+ * of an Unreadable can be shown to users. Other errors are failures of this machine, and an aborted call rejects with the signal's
+ * reason.
  */
 export interface Source {
   /**
-   * Lists all repositories, refused entries and stated members, in a fixed order. Called by every sync. Rejects, rather than ending
-   * early, where the source as a whole cannot be read: then nothing is known to be gone. Of owners whose names differ only in case,
-   * the one with the known spelling is listed, otherwise the first; the others are refused.
+   * Lists all repositories, refused entries and members, in a fixed order. Called by every sync. If the source as a whole cannot be
+   * read, it rejects instead of ending early, because repositories that are not listed count as deleted. Of owners whose names differ
+   * only in case, the one with the known spelling is listed, otherwise the first; the others are refused.
    */
   list(spellingOf?: SpellingOf): AsyncIterable<ListedEntry>
   /**
-   * Returns one repository as `list` does; undefined where it would not be listed. Called before a single repository is read again.
-   * Disregards case, but of owners whose names differ only in case it finds the one spelled exactly so. Rejects as `list` does.
+   * Returns one repository as `list` does; undefined if it would not be listed. Called before a single repository is read again.
+   * Ignores case, but prefers an owner with exactly this spelling. Rejects as `list` does.
    */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
   /**
-   * Returns why `find` does not return a repository that exists; undefined where it does not exist. Called to explain a missing
-   * repository. A source that hides nothing does not have this method.
+   * Returns why `find` does not return a repository that exists; undefined if it does not exist. Called to explain a missing
+   * repository. A source that hides no repositories does not have this method.
    */
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
-  /** Returns one owner's members as `list` does; undefined where the source states none. */
+  /** Returns one owner's members as `list` does; undefined if the source does not define them. */
   members(owner: string): Promise<StatedMembers | undefined>
   /**
-   * Reads the facts of a repository. Called by a sync for every new or changed stamp, with the facts that are `known` from before.
-   * Rejects with Unreadable.
+   * Reads the facts of a repository. Called by a sync for every new or changed stamp. `known` are facts of the last read. Rejects
+   * with Unreadable.
    */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
   refs(repository: RepositoryName, query: RefQuery, signal: AbortSignal): Promise<RefPage>
   /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */
   languages(repository: RepositoryName, signal: AbortSignal): Promise<Record<string, number>>
-  /** Returns undefined where there is no licence file. Called for a request of the API. Rejects with Unreadable. */
+  /** Returns undefined if there is no licence file. Called for a request of the API. Rejects with Unreadable. */
   licenseFile(repository: RepositoryName, signal: AbortSignal): Promise<LicenseFile | undefined>
   /**
-   * Finds out what a snapshot would hold, without reading the objects. Called by preflights and before each export, which ends here
+   * Finds out what a snapshot would contain, without reading the objects. Called by preflights and before each export, which ends here
    * if the fingerprint has not changed. Rejects with Unreadable.
    */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
   /**
-   * Returns what the report of a snapshot would warn of, null where it would not. Called by preflights; more expensive than
-   * `examine`. Rejects with Unreadable.
+   * Returns the warning that the report of a snapshot would have; null if it would have none. Called by preflights. More expensive
+   * than `examine`. Rejects with Unreadable.
    */
   warning(examination: Examination, signal: AbortSignal): Promise<string | null>
   /**
@@ -218,15 +219,15 @@ export interface Source {
    * client. Rejects with Unreadable before anything is started.
    */
   serveFetch(repository: RepositoryName, fetch: FetchRequest): Promise<RunningGit>
-  /** Rejects with Unreadable where a lock would not keep pushes out. Called before a migration is accepted. Changes nothing. */
+  /** Rejects with Unreadable if a lock would not block pushes. Called before a migration is accepted. Changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
-  /** Whether the repository or its wiki has a lock of ours, effective or not. Called by doctor. Rejects with Unreadable. */
+  /** Returns whether Godwit has locked the repository or its wiki, effectively or not. Called by doctor. Rejects with Unreadable. */
   hasLock(repository: RepositoryName): Promise<boolean>
   /**
-   * Refuses pushes to the repository and its wiki, or allows them again, as `isWanted` says; `isWanted` is called while nobody else can
-   * change the lock, and may be called several times. Called when migrations start and end, and by housekeeping. Also works for a
-   * repository that `find` does not return. Rejects with Gone where the repository does not exist, otherwise with Unreadable (Busy
-   * where a retry may help); then the repository may be settled and its wiki not.
+   * Locks the repository and its wiki against pushes if `isWanted` returns true, otherwise unlocks them. `isWanted` is called while no
+   * other process can change the lock, possibly several times. Called when migrations start and end, and by housekeeping. Also works
+   * for a repository that `find` does not return. Rejects with RepositoryNotFound if the repository does not exist, otherwise with
+   * Unreadable (RepositoryBusy if a retry may help). After an error, the repository may be settled and its wiki not.
    */
   settleLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
 }

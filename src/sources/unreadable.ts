@@ -1,4 +1,4 @@
-/** The repository cannot be read. A user may see the message. */
+/** The repository cannot be read. The message can be shown to users. */
 export class Unreadable extends Error {
   override name = 'Unreadable'
 }
@@ -6,5 +6,5 @@ export class Unreadable extends Error {
 /** The repository certainly does not exist. */
 export class Gone extends Unreadable {}
 
-/** Other programs are changing the repository: a retry may succeed. */
+/** Another program is changing the repository. A retry may succeed. */
 export class Busy extends Unreadable {}

@@ -82,7 +82,7 @@ test('everything that is not restored is counted by kind, and fails with --stric
   assert.equal(code, 0, said)
   assert.match(said, /^skipped: 1 issue$/m)
   assert.match(said, /^skipped: 2 pull requests$/m)
-  assert.match(said, /^warning: milestones_000001\.json: \[0\]\.url is not an address: 7$/m)
+  assert.match(said, /^warning: milestones_000001\.json: \[0\]\.url is not a URL: 7$/m)
   const strict = await godwit(['restore', file, '--into', 'again', '--strict'])
   assert.equal(strict.code, 1, strict.said)
   assert.match(strict.stderr, /some data could not be restored \(--strict\)/)

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { RepositoryFact } from '../../src/records/fact.ts'
 import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/facts.ts'
-import type { Discussion, DiscussionCategory } from '../../src/records/issue.ts'
-import { writeReactions } from '../../src/records/issue-records.ts'
 import { writeUser } from '../../src/records/people-records.ts'
 import { readFact } from '../../src/records/read-records.ts'
 import {
@@ -27,8 +26,8 @@ const OTHER_WRITERS: {
   [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], links: Links) => object
 } = {
   bots: writeUser,
-  discussion_categories: writeDiscussionCategory,
-  discussions: writeDiscussion,
+  discussion_categories: writeRepositoryOf,
+  discussions: writeRepositoryOf,
   repository_files: writeRepositoryFile,
 }
 
@@ -58,37 +57,8 @@ export function unlikeWritten(
   )
 }
 
-const categoryAddress = (repository: string, name: string | null, links: Links) =>
-  name === null
-    ? null
-    : `${links.repository(repository)}/discussion_categories/${encodeURIComponent(name)}`
-
-function writeDiscussion(discussion: Discussion, links: Links) {
-  const { repository } = discussion
-  return {
-    type: 'discussion',
-    url: `${links.repository(repository)}/discussions/${discussion.number}`,
-    repository: links.repository(repository),
-    user: links.person(discussion.author),
-    title: discussion.title,
-    body: discussion.body,
-    labels: discussion.labels.map((name) => links.label(repository, name)),
-    reactions: writeReactions(discussion.reactions, 'Discussion', links),
-    created_at: discussion.createdAt,
-    updated_at: discussion.updatedAt,
-    discussion_category: categoryAddress(repository, discussion.category, links),
-  }
-}
-
-function writeDiscussionCategory(category: DiscussionCategory, links: Links) {
-  return {
-    type: 'discussion_category',
-    url: categoryAddress(category.repository, category.name, links),
-    repository: links.repository(category.repository),
-    name: category.name,
-    emoji: category.emoji,
-    description: category.description,
-  }
+function writeRepositoryOf({ repository }: RepositoryFact, links: Links) {
+  return { repository: links.repository(repository) }
 }
 
 function writeRepositoryFile(stored: RepositoryFile, links: Links) {

@@ -273,13 +273,13 @@ describe('records of a forge', () => {
     forge.world.repositories.delete('tern/data')
     const failed = await start()
     await work()
-    assert.match((await endOf(db, failed)).reason ?? '', /^tern\/data: .* is not there$/)
+    assert.match((await endOf(db, failed)).reason ?? '', /^tern\/data: .* was not found$/)
     const partial = await start(NAMES, { allowPartial: true })
     await work()
     await assertExported(db, partial)
     assert.match(
       (await outcomesByName(db, partial))['tern/data'] ?? '',
-      /^skipped: .* is not there$/,
+      /^skipped: .* was not found$/,
     )
     assert.ok(world.data)
   })

@@ -28,14 +28,14 @@ export function linkedAttachments(
 /** Returns the name of `![name](` or `[name](` at the end of the text. */
 const nameBefore = (text: string): string => /\[([^\][\n]{1,200})\]\($/.exec(text)?.[1] ?? ''
 
-/** Replaces each link to an attachment by what `addressOf` returns. A link for which it returns undefined stays as it is. */
+/** Replaces each link to an attachment with the URL that `urlOf` returns. A link for which it returns undefined is not changed. */
 export function rewriteAttachmentLinks(
   body: string,
   forgeUrl: string,
-  addressOf: (uuid: string) => string | undefined,
+  urlOf: (uuid: string) => string | undefined,
 ): string {
   return body.replace(
     linkPattern(forgeUrl),
-    (link, uuid: string) => addressOf(uuid.toLowerCase()) ?? link,
+    (link, uuid: string) => urlOf(uuid.toLowerCase()) ?? link,
   )
 }

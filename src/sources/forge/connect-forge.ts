@@ -3,7 +3,7 @@ import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { type KnownForge, knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { type ForgeCatalogue, forgeCatalogue } from './forge-repositories.ts'
-import { ownerIn, type TokenOwner } from './forge-token.ts'
+import { type ForgeUser, parseUser } from './forge-token.ts'
 import { type ForgeRights, type KnownPerson, readRights } from './read-rights.ts'
 
 export type { ForgeBudget, ForgeOptions } from './client/forge-client.ts'
@@ -18,23 +18,23 @@ export interface Forge {
   discussions: Discussions
   catalogue: ForgeCatalogue
   getKnownForge(signal: AbortSignal): Promise<KnownForge>
-  tokenOwner(signal: AbortSignal): Promise<TokenOwner>
+  tokenOwner(signal: AbortSignal): Promise<ForgeUser>
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
 }
 
-/** Sends no request yet. */
+/** Creates the clients of a forge. Sends no request yet. */
 export function connectForge(options: ForgeOptions): Forge {
   const client = new ForgeClient(options)
   const { url } = client
   const now = options.now ?? Date.now
-  const learn = knownForgeCache(client, now)
+  const getForge = knownForgeCache(client, now)
   const anonymous = new ForgeClient({ ...options, token: '' })
   return {
     url,
     discussions: forgeDiscussions(options),
-    catalogue: forgeCatalogue({ getForge: learn, anonymous, now }),
-    getKnownForge: learn,
-    tokenOwner: async (signal) => ownerIn((await client.get('/user', {}, signal)).body, url),
+    catalogue: forgeCatalogue({ getForge, anonymous, now }),
+    getKnownForge: getForge,
+    tokenOwner: async (signal) => parseUser((await client.get('/user', {}, signal)).body, url),
     readRights: (person, signal) => readRights(client, person, signal),
   }
 }

@@ -36,40 +36,41 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
   describe(`a forge: ${name}`, { skip }, () => {
     let target: Awaited<ReturnType<ContractTarget['start']>>
     let scene: SeededScene
-    let kept: MemoryDiscussionStore
+    let store: MemoryDiscussionStore
     let discussions: ReturnType<typeof forgeDiscussions>
     before(async () => {
       target = await start()
       scene = await seedForge(target)
       discussions = forgeDiscussions(target)
-      kept = new MemoryDiscussionStore()
-      await kept.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
+      store = new MemoryDiscussionStore()
+      await store.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
     })
     after(async () => {
       await scene?.remove()
       await target?.stop()
     })
 
-    const again = async () => {
-      const stamp = await discussions.stamp(scene.repository, kept, signal)
-      const isChanged = stamp !== readStateOf(kept.cursor)?.stamp
+    /** Calls `stamp`, and `read` if something changed, as an export does. Returns whether something changed. */
+    const readAgain = async () => {
+      const stamp = await discussions.stamp(scene.repository, store, signal)
+      const isChanged = stamp !== readStateOf(store.cursor)?.stamp
       if (isChanged)
-        await kept.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
+        await store.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
       return isChanged
     }
     const hasTimeline = () =>
-      !readStateOf(kept.cursor)?.notes.some((note) => /no timeline/.test(note))
+      !readStateOf(store.cursor)?.notes.some((note) => /no timeline/.test(note))
     const eventsOf = (number: number) =>
-      kept.facts('issue_events').filter(({ on }) => on.number === number)
+      store.facts('issue_events').filter(({ on }) => on.number === number)
 
     it('returns all issues of several pages', () => {
       const { issueCount } = scene
-      assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, issueCount)
-      assert.equal(kept.facts('pull_requests').length, 2)
+      assert.equal(store.facts('issues').length + store.facts('pull_requests').length, issueCount)
+      assert.equal(store.facts('pull_requests').length, 2)
     })
 
     it('returns an issue with label, milestone, assignee and reaction', () => {
-      const issue = kept.facts('issues').find(({ number }) => number === scene.issue)
+      const issue = store.facts('issues').find(({ number }) => number === scene.issue)
       assert.ok(issue)
       assert.equal(issue.title, 'second title')
       assert.equal(issue.body, 'text')
@@ -83,13 +84,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         [[scene.bob, '+1']],
       )
       assert.equal(
-        kept.facts('milestones').find(({ number }) => number === scene.milestone.id)?.title,
+        store.facts('milestones').find(({ number }) => number === scene.milestone.id)?.title,
         'v1',
       )
     })
 
     it('returns comments with reactions, and a ghost for a deleted account', () => {
-      const comments = kept.facts('issue_comments').filter(({ on }) => on.number === scene.issue)
+      const comments = store.facts('issue_comments').filter(({ on }) => on.number === scene.issue)
       assert.deepEqual(
         comments.map(({ author, body, reactions }) => [
           author,
@@ -122,7 +123,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     it('returns merged and open pull requests', () => {
       const pull = (number: number) =>
-        kept.facts('pull_requests').find((each) => each.number === number)
+        store.facts('pull_requests').find((each) => each.number === number)
       const merged = pull(scene.mergedPull)
       assert.ok(merged?.mergedAt && merged.closedAt)
       assert.match(merged.mergeCommit ?? '', /^[0-9a-f]{40}/)
@@ -139,7 +140,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     })
 
     it('returns reviews of every state, with a thread for comments on a line', () => {
-      const reviews = kept
+      const reviews = store
         .facts('pull_request_reviews')
         .filter(({ pull }) => pull === scene.mergedPull)
       assert.deepEqual(
@@ -150,8 +151,8 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           `dismissed ${scene.bob} not yet`,
         ],
       )
-      const [thread, ...others] = kept.facts('pull_request_review_threads')
-      const [comment] = kept.facts('pull_request_review_comments')
+      const [thread, ...others] = store.facts('pull_request_review_threads')
+      const [comment] = store.facts('pull_request_review_comments')
       assert.equal(others.length, 0)
       assert.equal(thread?.path, 'work-1.txt')
       assert.equal(thread?.line, 3)
@@ -163,13 +164,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     })
 
     it('returns releases, also a draft, and the bytes of an asset', async () => {
-      const releases = kept.facts('releases')
+      const releases = store.facts('releases')
       const byTag = new Map(releases.map((release) => [release.tag, release]))
       assert.deepEqual([...byTag.keys()].sort(), ['v1.0', 'v2.0'])
       assert.equal(byTag.get('v2.0')?.draft, true)
       assert.equal(byTag.get('v1.0')?.prerelease, true)
       assert.equal(byTag.get('v1.0')?.assets[0]?.name, 'tool.txt')
-      const [file] = kept.groups.get('releases')?.files ?? []
+      const [file] = store.groups.get('releases')?.files ?? []
       assert.ok(file)
       const bytes = await Array.fromAsync(discussions.open(file, signal))
       assert.equal(Buffer.concat(bytes).toString(), 'bytes of a tool')
@@ -177,20 +178,20 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     it('returns the bytes of an attachment of an issue', async (t) => {
       if (!scene.hasIssueFile)
-        return t.skip('this version takes no files for issues through its API')
-      const [file] = kept.groups.get(`issue/${scene.issue}`)?.files ?? []
+        return t.skip('the API of this version does not accept files for issues')
+      const [file] = store.groups.get(`issue/${scene.issue}`)?.files ?? []
       assert.ok(file)
       const bytes = await Array.fromAsync(discussions.open(file, signal))
       assert.equal(Buffer.concat(bytes).toString(), 'bytes of notes')
     })
 
     it('returns labels of repository and organization, the protected branch and teams', async () => {
-      const labels = kept.facts('repositories')[0]?.labels.map(({ name }) => name) ?? []
+      const labels = store.facts('repositories')[0]?.labels.map(({ name }) => name) ?? []
       assert.ok(labels.includes('bug') && labels.includes('all over'), labels.join())
-      const rule = kept.facts('protected_branches').find((each) => each.name === 'main')
+      const rule = store.facts('protected_branches').find((each) => each.name === 'main')
       assert.equal(rule?.reviews.approvals, 1)
       assert.deepEqual(rule?.authorizedUsers, [scene.ann])
-      const teams = kept.groups.get('repository')?.teams ?? []
+      const teams = store.groups.get('repository')?.teams ?? []
       assert.ok(teams.some(({ slug, access }) => slug === 'core-team' && access === 'push'))
       const { facts } = await discussions.owner(scene.organization, signal)
       const roles = new Map(
@@ -205,19 +206,19 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       )
     })
 
-    it('returns a record of every person it names', () => {
-      const logins = new Set(kept.facts('users').map(({ login }) => login))
+    it('returns a record of every person that the facts refer to', () => {
+      const logins = new Set(store.facts('users').map(({ login }) => login))
       const named = [
-        ...kept.facts('issues'),
-        ...kept.facts('issue_comments'),
-        ...kept.facts('pull_requests'),
+        ...store.facts('issues'),
+        ...store.facts('issue_comments'),
+        ...store.facts('pull_requests'),
       ]
       for (const { author } of named) assert.ok(author && logins.has(author), `${author}`)
     })
 
     it('returns the same stamp while nothing changes, with few requests', async () => {
       const before = discussions.requests()
-      assert.equal(await again(), false)
+      assert.equal(await readAgain(), false)
       assert.ok(discussions.requests() - before <= 45)
     })
 
@@ -228,7 +229,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           scene.seeder.call('POST', `${scene.path}/issues/${scene.closedIssue}/comments`, {
             body: { body: 'late' },
           }),
-        () => assert.ok(kept.facts('issue_comments').some(({ body }) => body === 'late')),
+        () => assert.ok(store.facts('issue_comments').some(({ body }) => body === 'late')),
       ],
       [
         'a comment is edited',
@@ -236,25 +237,25 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           scene.seeder.call('PATCH', `${scene.path}/issues/comments/${scene.comment.id}`, {
             body: { body: 'edited' },
           }),
-        () => assert.ok(kept.facts('issue_comments').some(({ body }) => body === 'edited')),
+        () => assert.ok(store.facts('issue_comments').some(({ body }) => body === 'edited')),
       ],
       [
         'a comment is deleted',
         () => scene.seeder.call('DELETE', `${scene.path}/issues/comments/${scene.comment.id}`),
-        () => assert.ok(!kept.facts('issue_comments').some(({ body }) => body === 'edited')),
+        () => assert.ok(!store.facts('issue_comments').some(({ body }) => body === 'edited')),
       ],
       [
         'an issue is opened',
         () => scene.seeder.call('POST', `${scene.path}/issues`, { body: { title: 'brand new' } }),
-        () => assert.ok(kept.facts('issues').some(({ title }) => title === 'brand new')),
+        () => assert.ok(store.facts('issues').some(({ title }) => title === 'brand new')),
       ],
     ]
     for (const [what, change, check] of changes)
       it(`returns another stamp after ${what}, and reads the change`, async () => {
         await change()
-        assert.equal(await again(), true)
+        assert.equal(await readAgain(), true)
         check()
-        assert.equal(await again(), false)
+        assert.equal(await readAgain(), false)
       })
 
     it('notices that an issue was deleted', async (t) => {
@@ -262,9 +263,9 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         'DELETE',
         `${scene.path}/issues/${scene.closedIssue}`,
       )
-      if (!deleted) return t.skip('this version deletes no issues through its API')
-      assert.equal(await again(), true)
-      assert.equal(kept.groups.has(`issue/${scene.closedIssue}`), false)
+      if (!deleted) return t.skip('the API of this version cannot delete issues')
+      assert.equal(await readAgain(), true)
+      assert.equal(store.groups.has(`issue/${scene.closedIssue}`), false)
     })
 
     it('returns the same facts when everything is read again', async () => {
@@ -280,10 +281,10 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
           .filter(({ key }) => key.startsWith('issue/'))
           .map(({ key, facts }) => ({ key, facts }))
           .sort((a, b) => (a.key < b.key ? -1 : 1))
-      assert.deepEqual(plain(kept), plain(other))
+      assert.deepEqual(plain(store), plain(other))
     })
 
-    it('returns what a person may do as a member of a team, until they leave it', async () => {
+    it('returns the permissions of a member of a team, until they leave it', async () => {
       const { ann, bob, organization, team, seeder } = scene
       const client = new ForgeClient(target)
       const widgets = async (login: string) => {
@@ -315,12 +316,12 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         anonymous: new ForgeClient({ ...target, token: '' }),
         now: Date.now,
       })
-      const isIt = ({ owner, name }: RepositoryName) =>
+      const isSeeded = ({ owner, name }: RepositoryName) =>
         owner === repository.owner && name === repository.name
-      const listed = (await Array.fromAsync(catalogue.all(signal))).find(isIt)
+      const listed = (await Array.fromAsync(catalogue.all(signal))).find(isSeeded)
       assert.deepEqual(listed, await catalogue.find(repository, signal))
       assert.equal(listed?.facts.archived, false)
-      assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isIt), [true])
+      assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isSeeded), [true])
       const found = await catalogue.organization(organization, signal)
       assert.equal(found?.login, organization)
       const all = await catalogue.organizations(signal)
@@ -331,8 +332,8 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       assert.equal(await catalogue.organization(`${organization}-none`, signal), undefined)
       assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
       assert.equal(typeof (await catalogue.isOpen(signal)), 'boolean')
-      const nowhere = { owner: organization, name: 'no-such' }
-      assert.equal(await catalogue.find(nowhere, signal), undefined)
+      const unknown = { owner: organization, name: 'no-such' }
+      assert.equal(await catalogue.find(unknown, signal), undefined)
     })
 
     it('distinguishes a new organization from a deleted one with the same login', async () => {
@@ -344,13 +345,13 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       })
       const login = `${scene.organization}-twice`
       const find = () => catalogue.organization(login, signal)
-      const make = () =>
+      const create = () =>
         seeder.call('POST', `/admin/users/${ann}/orgs`, { body: { username: login } })
-      await make()
+      await create()
       const first = await find()
       await seeder.call('DELETE', `/orgs/${login}`)
       assert.equal(await find(), undefined)
-      await make()
+      await create()
       const { organizations } = await readRights(
         new ForgeClient(target),
         { login: ann, id: null },
@@ -370,9 +371,9 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         const { owner, name } = scene.repository
         const directory = join(repositories, owner.toLowerCase(), `${name.toLowerCase()}.git`)
         const ref = `refs/pull/${scene.mergedPull}/head`
-        const asked = ['--git-dir', directory, 'rev-parse', '--verify', ref]
-        const { stdout } = await promisify(execFile)('git', asked)
-        const pull = kept.facts('pull_requests').find(({ number }) => number === scene.mergedPull)
+        const args = ['--git-dir', directory, 'rev-parse', '--verify', ref]
+        const { stdout } = await promisify(execFile)('git', args)
+        const pull = store.facts('pull_requests').find(({ number }) => number === scene.mergedPull)
         assert.equal(stdout.trim(), pull?.head.sha)
       })
 
@@ -382,9 +383,9 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
         anonymous.stamp(scene.repository, new MemoryDiscussionStore(), signal),
         ForgeRequestFailed,
       )
-      const nowhere = { owner: scene.organization, name: 'no-such' }
+      const unknown = { owner: scene.organization, name: 'no-such' }
       await assert.rejects(
-        discussions.stamp(nowhere, new MemoryDiscussionStore(), signal),
+        discussions.stamp(unknown, new MemoryDiscussionStore(), signal),
         ForgeNotFound,
       )
     })
@@ -402,10 +403,10 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
 
 const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.env
 const { GODWIT_TEST_FORGE_REPOSITORIES: repositories } = process.env
-const isNamed = Boolean(url && token)
+const hasRealForge = Boolean(url && token)
 
 forgeContract('a real forge', {
-  skip: !isNamed && 'GODWIT_TEST_FORGE_URL and GODWIT_TEST_FORGE_TOKEN name no forge',
+  skip: !hasRealForge && 'GODWIT_TEST_FORGE_URL and GODWIT_TEST_FORGE_TOKEN are not set',
   repositories,
   start: async () => ({ url: String(url), token: String(token), stop: async () => {} }),
 })

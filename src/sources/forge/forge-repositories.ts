@@ -1,6 +1,6 @@
 import { webPage } from '../../lib/public-url.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import { ForgeRequestFailed } from '../forge-errors.ts'
+import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { segment } from './client/forge-address.ts'
@@ -18,32 +18,18 @@ import {
   stringsIn,
   timeIn,
 } from './client/forge-values.ts'
-import type { KnownForge } from './client/known-forge.ts'
-
-/** Facts that the forge knows better than the files of a repository. */
-type ForgeFacts = Pick<
-  SourceFacts,
-  | 'description'
-  | 'homepage'
-  | 'private'
-  | 'archived'
-  | 'isTemplate'
-  | 'forkOf'
-  | 'hasIssues'
-  | 'hasProjects'
-  | 'createdAt'
-> &
-  Partial<Pick<SourceFacts, 'topics'>>
+import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */
 export interface ForgeRepository extends RepositoryName {
-  facts: ForgeFacts
-  /** Set if the version has a separate endpoint for topics. It changes when the topics do. */
+  /** These override the facts from the files of the repository. */
+  facts: ReturnType<typeof parseFacts>
+  /** The time of the last change, if this version of the forge has a separate endpoint for topics. */
   topicsAsOf?: string
 }
 
 export interface ForgeOrganization {
-  /** Stays the same for ever, unlike the login. */
+  /** Never changes, unlike the login. */
   id: number
   login: string
 }
@@ -63,7 +49,6 @@ export interface ForgeCatalogue {
 }
 
 const PAGE_SIZE = 50
-const HOUR_MS = 60 * 60 * 1000
 
 export interface CatalogueParts {
   getForge(signal: AbortSignal): Promise<KnownForge>
@@ -73,9 +58,7 @@ export interface CatalogueParts {
 }
 
 export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
-  let cached: { isOpen: boolean; until: number } | undefined
-
-  /** Other users see only a part of the lists, so that the rest would look deleted. */
+  /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function adminClient(signal: AbortSignal): Promise<ForgeClient> {
     const { client, mayHide } = await getForge(signal)
     if (mayHide)
@@ -94,18 +77,18 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
         within: 'data',
         isUsable: isRepository,
       }
-      for (const entry of await listAll(client, listing, signal)) yield* repositoryIn(entry)
+      for (const entry of await listAll(client, listing, signal)) yield* parseRepository(entry)
     },
 
     async ofOrganization(login, signal) {
       const path = `/orgs/${segment(login)}/repos`
       const listing = { path, limit: PAGE_SIZE, isUsable: isRepository }
-      return (await listAll(await adminClient(signal), listing, signal)).flatMap(repositoryIn)
+      return (await listAll(await adminClient(signal), listing, signal)).flatMap(parseRepository)
     },
 
     async find({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}`
-      return findAt(await adminClient(signal), path, repositoryIn, signal)
+      return findAt(await adminClient(signal), path, parseRepository, signal)
     },
 
     async topics({ owner, name }, signal) {
@@ -114,20 +97,16 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
       return stringsIn(objectOf(body), 'topics')
     },
 
-    async isOpen(signal) {
-      if (!cached || cached.until < now())
-        cached = { isOpen: await isReadable(anonymous, signal), until: now() + HOUR_MS }
-      return cached.isOpen
-    },
+    isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
 
     async organizations(signal) {
       const listing = { path: '/orgs', limit: PAGE_SIZE }
-      return (await listAll(await adminClient(signal), listing, signal)).flatMap(organizationIn)
+      return (await listAll(await adminClient(signal), listing, signal)).flatMap(parseOrganization)
     },
 
     async organization(login, signal) {
       const client = await adminClient(signal)
-      return findAt(client, `/orgs/${segment(login)}`, organizationIn, signal)
+      return findAt(client, `/orgs/${segment(login)}`, parseOrganization, signal)
     },
   }
 }
@@ -143,24 +122,22 @@ async function findAt<T>(
     const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     if (!response) return undefined
     const [found] = read(objectOf(response.body))
-    if (!found)
-      throw new ForgeRequestFailed(200, `the answer of ${client.url}${path} names nothing`)
+    if (!found) throw new ForgeRequestFailed(200, `${client.url}${path} returned an invalid object`)
     return found
   } catch (error) {
-    // A forge redirects from the old name. A repository on disk under the old name is another one.
+    // A forge redirects the old name of a renamed object. A repository on disk with the old name is a different one.
     if (error instanceof ForgeRequestFailed && [301, 302, 307, 308].includes(error.status))
       return undefined
     throw error
   }
 }
 
-async function isReadable(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
+async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   try {
     await client.get('/version', {}, signal)
     return true
   } catch (error) {
-    if (error instanceof ForgeRequestFailed && (error.status === 401 || error.status === 403))
-      return false
+    if (isUnauthorized(error)) return false
     throw error
   }
 }
@@ -172,35 +149,33 @@ const isPrivate = (entry: JsonObject): boolean =>
   ['limited', 'private'].includes(stringIn(objectIn(entry, 'owner') ?? {}, 'visibility'))
 
 /** Returns an empty list if the object is not an organization. */
-export function organizationIn(entry: JsonObject): ForgeOrganization[] {
+export function parseOrganization(entry: JsonObject): ForgeOrganization[] {
   const [id, login] = [integerIn(entry, 'id'), organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
 
-const isRepository = (entry: JsonObject): boolean => repositoryIn(entry).length > 0
+const isRepository = (entry: JsonObject): boolean => parseRepository(entry).length > 0
 
 /** Returns an empty list if the object is not a repository. */
-export function repositoryIn(entry: JsonObject): ForgeRepository[] {
+export function parseRepository(entry: JsonObject): ForgeRepository[] {
   const [owner, name] = stringIn(entry, 'full_name').split('/')
   if (!owner || !name) return []
+  const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: stringIn(entry, 'updated_at') }
+  return [{ owner, name, facts: parseFacts(entry), ...topicsAsOf }]
+}
+
+const parseFacts = (entry: JsonObject) => {
   const parent = objectIn(entry, 'parent')
-  return [
-    {
-      owner,
-      name,
-      facts: {
-        description: oneLine(stringIn(entry, 'description')),
-        homepage: webPage(stringIn(entry, 'website')),
-        private: isPrivate(entry),
-        archived: booleanIn(entry, 'archived'),
-        isTemplate: booleanIn(entry, 'template'),
-        forkOf: booleanIn(entry, 'fork') && parent ? stringOrNull(parent, 'full_name') : null,
-        hasIssues: booleanIn(entry, 'has_issues'),
-        hasProjects: booleanIn(entry, 'has_projects'),
-        createdAt: Date.parse(timeIn(entry, 'created_at')),
-        ...('topics' in entry && { topics: stringsIn(entry, 'topics') }),
-      },
-      ...(!('topics' in entry) && { topicsAsOf: stringIn(entry, 'updated_at') }),
-    },
-  ]
+  return {
+    description: oneLine(stringIn(entry, 'description')),
+    homepage: webPage(stringIn(entry, 'website')),
+    private: isPrivate(entry),
+    archived: booleanIn(entry, 'archived'),
+    isTemplate: booleanIn(entry, 'template'),
+    forkOf: booleanIn(entry, 'fork') && parent ? stringOrNull(parent, 'full_name') : null,
+    hasIssues: booleanIn(entry, 'has_issues'),
+    hasProjects: booleanIn(entry, 'has_projects'),
+    createdAt: Date.parse(timeIn(entry, 'created_at')),
+    ...('topics' in entry && { topics: stringsIn(entry, 'topics') }),
+  } satisfies Partial<SourceFacts>
 }

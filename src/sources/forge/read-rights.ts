@@ -1,6 +1,6 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import type { ForgeClient } from './client/forge-client.ts'
-import { type Listing, listAll } from './client/forge-pages.ts'
+import { listAll } from './client/forge-pages.ts'
 import {
   booleanIn,
   integerIn,
@@ -10,20 +10,20 @@ import {
   objectsIn,
   stringIn,
 } from './client/forge-values.ts'
-import { isOwners } from './facts/people-facts.ts'
+import { isOwnersTeam } from './facts/people-facts.ts'
 import {
   type ForgeOrganization,
   type ForgeRepository,
-  organizationIn,
-  repositoryIn,
+  parseOrganization,
+  parseRepository,
 } from './forge-repositories.ts'
-import { ownerIn, type TokenOwner } from './forge-token.ts'
+import { type ForgeUser, parseUser } from './forge-token.ts'
 
-/** What a person may do on the forge, as an owner, a collaborator or a member of a team. */
+/** The permissions of a person on the forge, as an owner, a collaborator or a member of a team. */
 export interface ForgeRights {
-  /** The person who has the login now; undefined if nobody has. */
-  person: TokenOwner | undefined
-  /** Whether the person may not sign in. */
+  /** The person who has the login now; undefined if the forge has no such user. */
+  person: ForgeUser | undefined
+  /** Whether the forge does not let the person sign in. */
   isSuspended: boolean
   repositories: (ForgeRepository & { permission: 'read' | 'write' | 'admin' })[]
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
@@ -45,8 +45,8 @@ export interface KnownPerson {
 }
 
 /**
- * Returns what a person may do. A person who was renamed on the forge is found by id. If the forge has no user with that id, the
- * result is about the person who has the login now. Rejects with ForgeUnavailable or ForgeRequestFailed.
+ * Returns the permissions of a person. A person who was renamed on the forge is found by id. If the forge has no user with that id,
+ * the result is about the person who has the login now. Rejects with ForgeUnavailable or ForgeRequestFailed.
  */
 export async function readRights(
   client: ForgeClient,
@@ -66,7 +66,7 @@ async function findLogin(
 ): Promise<string | undefined> {
   const { body } = await client.get('/users/search', { uid: id }, signal)
   const user = objectsIn(objectOf(body), 'data').find((each) => integerIn(each, 'id') === id)
-  return user && ownerIn(user, client.url).login
+  return user && parseUser(user, client.url).login
 }
 
 /**
@@ -80,17 +80,16 @@ async function rightsOf(
   signal: AbortSignal,
 ): Promise<ForgeRights> {
   const query = { sudo: login }
-  const list = (listing: Pick<Listing, 'path'>) =>
-    listAll(client, { ...listing, query, limit: PAGE_SIZE }, signal)
+  const list = (path: string) => listAll(client, { path, query, limit: PAGE_SIZE }, signal)
   const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
-    const repositories = await list({ path: '/user/repos' })
-    const teams = await list({ path: '/user/teams' })
+    const repositories = await list('/user/repos')
+    const teams = await list('/user/teams')
     return {
-      person: ownerIn(body, client.url),
+      person: parseUser(body, client.url),
       isSuspended: isSuspended(objectOf(body)),
-      repositories: repositories.flatMap(rightIn),
-      organizations: membershipsIn(teams),
+      repositories: repositories.flatMap(parsePermission),
+      organizations: parseMemberships(teams),
     }
   }
   return (await undefinedIfAbsent(client, read, signal)) ?? NOBODY
@@ -101,27 +100,28 @@ const isSuspended = (user: JsonObject): boolean =>
   booleanIn(user, 'prohibit_login') ||
   (user.active === false && /^(19|20)/.test(stringIn(user, 'last_login')))
 
-function rightIn(entry: JsonObject): ForgeRights['repositories'] {
+const PERMISSIONS = [
+  ['admin', 'admin'],
+  ['push', 'write'],
+  ['pull', 'read'],
+] as const
+
+function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
   const granted = objectIn(entry, 'permissions') ?? {}
-  if (!booleanIn(granted, 'admin') && !booleanIn(granted, 'push') && !booleanIn(granted, 'pull'))
-    return []
-  const permission = booleanIn(granted, 'admin')
-    ? 'admin'
-    : booleanIn(granted, 'push')
-      ? 'write'
-      : 'read'
-  return repositoryIn(entry).map((repository) => ({ ...repository, permission }))
+  const highest = PERMISSIONS.find(([field]) => booleanIn(granted, field))
+  if (!highest) return []
+  return parseRepository(entry).map((repository) => ({ ...repository, permission: highest[1] }))
 }
 
 /** Every member of an organization is in at least one of its teams. */
-function membershipsIn(teams: readonly JsonObject[]): ForgeRights['organizations'] {
+function parseMemberships(teams: readonly JsonObject[]): ForgeRights['organizations'] {
   const memberships = new Map<number, ForgeRights['organizations'][number]>()
   for (const team of teams)
-    for (const organization of organizationIn(objectIn(team, 'organization') ?? {}))
+    for (const organization of parseOrganization(objectIn(team, 'organization') ?? {}))
       if (memberships.get(organization.id)?.role !== 'owner')
         memberships.set(organization.id, {
           ...organization,
-          role: isOwners(team) ? 'owner' : 'member',
+          role: isOwnersTeam(team) ? 'owner' : 'member',
         })
   return [...memberships.values()]
 }

@@ -25,7 +25,7 @@ describe('confirming a 404 of a forge', () => {
     forge.requests.length = 0
   })
 
-  const askFor = (path: string) => {
+  const find = (path: string) => {
     const client = new ForgeClient({
       url: forge.url,
       token: 'admin-token',
@@ -34,24 +34,24 @@ describe('confirming a 404 of a forge', () => {
     })
     return undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
   }
-  const asked = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
-  const answerFirst = (of: string, times: number, answer: ForgeResponse) => {
+  const requestedPaths = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
+  const respondFirst = (of: string, times: number, answer: ForgeResponse) => {
     forge.faultFor = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
   }
 
   it('trusts a 404 that the forge sends twice while /version answers', async () => {
-    assert.equal(await askFor('/users/nobody'), undefined)
-    assert.deepEqual(asked(), ['/users/nobody', '/version', '/users/nobody'])
+    assert.equal(await find('/users/nobody'), undefined)
+    assert.deepEqual(requestedPaths(), ['/users/nobody', '/version', '/users/nobody'])
   })
 
   it('sends no further request if the object exists', async () => {
-    assert.ok(await askFor('/users/ann'))
-    assert.deepEqual(asked(), ['/users/ann'])
+    assert.ok(await find('/users/ann'))
+    assert.deepEqual(requestedPaths(), ['/users/ann'])
   })
 
   it('does not trust a 404 that the forge sends once', async () => {
-    answerFirst('/users/ann', 1, NOT_FOUND)
-    assert.ok(await askFor('/users/ann'))
+    respondFirst('/users/ann', 1, NOT_FOUND)
+    assert.ok(await find('/users/ann'))
   })
 
   it('trusts the error message of Gitea 1.15', async () => {
@@ -60,25 +60,25 @@ describe('confirming a 404 of a forge', () => {
       message: 'Not Found',
       documentation_url: `${forge.url}/api/swagger`,
     }
-    answerFirst('/users/ann', 2, { status: 404, body })
-    assert.equal(await askFor('/users/ann'), undefined)
+    respondFirst('/users/ann', 2, { status: 404, body })
+    assert.equal(await find('/users/ann'), undefined)
   })
 
   const foreign: Record<string, ForgeResponse> = {
-    'a plain text': PROXY_NOT_FOUND,
+    'plain text': PROXY_NOT_FOUND,
     'a web page': {
       status: 404,
       headers: { 'content-type': 'text/html' },
       bytes: Buffer.from('<!DOCTYPE html><p>Not Found'),
     },
-    'JSON of a gateway': { status: 404, body: { message: 'no Route matched' } },
-    'JSON that is no object': { status: 404, body: null },
-    'JSON that breaks off': {
+    'JSON from a gateway': { status: 404, body: { message: 'no Route matched' } },
+    'JSON that is not an object': { status: 404, body: null },
+    'truncated JSON': {
       status: 404,
       headers: { 'content-type': 'application/json' },
       bytes: Buffer.from('{"message":"Not Fo'),
     },
-    nothing: { status: 404 },
+    empty: { status: 404 },
     'a message that is too long': {
       status: 404,
       body: { message: 'x'.repeat(70_000), url: 'http://127.0.0.1/api/swagger' },
@@ -87,8 +87,8 @@ describe('confirming a 404 of a forge', () => {
   }
   for (const [what, answer] of Object.entries(foreign))
     it(`does not trust a 404 if the body is ${what}`, async () => {
-      answerFirst('/users/ann', Number.POSITIVE_INFINITY, answer)
-      await assert.rejects(askFor('/users/ann'), isUnavailable)
+      respondFirst('/users/ann', Number.POSITIVE_INFINITY, answer)
+      await assert.rejects(find('/users/ann'), isUnavailable)
     })
 
   it('does not trust a 404 if the second one is not from the forge', async () => {
@@ -97,18 +97,18 @@ describe('confirming a 404 of a forge', () => {
       path.endsWith('/users/ann')
         ? { answer: count++ === 0 ? NOT_FOUND : PROXY_NOT_FOUND }
         : undefined
-    await assert.rejects(askFor('/users/ann'), isUnavailable)
+    await assert.rejects(find('/users/ann'), isUnavailable)
   })
 
   for (const [what, answer] of Object.entries({
     'is not found': PROXY_NOT_FOUND,
-    'is none': { body: { version: '' } },
+    'is empty': { body: { version: '' } },
     'is a web page': { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<p>') },
     'cannot be read': { status: 503, body: {} },
   } satisfies Record<string, ForgeResponse>))
     it(`does not trust a 404 if the version of the forge ${what}`, async () => {
-      answerFirst('/version', 9, answer)
-      await assert.rejects(askFor('/users/nobody'), isUnavailable)
+      respondFirst('/version', 9, answer)
+      await assert.rejects(find('/users/nobody'), isUnavailable)
     })
 })
 

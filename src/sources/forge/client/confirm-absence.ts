@@ -4,8 +4,8 @@ import { readVersion } from './forge-version.ts'
 
 /**
  * Calls `request` and returns its result, or undefined if the forge does not have the object. A 404 alone does not prove that,
- * because a proxy sends one while the forge restarts. It is trusted if its body is the forge's own error message, `/version`
- * answers, and a second call of `request` gets it too. Any other 404 rejects with ForgeUnavailable.
+ * because a proxy sends one while the forge restarts. It is trusted if its body is an error message of the forge's API, `/version`
+ * responds, and a second call of `request` gets it too. Any other 404 rejects with ForgeUnavailable.
  */
 export async function undefinedIfAbsent<T>(
   client: ForgeClient,
@@ -22,7 +22,7 @@ export async function undefinedIfAbsent<T>(
 
 /**
  * Calls `request` and returns its result. Rejects with ForgeNotFound only for a 404 that can be trusted, as described for
- * `undefinedIfAbsent`. The 404 of a download need not have the forge's error message.
+ * `undefinedIfAbsent`. The 404 of a download need not have an error message of the API.
  */
 export async function confirmAbsence<T>(
   client: ForgeClient,
@@ -46,11 +46,11 @@ export async function confirmAbsence<T>(
   }
 }
 
-/** Turns a 404 that cannot be trusted into an error that makes the caller ask again later. */
+/** Converts a 404 that cannot be trusted into an error that makes the caller retry later. */
 export const unconfirmedAbsence = (absence: ForgeNotFound) =>
   new ForgeUnavailable(
     absence.retryAt,
     'unreachable',
-    `${absence.message}, but the forge does not say so itself`,
+    `${absence.message}, but the response may not be from the forge itself`,
     { cause: absence },
   )

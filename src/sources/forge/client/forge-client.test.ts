@@ -46,19 +46,19 @@ describe('a forge client', () => {
   const client = (more = {}) =>
     new ForgeClient({ url: forge.url, token: TOKEN, pauseMs: 1, ...more })
   let page = 1
-  const ask = (more = {}) => client(more).get('/version', { page }, signal)
+  const getVersion = (more = {}) => client(more).get('/version', { page }, signal)
 
-  /** Makes the next `times` requests go wrong. */
-  const wrong = (times: number, misdeed: Fault) => {
+  /** Makes the next `times` requests fail. */
+  const failNext = (times: number, fault: Fault) => {
     // A request that timed out in an earlier test may still arrive.
     const ours = String(++page)
     let left = times
     forge.faultFor = ({ query }) =>
-      (query.get('page') ?? ours) === ours && left-- > 0 ? misdeed : undefined
+      (query.get('page') ?? ours) === ours && left-- > 0 ? fault : undefined
   }
 
   it('sends the token in a header only', async () => {
-    const { body } = await ask()
+    const { body } = await getVersion()
     assert.deepEqual(body, { version: '1.22.3' })
     const sent = forge.requests.at(-1)
     assert.equal(sent?.headers.authorization, `token ${TOKEN}`)
@@ -66,7 +66,7 @@ describe('a forge client', () => {
   })
 
   it('reports a refused token without showing it', async () => {
-    await assert.rejects(ask({ token: 'very-secret' }), (error) => {
+    await assert.rejects(getVersion({ token: 'very-secret' }), (error) => {
       assert.ok(error instanceof ForgeRequestFailed)
       assert.equal(error.message, `${forge.url} does not accept the token`)
       return !JSON.stringify([error.message, error.stack, String(error.cause)]).includes(
@@ -78,9 +78,9 @@ describe('a forge client', () => {
   for (const status of [429, 403, 503])
     it(`rejects with the time of Retry-After for status ${status}`, async () => {
       const headers = { 'retry-after': '120' }
-      wrong(9, { answer: { status, headers, body: {} } })
+      failNext(9, { answer: { status, headers, body: {} } })
       const before = Date.now()
-      await assert.rejects(ask(), (error) => {
+      await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeUnavailable)
         assert.equal(error.reason, 'rate_limited')
         const waitMs = error.dueAt - before
@@ -90,21 +90,21 @@ describe('a forge client', () => {
 
   it('accepts a date as Retry-After, and waits a day at most', async () => {
     const later = new Date(Date.now() + 60_000).toUTCString()
-    wrong(9, { answer: { status: 429, headers: { 'retry-after': later }, body: {} } })
+    failNext(9, { answer: { status: 429, headers: { 'retry-after': later }, body: {} } })
     await assert.rejects(
-      ask(),
+      getVersion(),
       (error) => error instanceof ForgeUnavailable && error.dueAt === Date.parse(later),
     )
-    wrong(9, { answer: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
+    failNext(9, { answer: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
     await assert.rejects(
-      ask(),
+      getVersion(),
       (error) => error instanceof ForgeUnavailable && error.dueAt < Date.now() + 86_400_001,
     )
   })
 
-  it('waits itself for a short Retry-After', async () => {
-    wrong(1, { answer: { status: 429, headers: { 'retry-after': '0' }, body: {} } })
-    assert.ok((await ask()).body)
+  it('waits for a short Retry-After and retries', async () => {
+    failNext(1, { answer: { status: 429, headers: { 'retry-after': '0' }, body: {} } })
+    assert.ok((await getVersion()).body)
   })
 
   it('passes Retry-After to the budget', async () => {
@@ -113,8 +113,8 @@ describe('a forge client', () => {
       take: async () => {},
       holdUntil: async (time) => void held.push(time),
     }
-    wrong(9, { answer: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
-    await assert.rejects(ask({ budget }), ForgeUnavailable)
+    failNext(9, { answer: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
+    await assert.rejects(getVersion({ budget }), ForgeUnavailable)
     assert.equal(held.length, 1)
   })
 
@@ -125,47 +125,47 @@ describe('a forge client', () => {
     }
     const count = forge.requests.length
     await assert.rejects(
-      ask({ budget }),
+      getVersion({ budget }),
       (error) => error instanceof ForgeUnavailable && error.dueAt === 5,
     )
     assert.equal(forge.requests.length, count)
   })
 
-  for (const [name, misdeed] of Object.entries({
+  for (const [name, fault] of Object.entries({
     'a bad gateway': { answer: { status: 502, body: {} } },
     'a truncated body': { cut: true },
     'truncated JSON': { answer: { bytes: Buffer.from('[{"id":1},{"i') } },
-    'an error of the server': { answer: { status: 500, body: {} } },
+    'a server error': { answer: { status: 500, body: {} } },
   } satisfies Record<string, Fault>)) {
     it(`retries after ${name}`, async () => {
-      wrong(2, misdeed)
-      assert.deepEqual((await ask()).body, { version: '1.22.3' })
+      failNext(2, fault)
+      assert.deepEqual((await getVersion()).body, { version: '1.22.3' })
     })
 
     it(`gives up retrying after ${name}`, async () => {
-      wrong(99, misdeed)
-      const expected = name === 'an error of the server' ? ForgeServerError : ForgeUnavailable
-      await assert.rejects(ask(), expected)
+      failNext(99, fault)
+      const expected = name === 'a server error' ? ForgeServerError : ForgeUnavailable
+      await assert.rejects(getVersion(), expected)
     })
   }
 
   it('times out if there is no response', async () => {
-    wrong(99, { hang: true })
-    await assert.rejects(ask({ timeoutMs: 50 }), (error) => {
+    failNext(99, { hang: true })
+    await assert.rejects(getVersion({ timeoutMs: 50 }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
       return /did not answer within/.test(error.message)
     })
   })
 
   it('times out if the response arrives byte by byte', async () => {
-    wrong(99, { drip: true })
-    await assert.rejects(ask({ timeoutMs: 100 }), (error) => {
+    failNext(99, { drip: true })
+    await assert.rejects(getVersion({ timeoutMs: 100 }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
       return /version did not answer completely within 0\.2 s/.test(error.message)
     })
   })
 
-  for (const [name, text, words] of [
+  for (const [name, text, pattern] of [
     ['nested lists', '['.repeat(4_000_000), /nested deeper than 200 levels/],
     [
       'nested lists that are closed',
@@ -175,22 +175,22 @@ describe('a forge client', () => {
     ['many empty values', `[${'{},'.repeat(2_000_000)}{}]`, /more than 3000000 values/],
   ] as const)
     it(`refuses a response with ${name}`, async () => {
-      wrong(1, { answer: { bytes: Buffer.from(text) } })
-      await assert.rejects(ask(), (error) => {
+      failNext(1, { answer: { bytes: Buffer.from(text) } })
+      await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeRequestFailed)
-        return words.test(error.message)
+        return pattern.test(error.message)
       })
     })
 
   it('accepts strings that contain brackets and escaped quotes', async () => {
     const body = { text: `${'[{'.repeat(5000)}\\"\\`, more: ['"[', '\\\\'] }
-    wrong(1, { answer: { body } })
-    assert.deepEqual((await ask()).body, body)
+    failNext(1, { answer: { body } })
+    assert.deepEqual((await getVersion()).body, body)
   })
 
   it('reports a web page instead of JSON, and does not retry', async () => {
-    wrong(1, HTML)
-    await assert.rejects(ask(), (error) => {
+    failNext(1, HTML)
+    await assert.rejects(getVersion(), (error) => {
       assert.ok(error instanceof ForgeRequestFailed)
       return error.message.startsWith(`${forge.url}/api/v1/version answers with a web page`)
     })
@@ -205,8 +205,8 @@ describe('a forge client', () => {
       'https://127.0.0.1/x',
       '',
     ]) {
-      wrong(1, { answer: { status: 302, headers: { location: to } } })
-      await assert.rejects(ask(), (error) => {
+      failNext(1, { answer: { status: 302, headers: { location: to } } })
+      await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeRequestFailed)
         return /redirects to/.test(error.message) && !error.message.includes('x=1')
       })
@@ -222,11 +222,11 @@ describe('a forge client', () => {
     const redirect = {
       answer: { status: 307, headers: { location: `${storage.url}/x?signature=1` } },
     }
-    wrong(1, redirect)
+    failNext(1, redirect)
     const answer = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
     assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
     assert.equal(storage.requests[0]?.headers.authorization, undefined)
-    wrong(1, redirect)
+    failNext(1, redirect)
     await assert.rejects(
       client().download('/attachments/1', signal),
       /redirects to .*name it with --forge-storage-origins/,
@@ -242,8 +242,8 @@ describe('a forge client', () => {
         : { answer: { bytes: Buffer.from('bytes') } }
     const answer = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
     assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
-    const [asked, followed] = forge.requests.slice(-2)
-    assert.ok(asked?.headers.authorization)
+    const [first, followed] = forge.requests.slice(-2)
+    assert.ok(first?.headers.authorization)
     assert.equal(followed?.path, '/bucket/1')
     assert.equal(followed?.headers.authorization, undefined)
   })
@@ -253,13 +253,13 @@ describe('a forge client', () => {
   })
 
   it('reports what the token may not read', async () => {
-    wrong(1, { answer: { status: 403, body: {} } })
-    await assert.rejects(ask(), /the token may not read .*\/version/)
+    failNext(1, { answer: { status: 403, body: {} } })
+    await assert.rejects(getVersion(), /the token may not read .*\/version/)
   })
 
   it('reports that no server answers, and when to retry', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
-    await assert.rejects(ask({ url }), (error) => {
+    await assert.rejects(getVersion({ url }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
       assert.equal(error.reason, 'unreachable')
       return /nothing answers at/.test(error.message) && error.dueAt > Date.now()
@@ -271,18 +271,18 @@ describe('a forge client', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     after(() => server.close())
     const { port } = server.address() as AddressInfo
-    await assert.rejects(ask({ url: `https://127.0.0.1:${port}` }), (error) => {
+    await assert.rejects(getVersion({ url: `https://127.0.0.1:${port}` }), (error) => {
       assert.ok(error instanceof ForgeRequestFailed)
       return /certificate of 127\.0\.0\.1:\d+ is not trusted/.test(error.message)
     })
   })
 
-  it('ends at once when the signal aborts', async () => {
-    wrong(99, { hang: true })
+  it('ends immediately when the signal aborts', async () => {
+    failNext(99, { hang: true })
     const stop = new AbortController()
-    const asked = client().get('/version', {}, stop.signal)
-    stop.abort(new Error('enough'))
-    await assert.rejects(asked, /enough/)
+    const request = client().get('/version', {}, stop.signal)
+    stop.abort(new Error('aborted by the test'))
+    await assert.rejects(request, /aborted by the test/)
   })
 })
 
@@ -291,19 +291,19 @@ describe('the URL of a forge', () => {
     assert.equal(normalizeForgeUrl('https://git.example.com/'), 'https://git.example.com')
     assert.equal(normalizeForgeUrl('https://example.com/git/api/v1/'), 'https://example.com/git')
     const forge = await startForge({ path: '/git' })
-    const asked = new ForgeClient({ url: `${forge.url}/`, token: TOKEN }).get(
+    const request = new ForgeClient({ url: `${forge.url}/`, token: TOKEN }).get(
       '/version',
       {},
       signal,
     )
-    assert.ok((await asked).body)
+    assert.ok((await request).body)
     await forge.stop()
   })
 
   it('is refused if it is invalid or could contain a secret', () => {
-    for (const said of ['https://u:pw@x.example', 'ftp://x', 'not one', 'https://x/?token=1'])
+    for (const url of ['https://u:pw@x.example', 'ftp://x', 'not one', 'https://x/?token=1'])
       assert.throws(
-        () => normalizeForgeUrl(said),
+        () => normalizeForgeUrl(url),
         (error) => {
           assert.ok(error instanceof Error)
           return !/pw|token=1/.test(error.message)

@@ -27,7 +27,7 @@ export interface ForgeOptions {
   budget?: ForgeBudget
   /** Origins of the forge's object storage. A download follows a redirect to one of them, without the token. */
   storageOrigins?: readonly string[]
-  /** How long to wait for a response, and for each further part of it. */
+  /** How long to wait for the response, and then for each part of its body. */
   timeoutMs?: number
   /** Pause before the second attempt; it doubles for the third. */
   pauseMs?: number
@@ -38,7 +38,7 @@ export interface ForgeOptions {
 export interface ForgeBudget {
   /** Counts one request before it is sent. Rejects with ForgeUnavailable while no request may be sent. */
   take(): Promise<void>
-  /** Lets nobody send a request before this time, because the forge sent Retry-After. */
+  /** Blocks the requests of all processes until this time, because the forge sent Retry-After. */
   holdUntil(time: number): Promise<void>
 }
 
@@ -51,9 +51,9 @@ export interface ForgeResponse {
 }
 
 const MAX_ATTEMPTS = 3
-/** The client itself waits for a shorter Retry-After. For a longer one it rejects, so that the job goes back to the queue. */
-const MAX_OWN_WAIT_MS = 2000
-/** When to ask a forge again that is unreachable or sent 429 without Retry-After. */
+/** For a shorter Retry-After the client waits and retries. For a longer one it rejects, so that the job goes back to the queue. */
+const MAX_WAIT_MS = 2000
+/** When to retry if the forge is unreachable or sent 429 without Retry-After. */
 export const RETRY_AFTER_MS = 30_000
 /** The longest Retry-After that is obeyed. */
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000
@@ -87,9 +87,9 @@ export class ForgeClient {
     this.#now = options.now ?? Date.now
   }
 
-  /** Returns how many requests were sent so far. */
+  /** Returns how many requests this client has sent. */
   requests = () => this.#requests
-  /** Returns the time of the forge's clock, as far as its last response told it. */
+  /** Returns the time of the forge's clock, according to its last response. */
   now = () => this.#now() + this.#clockAheadMs
 
   /** Gets JSON below `/api/v1`. `path` begins with a slash and has its segments encoded. */
@@ -100,14 +100,14 @@ export class ForgeClient {
     const url = `${this.url}/api/v1${path}${search && `?${search}`}`
     return this.#retry(url, signal, async (timeout) => {
       const response = await this.#send(url, { accept: 'application/json' }, timeout.signal)
-      this.#refuseRedirect(response, url, ADDRESS_ADVICE)
-      await this.#refuseFailure(response, url)
+      this.#rejectRedirect(response, url, URL_ADVICE)
+      await this.#rejectFailure(response, url)
       const body = await readJson(response, withoutQuery(url), timeout.renew)
       return { body, header: response.header }
     })
   }
 
-  /** Requests a path of the forge itself. The body of the response is not yet read. */
+  /** Requests a file. `path` is relative to the forge's URL. The caller reads or discards the body of the response. */
   download(path: string, signal: AbortSignal): Promise<HttpResponse> {
     return this.#retry(`${this.url}${path}`, signal, async (timeout) => {
       let url = `${this.url}${path}`
@@ -118,8 +118,8 @@ export class ForgeClient {
         url = target.href
         response = await this.#send(url, undefined, timeout.signal)
       }
-      this.#refuseRedirect(response, url, STORAGE_ADVICE)
-      await this.#refuseFailure(response, url)
+      this.#rejectRedirect(response, url, STORAGE_ADVICE)
+      await this.#rejectFailure(response, url)
       return response
     })
   }
@@ -144,17 +144,17 @@ export class ForgeClient {
     }
   }
 
-  /** Returns how long to wait before the next attempt. Throws if there is to be none. */
+  /** Returns how long to wait before the next attempt. Throws if no further attempt should be made. */
   #pauseAfter(error: unknown, attempts: number, url: string): number {
     const isLast = attempts === MAX_ATTEMPTS
     if (error instanceof ForgeUnavailable) {
       const waitMs = error.dueAt - this.#now()
-      if (error.reason !== 'rate_limited' || waitMs > MAX_OWN_WAIT_MS || isLast) throw error
+      if (error.reason !== 'rate_limited' || waitMs > MAX_WAIT_MS || isLast) throw error
       return Math.max(0, waitMs)
     }
     if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
     if (!isLast) return this.#pauseMs * 2 ** (attempts - 1)
-    const message = explainTransient(error, withoutQuery(url))
+    const message = explainTransientFailure(error, withoutQuery(url))
     if (message === undefined) throw error
     throw new ForgeUnavailable(this.#now() + RETRY_AFTER_MS, 'unreachable', message, {
       cause: error,
@@ -180,7 +180,7 @@ export class ForgeClient {
     return response
   }
 
-  async #refuseFailure(response: HttpResponse, url: string): Promise<void> {
+  async #rejectFailure(response: HttpResponse, url: string): Promise<void> {
     const { status } = response
     if (status >= 200 && status <= 299) return
     const isFromForge = status === 404 && (await hasForgeError(response))
@@ -206,7 +206,7 @@ export class ForgeClient {
       return new TransientFailure(`${url} is unavailable (status ${status})`)
     if (status === 404 || status === 410) {
       const retryAt = now + RETRY_AFTER_MS
-      return new ForgeNotFound(status, `${url} is not there`, { isFromForge, retryAt })
+      return new ForgeNotFound(status, `${url} was not found`, { isFromForge, retryAt })
     }
     if (status >= 500) return new ForgeServerError(status, `${url} failed with status ${status}`)
     if (status === 401)
@@ -215,7 +215,7 @@ export class ForgeClient {
     return new ForgeRequestFailed(status, `${url} answers with status ${status}`)
   }
 
-  #refuseRedirect(response: HttpResponse, url: string, advice: string): void {
+  #rejectRedirect(response: HttpResponse, url: string, advice: string): void {
     if (!isRedirect(response)) return
     response.discard()
     const target = redirectTarget(response, url)
@@ -227,7 +227,7 @@ export class ForgeClient {
   }
 }
 
-const ADDRESS_ADVICE = 'Use the address that the forge answers at'
+const URL_ADVICE = 'If that is the forge, set --forge to its URL'
 const STORAGE_ADVICE = "If that is the forge's object storage, name it with --forge-storage-origins"
 
 /** Messages show URLs without their query. */
@@ -240,15 +240,15 @@ function redirectTarget(response: HttpResponse, from: string): URL | undefined {
   return location && URL.canParse(location, from) ? new URL(location, from) : undefined
 }
 
-/** Explains a failure that may pass by itself. Returns undefined for any other. */
-function explainTransient(error: unknown, url: string): string | undefined {
+/** Returns a message for a transient failure, and undefined for any other error. */
+function explainTransientFailure(error: unknown, url: string): string | undefined {
   if (error instanceof ForgeRequestFailed || !(error instanceof Error)) return undefined
   if (error instanceof TransientFailure) return error.message
   if (error.name === 'TimeoutError') return `${url} ${error.message}`
   return codeOf(error) === undefined ? undefined : explainConnectionError(url, error)
 }
 
-/** Reads Retry-After, in seconds or as a date, as epoch milliseconds. Returns undefined if it is missing or invalid. */
+/** Parses Retry-After, in seconds or as a date, to epoch milliseconds. Returns undefined if it is missing or invalid. */
 function retryTime(retryAfter: string | undefined, now: number): number | undefined {
   const text = retryAfter?.trim()
   if (!text) return undefined

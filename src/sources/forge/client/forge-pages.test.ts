@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { listAll, listFiltered, listWhole } from './forge-pages.ts'
+import { listAll, listFiltered, listUnpaged } from './forge-pages.ts'
 import type { JsonObject } from './forge-values.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
@@ -14,49 +14,49 @@ function clientOf(
   render: (page: { id: number }[]) => unknown = (page) => page,
   headers: Record<string, string> = {},
 ) {
-  const asked: number[] = []
+  const requested: number[] = []
   const client: Pick<ForgeClient, 'get' | 'url'> = {
     url: 'http://x',
     async get(_, query) {
       const [page, limit] = [Number(query.page ?? 1), Number(query.limit ?? 30)]
-      asked.push(page)
-      assert.ok(asked.length <= 20_000, 'it is asked without end')
+      requested.push(page)
+      assert.ok(requested.length <= 20_000, 'the listing does not end')
       const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
       return { body: render(cut), header: (name) => headers[name] }
     },
   }
-  return { client: client as ForgeClient, asked }
+  return { client: client as ForgeClient, requested }
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
 describe('a listing', () => {
   it('without a total ends with an empty page, which may be null', async () => {
-    const { client, asked } = clientOf(upTo(100), (page) => (page.length > 0 ? page : null))
+    const { client, requested } = clientOf(upTo(100), (page) => (page.length > 0 ? page : null))
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
-    assert.deepEqual(asked, [1, 2, 3])
+    assert.deepEqual(requested, [1, 2, 3])
   })
 
   it('with a total ends when all entries were received', async () => {
-    const { client, asked } = clientOf(upTo(100), undefined, { 'x-total-count': '100' })
+    const { client, requested } = clientOf(upTo(100), undefined, { 'x-total-count': '100' })
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
-    assert.deepEqual(asked, [1, 2])
+    assert.deepEqual(requested, [1, 2])
   })
 
   it('that ignores the page number ends with the second page', async () => {
     const all = upTo(60).map((id) => ({ id }))
-    const { client, asked } = clientOf([], () => all)
+    const { client, requested } = clientOf([], () => all)
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 60)
-    assert.deepEqual(asked, [1, 2])
+    assert.deepEqual(requested, [1, 2])
   })
 
   it('without pages takes one request, and is read page by page if it has pages after all', async () => {
-    const whole = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
-    assert.equal((await listWhole(whole.client, { path: '/l' }, signal)).length, 20)
-    assert.deepEqual(whole.asked, [1])
-    const cut = clientOf(upTo(80), undefined, { 'x-total-count': '80' })
-    assert.equal((await listWhole(cut.client, { path: '/l' }, signal)).length, 80)
-    assert.deepEqual(cut.asked, [1, 1, 2])
+    const unpaged = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
+    assert.equal((await listUnpaged(unpaged.client, { path: '/l' }, signal)).length, 20)
+    assert.deepEqual(unpaged.requested, [1])
+    const paged = clientOf(upTo(80), undefined, { 'x-total-count': '80' })
+    assert.equal((await listUnpaged(paged.client, { path: '/l' }, signal)).length, 80)
+    assert.deepEqual(paged.requested, [1, 1, 2])
   })
 
   it('without ids identifies entries by their key, or by all of their fields', async () => {
@@ -64,7 +64,7 @@ describe('a listing', () => {
     for (const keyOf of [undefined, ({ content }: JsonObject) => content]) {
       const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
       assert.equal(
-        (await listWhole(client, { path: '/l', ...(keyOf && { keyOf }) }, signal)).length,
+        (await listUnpaged(client, { path: '/l', ...(keyOf && { keyOf }) }, signal)).length,
         80,
       )
     }
@@ -78,24 +78,24 @@ describe('a listing', () => {
         return String(rows.length)
       },
     }
-    const { client, asked } = clientOf(rows, undefined, headers)
+    const { client, requested } = clientOf(rows, undefined, headers)
     const get: ForgeClient['get'] = async (path, query, stop) => {
       if (query.page === 1) listing++
       else change(listing)
       return client.get(path, query, stop)
     }
-    return { client: { ...client, get } as ForgeClient, asked }
+    return { client: { ...client, get } as ForgeClient, requested }
   }
 
   it('is repeated if an entry is deleted between two pages, so that none is missing', async () => {
     const rows = upTo(100)
-    const { client, asked } = shifting(rows, (listing) => void (listing === 1 && rows.shift()))
+    const { client, requested } = shifting(rows, (listing) => void (listing === 1 && rows.shift()))
     const found = await listAll(client, { path: '/l', limit: 50 }, signal)
     assert.deepEqual(
       found.map(({ id }) => id),
       rows,
     )
-    assert.deepEqual(asked, [1, 2, 1, 2])
+    assert.deepEqual(requested, [1, 2, 1, 2])
   })
 
   it('that shrinks each time is unavailable, and one that counts hidden entries is read twice', async () => {
@@ -106,23 +106,23 @@ describe('a listing', () => {
       return error instanceof ForgeUnavailable
     })
     const isShown = ({ id }: { id: number }) => id !== 7
-    const hiding = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
+    const omitting = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
     const missing: number[] = []
     const onMissing = (count: number) => missing.push(count)
     const listing = { path: '/l', limit: 50, onMissing }
-    assert.equal((await listAll(hiding.client, listing, signal)).length, 99)
-    assert.deepEqual(hiding.asked, [1, 2, 3, 1, 2, 3])
+    assert.equal((await listAll(omitting.client, listing, signal)).length, 99)
+    assert.deepEqual(omitting.requested, [1, 2, 3, 1, 2, 3])
     assert.deepEqual(missing, [1])
   })
 
   it('that never ends is refused', async () => {
     const last = { id: 0 }
-    const { client, asked } = clientOf([], () => [{ id: ++last.id }])
+    const { client, requested } = clientOf([], () => [{ id: ++last.id }])
     await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
-      assert.match(String(error), /http:\/\/x\/l does not come to an end: 20000 pages were read/)
+      assert.match(String(error), /http:\/\/x\/l has more than 20000 pages/)
       return error instanceof ForgeRequestFailed
     })
-    assert.equal(asked.length, 20_000)
+    assert.equal(requested.length, 20_000)
   })
 
   const damaged: Record<string, unknown> = { null: null, list: [[[]]], number: 5, empty: {} }
@@ -133,14 +133,14 @@ describe('a listing', () => {
       const listing = { path: '/l', limit: 50, onMissing: (count: number) => missing.push(count) }
       for (const list of [
         (client: ForgeClient) => listAll(client, listing, signal),
-        (client: ForgeClient) => listWhole(client, listing, signal),
+        (client: ForgeClient) => listUnpaged(client, listing, signal),
         (client: ForgeClient) =>
-          listFiltered(client, { ...listing, mayHide: false, omitted: 0 }, signal),
+          listFiltered(client, { ...listing, mayOmit: false, omitted: 0 }, signal),
       ]) {
-        const { client, asked } = clientOf(upTo(3), render)
+        const { client, requested } = clientOf(upTo(3), render)
         assert.equal((await list(client)).length, 2)
         assert.deepEqual(missing.splice(0), [1])
-        assert.ok(asked.filter((page) => page === 1).length >= 2)
+        assert.ok(requested.filter((page) => page === 1).length >= 2)
       }
       const { client } = clientOf(upTo(3), render)
       await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
@@ -155,12 +155,12 @@ describe('a listing', () => {
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 3)
   })
 
-  it('of nothing but unusable entries ends', async () => {
-    const { client, asked } = clientOf([], () => [null])
+  it('that has only unusable entries ends', async () => {
+    const { client, requested } = clientOf([], () => [null])
     const listing = { path: '/l', limit: 50, onMissing: () => {} }
     assert.deepEqual(await listAll(client, listing, signal), [])
-    assert.ok(asked.length < 100)
-    const filtered = { ...listing, mayHide: true, omitted: 0 }
+    assert.ok(requested.length < 100)
+    const filtered = { ...listing, mayOmit: true, omitted: 0 }
     assert.deepEqual(await listFiltered(client, filtered, signal), [])
   })
 
@@ -185,31 +185,33 @@ describe('a listing that omits entries from its pages', () => {
   }
 
   it('continues after empty pages', async () => {
-    const { client, asked } = clientOf(upTo(120), render, { 'x-total-count': '10' })
-    const listing = { path: '/l', limit: 50, mayHide: false, omitted: 100 }
+    const { client, requested } = clientOf(upTo(120), render, { 'x-total-count': '10' })
+    const listing = { path: '/l', limit: 50, mayOmit: false, omitted: 100 }
     assert.equal((await listFiltered(client, listing, signal)).length, 20)
-    assert.deepEqual(asked, [1, 2, 3])
+    assert.deepEqual(requested, [1, 2, 3])
   })
 
   it('ends after its last entry, even if the forge claims to omit more', async () => {
-    const { client, asked } = clientOf(upTo(60))
+    const { client, requested } = clientOf(upTo(60))
     const omitted = Number.MAX_SAFE_INTEGER
-    const listing = { path: '/l', limit: 50, mayHide: false, omitted }
+    const listing = { path: '/l', limit: 50, mayOmit: false, omitted }
     assert.equal((await listFiltered(client, listing, signal)).length, 60)
-    assert.equal(asked.length, 102)
+    assert.equal(requested.length, 102)
   })
 
   it('ends with a short page if nothing is omitted', async () => {
-    const { client, asked } = clientOf(upTo(60))
-    const listing = { path: '/l', limit: 50, mayHide: false, omitted: 0 }
+    const { client, requested } = clientOf(upTo(60))
+    const listing = { path: '/l', limit: 50, mayOmit: false, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 60)
-    assert.deepEqual(asked, [1, 2])
+    assert.deepEqual(requested, [1, 2])
   })
 
   it('is read to an empty page if entries may be hidden', async () => {
-    const { client, asked } = clientOf(upTo(60), (page) => page.filter(({ id }) => id % 2 === 0))
-    const listing = { path: '/l', limit: 50, mayHide: true, omitted: 0 }
+    const { client, requested } = clientOf(upTo(60), (page) =>
+      page.filter(({ id }) => id % 2 === 0),
+    )
+    const listing = { path: '/l', limit: 50, mayOmit: true, omitted: 0 }
     assert.equal((await listFiltered(client, listing, signal)).length, 30)
-    assert.deepEqual(asked, [1, 2, 3])
+    assert.deepEqual(requested, [1, 2, 3])
   })
 })

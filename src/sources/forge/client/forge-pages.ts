@@ -14,22 +14,22 @@ export interface EntryPage {
 export interface Listing {
   path: string
   query?: Query
-  /** The page size to ask for; a forge may send fewer entries. */
+  /** The requested page size. The forge may send fewer entries. */
   limit: number
-  /** Identifies an entry. The default is its `id`, or all of it if it has none. */
+  /** Returns a key that identifies an entry. By default this is its `id`, or the JSON of the entry if it has no id. */
   keyOf?: (entry: JsonObject) => unknown
-  /** The field of the body that holds the entries. Without it the body itself is the list. */
+  /** The field of the body that contains the entries. If it is not set, the body itself is the list. */
   within?: string
-  /** Without it, any object that has fields is usable. */
+  /** By default, any object that has fields is usable. */
   isUsable?: (entry: JsonObject) => boolean
   /**
-   * Called with the number of entries that the forge counts or lists but does not send, after they were requested again. Without
-   * it, such a listing rejects with ForgeRequestFailed.
+   * Called with the number of entries that are missing or unusable although the forge counts or lists them, after a second attempt.
+   * If it is not set, such a listing rejects with ForgeRequestFailed.
    */
   onMissing?: (count: number) => void
 }
 
-/** A million entries at 50 a page. A longer listing is taken for endless. */
+/** The limit for a listing that does not end. At 50 entries per page, it allows a million entries. */
 const MAX_PAGES = 20_000
 /** The most omitted entries in a row that a filtered listing skips. */
 const MAX_OMITTED_IN_A_ROW = 5000
@@ -41,15 +41,15 @@ const PAGE_SIZE = 50
 /**
  * Yields all pages of a listing. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
  * `Link`, or only by an empty page after it. A page without a new entry is the end too, because some endpoints ignore `page` and
- * send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a later page
- * meanwhile is yielded once; callers find entries that were skipped by counting.
+ * send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a later page during
+ * the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
  */
 export async function* pagesOf(
   client: ForgeClient,
   listing: Listing,
   signal: AbortSignal,
 ): AsyncGenerator<EntryPage> {
-  const { limit, keyOf = idOrAll } = listing
+  const { limit, keyOf = idOrJson } = listing
   const seen = new Set<unknown>()
   let [received, pagesWithoutEntry] = [0, 0]
   for (let page = 1; page <= MAX_PAGES; page++) {
@@ -69,7 +69,7 @@ export async function* pagesOf(
     const isOver = entries.length === 0 && (all.length > 0 || unusable === 0)
     if (isOver || isLast || pagesWithoutEntry === MAX_PAGES_WITHOUT_ENTRY) return
   }
-  throw endlessListing(client, listing)
+  throw tooManyPages(client, listing)
 }
 
 /** Gets one page. A page with unusable entries is requested a second time. */
@@ -85,10 +85,7 @@ async function getPage(
     // Gitea sends null for an empty list.
     const listed: unknown = body === null ? [] : body
     if (!Array.isArray(listed))
-      throw new ForgeRequestFailed(
-        200,
-        `${client.url}${path} answers with something else than a list`,
-      )
+      throw new ForgeRequestFailed(200, `${client.url}${path} did not return a list`)
     const all = listed.filter((entry) => isEntry(entry) && isUsable(entry)) as JsonObject[]
     const unusable = listed.length - all.length
     if (unusable === 0 || isSecond) return { response, all, unusable }
@@ -99,26 +96,26 @@ async function getPage(
 const isEntry = (each: unknown): each is JsonObject =>
   typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
 
-const endlessListing = ({ url }: ForgeClient, { path }: Listing) =>
-  new ForgeRequestFailed(200, `${url}${path} does not come to an end: ${MAX_PAGES} pages were read`)
+const tooManyPages = ({ url }: ForgeClient, { path }: Listing) =>
+  new ForgeRequestFailed(200, `${url}${path} has more than ${MAX_PAGES} pages`)
 
 export interface FilteredListing extends Listing {
   /** Whether the forge may omit an unknown number of entries that this token may not see. */
-  mayHide: boolean
+  mayOmit: boolean
   /** How many entries the forge is known to omit. */
   omitted: number
 }
 
 /**
- * Lists entries of an endpoint that omits some of them after it has cut the pages. A short or empty page need not be the last, and
- * the total is that of the page.
+ * Lists entries of an endpoint that divides entries into pages and then omits some of them. A short or empty page need not be the
+ * last, and the total is that of the page.
  */
 export async function listFiltered(
   client: ForgeClient,
   listing: FilteredListing,
   signal: AbortSignal,
 ): Promise<JsonObject[]> {
-  const { limit, keyOf = idOrAll, mayHide, omitted } = listing
+  const { limit, keyOf = idOrJson, mayOmit, omitted } = listing
   const seen = new Set<unknown>()
   const found: JsonObject[] = []
   let [emptyPages, missing] = [0, 0]
@@ -133,18 +130,18 @@ export async function listFiltered(
     const maySkip = emptyPages * limit < MAX_OMITTED_IN_A_ROW
     const isExpectingMore = page * limit < found.length + omitted && maySkip
     const isStuck = entries.length === 0 && (all.length > 0 || !maySkip)
-    const isOver = received === 0 || (received < limit && !mayHide) || isStuck
+    const isOver = received === 0 || (received < limit && !mayOmit) || isStuck
     // More entries than requested are all entries: this version has no pages here.
     if (received > limit || (isOver && !isExpectingMore))
       return reportMissing(client, listing, found, missing)
   }
-  throw endlessListing(client, listing)
+  throw tooManyPages(client, listing)
 }
 
 /**
- * Lists all entries. If an entry is deleted meanwhile, another one moves to a page that was read before and is skipped, so a
- * listing with fewer entries than the total is repeated. Some endpoints count entries that they never send: their listing is as
- * short the second time, and `onMissing` is called.
+ * Lists all entries. If an entry is deleted during the listing, another one moves to a page that was already read and is skipped, so
+ * a listing with fewer entries than the total is repeated. Some endpoints count entries that they never send. Their second listing
+ * is as short as the first, and `onMissing` is called.
  */
 export async function listAll(
   client: ForgeClient,
@@ -187,8 +184,8 @@ function reportMissing(
   return entries
 }
 
-/** Lists an endpoint that sends everything in one response. If a version has pages here after all, they are read. */
-export async function listWhole(
+/** Lists an endpoint that sends everything in one response. If a version of the forge divides it into pages, all of them are read. */
+export async function listUnpaged(
   client: ForgeClient,
   listing: Omit<Listing, 'limit'>,
   signal: AbortSignal,
@@ -203,7 +200,7 @@ export async function listWhole(
 const hasNext = ({ header }: ForgeResponse) => /rel="?next"?/.test(header('link') ?? '')
 
 /** Some entries, such as branch protections, have no id. */
-const idOrAll = (entry: JsonObject) => entry.id ?? JSON.stringify(entry)
+const idOrJson = (entry: JsonObject) => entry.id ?? JSON.stringify(entry)
 
 function newEntries(
   entries: JsonObject[],

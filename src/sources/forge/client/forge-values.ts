@@ -10,7 +10,7 @@ export type JsonObject = Record<string, unknown>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns a body of a response as an object. Any other body counts as an object without fields. */
+/** Returns the body of a response if it is an object, otherwise an empty object. */
 export const objectOf = (body: unknown): JsonObject => (isObject(body) ? body : {})
 
 export const stringIn = (object: JsonObject, name: string): string => {
@@ -54,7 +54,7 @@ export function timeOrNull(object: JsonObject, name: string): string | null {
   return Number.isNaN(time) || time <= 0 ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
-/** Returns a required time. It is the beginning of time if the forge does not know it. */
+/** Returns a required time, or UNKNOWN_TIME if the forge does not know it. */
 export const timeIn = (object: JsonObject, name: string): string =>
   timeOrNull(object, name) ?? UNKNOWN_TIME
 
@@ -74,7 +74,7 @@ export const organizationLogin = (organization: JsonObject): string =>
 export const authorIn = (object: JsonObject, name: string): Author =>
   loginOf(objectIn(object, name))
 
-/** Returns the full id of a commit, or null. */
+/** Returns the SHA of a commit, or null if the field is not a full SHA. */
 export const commitIn = (object: JsonObject, name: string): string | null => {
   const sha = stringIn(object, name)
   return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(sha) ? sha : null

@@ -9,16 +9,6 @@ export interface ForgeVersion {
   gitea: readonly [number, number]
 }
 
-/** What old versions lack. A capability is also switched off if its endpoint answers 404. */
-export interface Capabilities {
-  /** `/issues/N/timeline` */
-  timeline: boolean
-  /** `assets` of issues and comments */
-  issueAssets: boolean
-  /** `/collaborators/LOGIN/permission` */
-  permissions: boolean
-}
-
 const MIN_VERSION: readonly [number, number] = [1, 15]
 
 /**
@@ -33,27 +23,31 @@ export function parseVersion(text: string): ForgeVersion | undefined {
   return { kind: ancestor ? 'Forgejo' : 'Gitea', text, gitea }
 }
 
-export function capabilitiesOf({ gitea }: ForgeVersion): Capabilities {
-  const is17 = isAtLeast(gitea, [1, 17])
-  return { timeline: is17, permissions: is17, issueAssets: isAtLeast(gitea, [1, 20]) }
-}
+/** Returns which endpoints and fields this version has. A capability is also turned off if its endpoint responds with 404. */
+export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
+  /** `/issues/N/timeline` */
+  timeline: isAtLeast(gitea, [1, 17]),
+  /** `/collaborators/LOGIN/permission` */
+  permissions: isAtLeast(gitea, [1, 17]),
+  /** `assets` of issues and comments */
+  issueAssets: isAtLeast(gitea, [1, 20]),
+})
 
 const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
   a > c || (a === c && b >= d)
+
+const NOT_A_FORGE = ' is not a Gitea or Forgejo server'
 
 /** Rejects with ForgeRequestFailed if the server is not a supported version of Gitea or Forgejo. */
 export async function readVersion(client: ForgeClient, signal: AbortSignal): Promise<ForgeVersion> {
   const { body } = await client.get('/version', {}, signal).catch((error: unknown) => {
     if (!(error instanceof ForgeNotFound)) throw error
-    throw new ForgeRequestFailed(
-      404,
-      `${client.url} is no Gitea or Forgejo: it has no /api/v1/version`,
-    )
+    throw new ForgeRequestFailed(404, `${client.url}${NOT_A_FORGE}: it has no /api/v1/version`)
   })
   const text = (body as { version?: unknown } | null)?.version
   const version = typeof text === 'string' ? parseVersion(text) : undefined
-  if (!version) throw new ForgeRequestFailed(200, `${client.url} is no Gitea or Forgejo`)
+  if (!version) throw new ForgeRequestFailed(200, `${client.url}${NOT_A_FORGE}`)
   if (!isAtLeast(version.gitea, MIN_VERSION))
-    throw new ForgeRequestFailed(200, `${client.url} is Gitea ${text}: 1.15 or newer is needed`)
+    throw new ForgeRequestFailed(200, `${client.url} is Gitea ${text}: 1.15 or later is required`)
   return version
 }

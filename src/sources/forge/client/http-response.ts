@@ -35,7 +35,7 @@ export function sendGet(
   })
 }
 
-/** To discard a body of at most this length, it is read to its end; for a longer one, the connection is closed. */
+/** A shorter body is discarded by reading it to its end, a longer one by closing the connection. */
 const MAX_DRAINED_BYTES = 64 * 1024
 
 const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
@@ -53,12 +53,12 @@ const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
   },
 })
 
-/** The whole response may take this many times as long as the wait for its next part. */
+/** The complete response may take this many times `timeoutMs`. */
 const TOTAL_TIMEOUT_FACTOR = 2
 
 /**
- * Aborts a request if the response, or the next part of it, does not arrive in time, if the whole response takes too long, or if
- * the caller's signal aborts.
+ * Aborts a request if the response, or the next part of its body, does not arrive in time, if the complete response takes too long,
+ * or if the caller's signal aborts.
  */
 export class ResponseTimeout {
   readonly #controller = new AbortController()
@@ -111,7 +111,7 @@ export class TransientFailure extends Error {
   override name = 'TransientFailure'
 }
 
-/** All comments of an issue come in one response, so thousands of comments must fit. A page of 50 issues has a few hundred kB. */
+/** The forge sends all comments of an issue in one response, which can be thousands. A page of 50 issues has a few hundred kB. */
 const MAX_BYTES = 64 * 1024 * 1024
 /** Limits the memory for a parsed body: short values take 20 times as many bytes as their JSON text. */
 const MAX_VALUES = 3_000_000

@@ -2,46 +2,48 @@ import { isNotFoundOrForbidden } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { booleanIn, objectOf } from './forge-values.ts'
-import {
-  type Capabilities,
-  capabilitiesOf,
-  type ForgeVersion,
-  readVersion,
-} from './forge-version.ts'
+import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
 
-/** What a client needs to know about a forge before it reads from it. */
+/** The version and settings of a forge, which determine how to read from it. */
 export interface KnownForge {
   client: ForgeClient
   version: ForgeVersion
   /** A capability is set to false when its endpoint turns out to be missing. */
-  can: Capabilities
+  can: ReturnType<typeof capabilitiesOf>
   pageSize: number
-  /** Whether lists may omit entries, because the token is not an administrator's. */
+  /** Whether the token is not an administrator's. Lists may then omit entries. */
   mayHide: boolean
-  /** Logins that the forge has confirmed not to be organizations. */
-  persons: Set<string>
+  /** Owners that the forge has confirmed not to be organizations. */
+  notOrganizations: Set<string>
 }
 
 const CACHE_MS = 60 * 60 * 1000
 const MAX_PAGE_SIZE = 50
 
-/** Returns a function that reads a KnownForge once and caches it for an hour, so that an upgrade of the forge is noticed. */
-export function knownForgeCache(client: ForgeClient, now: () => number = Date.now) {
-  let cached: { forge: KnownForge; until: number } | undefined
-  return async (signal: AbortSignal): Promise<KnownForge> => {
-    if (!cached || cached.until < now()) {
-      const version = await readVersion(client, signal)
-      const forge = {
-        client,
-        version,
-        can: capabilitiesOf(version),
-        pageSize: await readPageSize(client, signal),
-        mayHide: !(await isAdministrator(client, signal)),
-        persons: new Set<string>(),
-      }
-      cached = { forge, until: now() + CACHE_MS }
+/** Returns a function that reads a KnownForge and caches it. An upgrade of the forge is noticed when the cache expires. */
+export const knownForgeCache = (client: ForgeClient, now: () => number = Date.now) =>
+  cacheForAnHour<KnownForge>(now, async (signal) => {
+    const version = await readVersion(client, signal)
+    return {
+      client,
+      version,
+      can: capabilitiesOf(version),
+      pageSize: await readPageSize(client, signal),
+      mayHide: !(await isAdministrator(client, signal)),
+      notOrganizations: new Set(),
     }
-    return cached.forge
+  })
+
+/** Returns a function that calls `load` and caches its result for an hour. */
+export function cacheForAnHour<T>(
+  now: () => number,
+  load: (signal: AbortSignal) => Promise<T>,
+): (signal: AbortSignal) => Promise<T> {
+  let cached: { value: T; until: number } | undefined
+  return async (signal) => {
+    if (!cached || cached.until < now())
+      cached = { value: await load(signal), until: now() + CACHE_MS }
+    return cached.value
   }
 }
 

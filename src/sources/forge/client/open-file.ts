@@ -11,10 +11,10 @@ import { type ForgeClient, RETRY_AFTER_MS } from './forge-client.ts'
 import { explainConnectionError, type HttpResponse } from './http-response.ts'
 
 const MAX_ATTEMPTS = 3
-/** A download is given up if a minute of waiting brings fewer bytes than this. */
+/** A download is aborted if fewer bytes than this arrive while it waits for `IDLE_TIMEOUT_MS`. */
 const MIN_PROGRESS_BYTES = 64 * 1024
 const IDLE_TIMEOUT_MS = 60_000
-/** Attempts that end within this distance end at the same place. A broken connection may lose the last bytes. */
+/** Attempts that end within this distance count as ending at the same offset. A broken connection may lose the last bytes. */
 const SAME_END_BYTES = 1024 * 1024
 /** The caller reserves this much disk space for a file whose size is not listed. Forges accept attachments of up to 2 GiB. */
 const MAX_UNLISTED_BYTES = 8_000_000_000
@@ -22,7 +22,7 @@ const MAX_UNLISTED_BYTES = 8_000_000_000
 /**
  * Yields the bytes of a file once and in order, even if the connection breaks. The file is complete when it has the size that the
  * forge lists. If the forge lists no size, `maxUnlisted` is the limit. Rejects with FileDamaged if the forge sends another size, or
- * if all attempts end at about the same place while the forge answers other requests: Gitea does so if the file on its disk is
+ * if all attempts end at about the same offset while the forge responds to other requests: Gitea does so if the file on its disk is
  * truncated.
  */
 export async function* openFile(
@@ -84,15 +84,15 @@ function contentLength({ header }: HttpResponse): number | null {
 }
 
 const wrongSize = (url: string, sent: string, listed: number) =>
-  new FileDamaged(200, `the forge lists ${listed} bytes and gives ${sent}: ${url}`)
+  new FileDamaged(200, `the forge lists ${listed} bytes but sends ${sent}: ${url}`)
 
 const tooLarge = (url: string, bytes: number) =>
   new FileTooLarge(
     200,
-    `${url} is larger than ${formatBytes(bytes)}, the most that is taken of a file whose size the forge does not list`,
+    `${url} is larger than ${formatBytes(bytes)}, the limit for files whose size the forge does not list`,
   )
 
-/** Rejects if the next chunks do not arrive, or too slowly. Only the time spent waiting for them counts. */
+/** Rejects if chunks arrive too slowly or not at all. Only the time spent waiting for them counts. */
 async function* readChunks(
   response: HttpResponse,
   idleMs: number,
@@ -118,7 +118,7 @@ async function* readChunks(
 
 async function withDeadline<T>(ms: number, promise: Promise<T>): Promise<T> {
   const deadline = Promise.withResolvers<never>()
-  const reject = () => deadline.reject(new TypeError('the bytes do not come in time'))
+  const reject = () => deadline.reject(new TypeError('timed out waiting for data'))
   const timer = setTimeout(reject, ms)
   return Promise.race([promise, deadline.promise]).finally(() => clearTimeout(timer))
 }

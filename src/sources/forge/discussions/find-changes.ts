@@ -20,15 +20,15 @@ import {
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readMetadata } from './read-metadata.ts'
 
-/** The state of a reading, stored with every batch. The names are those of the stored JSON. */
+/** The state of a reading, stored as JSON with every batch. */
 export interface ForgeCursor extends ReadState {
   format: typeof CURSOR_FORMAT
   /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number
   /** Everything stored is at least as new as this: `asOf`, or when the first of several interrupted readings began. */
   since: number
-  /** Everything stored was read at this time or later, including changes that the forge does not report. Old cursors lack it. */
-  wholeSince?: number
+  /** Every stored issue was read completely at this time or later, so that changes that the forge does not report are included. */
+  wholeSince: number
   /** How many issues are stored. */
   issues: number
   /** How many comments are stored. */
@@ -50,11 +50,11 @@ export interface Changes {
   metadata: Group[]
   /** The groups of `metadata` that differ from the stored ones. */
   changedMetadata: Group[]
-  /** How many issues there are; null if the forge does not say. */
+  /** The number of issues; null if the forge does not return it. */
   issues: number | null
-  /** Edited comments were looked for from this time on. */
+  /** Edited comments were searched for from this time on. */
   since: number
-  /** All issues must have been read at this time or later, because of changes that the forge does not report. */
+  /** All issues must have been read completely at this time or later, because of changes that the forge does not report. */
   wholeSince: number
   /** Whether some stored issues may be older than `wholeSince`. */
   isRenewing: boolean
@@ -80,23 +80,33 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const asOf = client.now()
   const repositoryId = integerIn(repository, 'id')
   if (repositoryId <= 0)
-    throw new ForgeRequestFailed(200, `${client.url}${path} is something else than a repository`)
+    throw new ForgeRequestFailed(200, `${client.url}${path} did not return a repository`)
   const cursor = cursorOf(stored.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
-  const isNameGone = await lacksNames(metadata, stored)
+  const isNameDeleted = await hasDeletedNames(metadata, stored)
   for (const user of context.people.takeNew())
     metadata.push(groupOf(`user/${user.login}`, { users: [user] }))
   const changedMetadata = await changedGroups(metadata, stored)
   const found = { repositoryId, asOf, metadata, changedMetadata }
   const issues = await countIssues(context, repository)
   if (issues === 'off')
-    return { ...found, ...NO_ISSUES, since: asOf, wholeSince: asOf, off: last && timesOf(last) }
+    return {
+      ...found,
+      wholeSince: asOf,
+      isRenewing: false,
+      issues: 0,
+      since: asOf,
+      off: last && timesOf(last),
+      edited: new Set(),
+      changedIssues: [],
+      pulls: new Map(),
+    }
   const wholeSince = wholeSinceOf(last, asOf)
   const isDue = wholeSince === asOf
   const changes =
     last && !isDue
-      ? await findChangedIssues(context, stored, last, isNameGone ? null : issues)
+      ? await findChangedIssues(context, stored, last, isNameDeleted ? null : issues)
       : undefined
   return {
     ...found,
@@ -111,23 +121,17 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   }
 }
 
-const NO_ISSUES = {
-  ...{ issues: 0, edited: new Set<number>(), changedIssues: [], pulls: new Map() },
-  isRenewing: false,
-}
-
-/** After an interrupted reading, everything is to be looked for again once issues are turned on. */
-const timesOf = ({ isComplete, asOf, since, wholeSince = 0 }: ForgeCursor) =>
+/** After an interrupted reading, all changes must be searched for again once issues are turned on. */
+const timesOf = ({ isComplete, asOf, since, wholeSince }: ForgeCursor) =>
   isComplete ? { asOf, since, wholeSince } : { asOf: since, since: 0, wholeSince: 0 }
 
 /** An interrupted reading is completed before all issues are read again. */
 function wholeSinceOf(last: ForgeCursor | undefined, asOf: number): number {
-  if (last?.wholeSince === undefined) return asOf
-  const isDue = last.isComplete && asOf - last.wholeSince > RENEW_AFTER_MS
+  const isDue = !last || (last.isComplete && asOf - last.wholeSince > RENEW_AFTER_MS)
   return isDue ? asOf : last.wholeSince
 }
 
-/** Returns null if the forge does not say. If both issues and pull requests are turned off, the forge has no such endpoint. */
+/** Returns null if the forge does not return the number, and `off` if both issues and pull requests are turned off. */
 async function countIssues(
   context: ReadContext,
   repository: JsonObject,
@@ -144,7 +148,7 @@ async function countIssues(
   return count
 }
 
-/** Returns a stamp that no reading has, and that differs for other changes. */
+/** Returns a stamp that differs from the stamps of all readings and of other changes. */
 export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
   const groups = changedMetadata.map(({ key, version }) => [key, version])
   const issues = changedIssues?.map((issue) => [issueKey(issue), issueVersion(issue)])
@@ -157,8 +161,8 @@ export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes
 export const isUnchanged = ({ changedMetadata, changedIssues }: Changes): boolean =>
   changedMetadata.length === 0 && changedIssues?.length === 0
 
-/** Returns whether a label or milestone was deleted that stored issues may refer to. The time of these issues does not change. */
-async function lacksNames(metadata: readonly Group[], stored: StoredGroups): Promise<boolean> {
+/** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
+async function hasDeletedNames(metadata: readonly Group[], stored: StoredGroups): Promise<boolean> {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
@@ -178,7 +182,7 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
   return changed
 }
 
-/** Returns null if the forge does not say. */
+/** Returns null if the forge does not return the number. */
 async function countEntries(
   context: ReadContext,
   part: string,
@@ -192,7 +196,7 @@ async function countEntries(
 
 /**
  * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
- * deleted, the forge does not support `since`, or it does not say how many issues there are.
+ * deleted, the forge does not support `since`, or it does not return the number of issues.
  */
 async function findChangedIssues(
   context: ReadContext,
@@ -200,22 +204,26 @@ async function findChangedIssues(
   last: ForgeCursor,
   issueCount: number | null,
 ): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
-  const since = new Date(last.since - OVERLAP_MS).toISOString().replace(/\.\d+Z$/, 'Z')
+  const since = formatSince(last.since - OVERLAP_MS)
   const comments = await changedComments(context, stored, since)
-  if (!comments) context.notes.add('the forge does not tell which comments were edited')
+  if (!comments) context.notes.add('the forge does not report which comments were edited')
   const edited = comments?.numbers ?? new Set<number>()
   if (!last.isComplete || !comments || issueCount === null)
     return { edited, changedIssues: undefined }
   const issues = await issuesSince(context, stored, since)
-  const isNoneDeleted =
+  const isNothingDeleted =
     issues &&
     issueCount === last.issues + issues.added &&
-    (await hasComments(context, last.comments + comments.added))
-  const changedIssues = isNoneDeleted
+    (await hasCommentCount(context, last.comments + comments.added))
+  const changedIssues = isNothingDeleted
     ? await withEdited(context, issues.changed, edited)
     : undefined
   return { edited, changedIssues }
 }
+
+/** Formats a time for the query parameter `since`. */
+export const formatSince = (time: number): string =>
+  new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
 
 async function issuesSince(context: ReadContext, stored: StoredGroups, since: string) {
   const listed = await listSince(context, 'issues', { state: 'all', since })
@@ -270,11 +278,11 @@ function issueNumberOf(comment: JsonObject): number | undefined {
   return found ? Number(found[1]) : undefined
 }
 
-/** Returns whether there are as many comments as expected, so that none was deleted. */
-async function hasComments(context: ReadContext, expected: number): Promise<boolean> {
+/** Returns whether the forge has exactly this many comments, so that none was deleted. */
+async function hasCommentCount(context: ReadContext, expected: number): Promise<boolean> {
   const count = await countEntries(context, 'issues/comments', {})
   if (count !== null) return count === expected
-  // If the forge does not count them, the last expected one must exist, and none after it.
+  // If the forge does not return the number, the last expected comment must exist, and none after it.
   const exists = async (page: number) => {
     const { body } = await getPart(context, 'issues/comments', { limit: 1, page })
     return Array.isArray(body) && body.length > 0

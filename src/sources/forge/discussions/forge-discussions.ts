@@ -14,7 +14,7 @@ import { findOrganization, Notes, type ReadContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
 
-/** Changes that `stamp` found and a `read` right after it uses, so that it need not send the same requests again. */
+/** Changes that `stamp` found. A `read` soon after it uses them instead of sending the same requests again. */
 interface FoundChanges {
   changes: Changes
   context: ReadContext
@@ -37,7 +37,8 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
     // Earlier notes are still true for the facts that were stored then.
     const notes = new Notes(cursorOf(stored.cursor)?.notes)
     if (!forge.can.timeline) notes.addNoTimeline(forge.version)
-    const context = { forge, owner, name, notes, people: new People(), signal }
+    const fullName = `${owner}/${name}`
+    const context = { forge, owner, name, fullName, notes, people: new People(), signal }
     return { changes: await findChanges(context, stored), context }
   }
 
@@ -49,7 +50,7 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
       const { cursor } = stored
       found.set(nameOf(repository), { ...current, cursor, until: now() + REUSE_CHANGES_MS })
       const last = cursorOf(cursor)
-      const areNotesEqual = current.context.notes.areEqual(last?.notes ?? [])
+      const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
       return isUnchanged(current.changes) && areNotesEqual
         ? (last?.stamp ?? '')
         : stampOfChanges(current.changes)
@@ -91,7 +92,7 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
   const path = `/orgs/${segment(login)}`
   const organization = await findOrganization(forge, login, signal)
   const people = new People()
-  // For an organization too, because only this endpoint says when it was created.
+  // Also requested for an organization, because only this endpoint returns its creation time.
   const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
   if (!organization) {
     people.collect(body)

@@ -26,13 +26,13 @@ describe('reading again', () => {
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
-    const kept = new MemoryDiscussionStore()
-    await kept.readAll(open(), many.name)
+    const store = new MemoryDiscussionStore()
+    await store.readAll(open(), many.name)
     /** Calls `stamp`, and `read` if something changed, as an export does. Returns the number of requests. */
     const again = async (discussions: Discussions = open()) => {
       const before = forge.requests.length
-      const stamp = await discussions.stamp(many.name, kept, signal)
-      if (stamp !== readStateOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
+      const stamp = await discussions.stamp(many.name, store, signal)
+      if (stamp !== readStateOf(store.cursor)?.stamp) await store.readAll(discussions, many.name)
       return forge.requests.length - before
     }
     /** Returns the facts of a first reading of the forge in its current state. */
@@ -41,7 +41,7 @@ describe('reading again', () => {
       await other.readAll(open(), many.name)
       return other.snapshot()
     }
-    return { forge, ...many, kept, open, again, fresh, world: forge.world }
+    return { forge, ...many, store, open, again, fresh, world: forge.world }
   }
 
   for (const [count, dialect] of [
@@ -49,7 +49,7 @@ describe('reading again', () => {
     [200, GITEA_1_22],
   ] as const)
     it(`takes few requests if nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
-      const { again, repository, world, ann, kept } = await scene(count, { dialect })
+      const { again, repository, world, ann, store } = await scene(count, { dialect })
       const unchanged = await again()
       assert.ok(unchanged <= 45, `${unchanged} requests`)
       const issue = repository.issues.get(77)
@@ -65,23 +65,23 @@ describe('reading again', () => {
       t.diagnostic(
         `unchanged ${unchanged}, comment on an issue ${ofIssue}, on a pull request ${ofPull}`,
       )
-      const bodies = kept.facts('issue_comments').map(({ body }) => body)
+      const bodies = store.facts('issue_comments').map(({ body }) => body)
       assert.ok(bodies.includes('a new one') && bodies.includes('another'))
     })
 
-  it('takes only the listing if a comment was deleted', async () => {
-    const { again, repository, kept, fresh } = await scene(48, { maxPage: 20 })
+  it('takes only the requests of a listing if a comment was deleted', async () => {
+    const { again, repository, store, fresh } = await scene(48, { maxPage: 20 })
     const issue = repository.issues.get(5)
     assert.ok(issue)
     issue.comments.shift()
     const requests = await again()
     assert.ok(requests < 40, `${requests} requests`)
-    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.deepEqual(store.snapshot(), await fresh())
   })
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`finds every change on ${dialect.version}`, async () => {
-      const { again, repository, world, ann, kept, fresh } = await scene(22, {
+      const { again, repository, world, ann, store, fresh } = await scene(22, {
         dialect,
         maxPage: 12,
       })
@@ -94,24 +94,24 @@ describe('reading again', () => {
         return issue
       }
       const changes: Record<string, () => void> = {
-        'a comment is edited, which leaves the issue as it was': () => {
+        'a comment is edited, which does not change the issue': () => {
           const comment = get(5).comments[0]
           assert.ok(comment)
           comment.body = 'edited'
           comment.updated = world.clock()
         },
         'a comment is deleted': () => void get(5).comments.shift(),
-        'one is deleted and another written elsewhere': () => {
+        'a comment is deleted and another added to another issue': () => {
           get(10).comments.shift()
           world.addComment(get(3), ann, 'new')
         },
         'an issue is deleted': () => void repository.issues.delete(20),
-        'one is deleted and another opened': () => {
+        'an issue is deleted and another opened': () => {
           repository.issues.delete(21)
           world.addIssue(repository, ann)
         },
         'an issue is closed': () => world.close(get(7), ann),
-        'a label gets another name, which leaves its issues as they were': () => {
+        'a label is renamed, which does not change its issues': () => {
           const label = repository.labels[0]
           assert.ok(label)
           label.name = 'renamed'
@@ -126,19 +126,19 @@ describe('reading again', () => {
       for (const [name, change] of Object.entries(changes)) {
         change()
         await again()
-        assert.deepEqual(kept.snapshot(), await fresh(), name)
+        assert.deepEqual(store.snapshot(), await fresh(), name)
       }
     })
 
-  /** Changes that no listing of the forge reports. */
-  async function reviewed(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+  /** Adds a reviewed pull request. `changeUnreported` makes changes that no listing of the forge reports. */
+  async function sceneWithReview(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
     const made = await scene(count, how)
     const { repository, world, ann, again } = made
     const pull = repository.issues.get(10) as ReturnType<typeof world.addPull>
     const review = world.addReview(pull, ann, 'COMMENT', 'see there')
     const [one, other] = [1, 5].map((line) => world.addCode(pull, review, ann, 'a.txt', line))
     await again()
-    const changeUntold = () => {
+    const changeUnreported = () => {
       one!.body = 'edited'
       one!.updated = world.clock()
       other!.code!.resolver = ann
@@ -146,76 +146,72 @@ describe('reading again', () => {
       repository.issues.get(5)!.comments[0]!.reactions.push(reaction)
       repository.issues.get(7)!.reactions.push(reaction)
     }
-    return { ...made, pull, one: one!, changeUntold }
+    return { ...made, pull, one: one!, changeUnreported }
   }
 
   const DAY = 24 * 60 * 60
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`reads comments on lines with every change of the pull request, ${dialect.version}`, async () => {
-      const { again, world, ann, pull, one, kept, fresh } = await reviewed(12, { dialect })
+      const { again, world, ann, pull, one, store, fresh } = await sceneWithReview(12, { dialect })
       one.body = 'edited'
       one.updated = world.clock()
       world.addComment(pull, ann, 'by the way')
       await again()
-      assert.deepEqual(kept.snapshot(), await fresh())
+      assert.deepEqual(store.snapshot(), await fresh())
     })
 
   it('reads everything again after a week, and until then notes what may be missing', async () => {
-    const { again, world, repository, ann, kept, fresh, changeUntold } = await reviewed(12)
-    const whole = cursorOf(kept.cursor)?.wholeSince ?? 0
-    changeUntold()
+    const { again, world, repository, ann, store, fresh, changeUnreported } =
+      await sceneWithReview(12)
+    const whole = cursorOf(store.cursor)?.wholeSince ?? 0
+    changeUnreported()
     await again()
-    assert.notDeepEqual(kept.snapshot(), await fresh(), 'nothing tells of it')
+    assert.notDeepEqual(store.snapshot(), await fresh(), 'the forge does not report the changes')
     world.addIssue(repository, ann)
     await again()
-    const { asOf, notes } = readStateOf(kept.cursor)!
+    const { asOf, notes } = readStateOf(store.cursor)!
     assert.ok(asOf > whole)
-    const said = `${new Date(whole).toISOString()} may be missing`
-    assert.deepEqual(notes.filter((each) => each.endsWith(said)).length, 1, notes.join('; '))
+    const note = `${new Date(whole).toISOString()} may be missing`
+    assert.deepEqual(notes.filter((each) => each.endsWith(note)).length, 1, notes.join('; '))
     world.runFast(world.clock() + 8 * DAY)
     await again()
-    assert.deepEqual(kept.snapshot(), await fresh())
-    assert.doesNotMatch(readStateOf(kept.cursor)!.notes.join(), /may be missing/)
-    changeUntold()
-    const { wholeSince: _, ...older } = cursorOf(kept.cursor)!
-    kept.cursor = JSON.stringify(older)
-    await again()
-    assert.deepEqual(kept.snapshot(), await fresh(), 'nobody knows when all was last read')
+    assert.deepEqual(store.snapshot(), await fresh())
+    assert.doesNotMatch(readStateOf(store.cursor)!.notes.join(), /may be missing/)
   })
 
   it('reads nothing twice when an interrupted renewal continues', async () => {
-    const { forge, world, name, open, kept, fresh, changeUntold } = await reviewed(60, {
+    const { forge, world, name, open, store, fresh, changeUnreported } = await sceneWithReview(60, {
       maxPage: 12,
     })
-    changeUntold()
+    changeUnreported()
     world.runFast(world.clock() + 8 * DAY)
     const before = forge.requests.length
-    for (let lives = 1; ; lives++) {
-      assert.ok(lives < 20, 'it comes to an end')
-      await kept.readAll(open(), name, 2)
-      if (readStateOf(kept.cursor)?.isComplete) break
+    for (let runs = 1; ; runs++) {
+      assert.ok(runs < 20, 'the renewal does not end')
+      await store.readAll(open(), name, 2)
+      if (readStateOf(store.cursor)?.isComplete) break
     }
     const timelines = forge.requests.slice(before).filter(({ path }) => path.endsWith('/timeline'))
     assert.equal(timelines.length, 60)
-    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.deepEqual(store.snapshot(), await fresh())
   })
 
   it('keeps issues that are turned off, with a note until they are turned on again', async () => {
-    const { again, world, repository, ann, name, open, kept, fresh } = await scene(22)
-    const notes = () => readStateOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
-    const said = () => KINDS.map((kind) => kept.facts(kind))
-    const before = said()
-    const { asOf } = readStateOf(kept.cursor)!
-    // Nobody reads this edit before issues are turned off, so the reading after they are turned on must find it.
+    const { again, world, repository, ann, name, open, store, fresh } = await scene(22)
+    const notes = () => readStateOf(store.cursor)?.notes.filter((each) => /turned off/.test(each))
+    const facts = () => KINDS.map((kind) => store.facts(kind))
+    const before = facts()
+    const { asOf } = readStateOf(store.cursor)!
+    // This edit is not read before issues are turned off, so the reading after they are turned on must find it.
     const comment = repository.issues.get(5)!.comments[0]!
     Object.assign(comment, { body: 'edited', updated: world.clock() })
     repository.off = new Set(['issues', 'pulls'])
     for (let n = 0; n < 2; n++) {
       await again()
-      assert.deepEqual(said(), before)
+      assert.deepEqual(facts(), before)
       assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
-      assert.equal(readStateOf(kept.cursor)?.asOf, asOf, 'as new as it was')
+      assert.equal(readStateOf(store.cursor)?.asOf, asOf, 'the stored facts are as old as before')
     }
     const other = new MemoryDiscussionStore()
     await other.readAll(open(), name)
@@ -224,70 +220,70 @@ describe('reading again', () => {
     world.addIssue(repository, ann)
     await again()
     assert.deepEqual(notes(), [])
-    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.deepEqual(store.snapshot(), await fresh())
   })
 
   for (const what of ['labels', 'milestones', 'releases'] as const)
     it(`keeps ${what} that are turned off, with a note`, async () => {
-      const { again, forge, world, repository, ann, kept } = await scene(1)
+      const { again, forge, world, repository, ann, store } = await scene(1)
       const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
       repository.milestones.push({ id: world.id(), ...plain })
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.addRelease(repository, ann, 'v1').assets.push(world.asset('a.zip', 'zip'))
       await again()
-      const said = () => [
-        kept.facts('repositories')[0]?.labels,
-        kept.facts('milestones'),
-        kept.facts('releases'),
+      const facts = () => [
+        store.facts('repositories')[0]?.labels,
+        store.facts('milestones'),
+        store.facts('releases'),
       ]
-      const before = said()
+      const before = facts()
       forge.faultFor = ({ path }) =>
         path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
-      await assert.rejects(again(), /are turned on, and does not give them$/)
+      await assert.rejects(again(), /are turned on, but does not return them$/)
       repository.off = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
-      assert.deepEqual(said(), before)
-      assert.match(readStateOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
+      assert.deepEqual(facts(), before)
+      assert.match(readStateOf(store.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
   it('notes whether issues or pull requests are turned off if the forge lists the other', async () => {
-    const { again, repository, kept } = await scene(12)
+    const { again, repository, store } = await scene(12)
     for (const [off, words] of [
       ['issues', 'issues'],
       ['pulls', 'pull requests'],
     ] as const) {
       repository.off = new Set([off])
       await again()
-      const notes = readStateOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
+      const notes = readStateOf(store.cursor)!.notes.filter((each) => /turned off/.test(each))
       assert.deepEqual(notes, [`${words} are turned off on the forge`])
     }
   })
 
   it('starts from the beginning for another repository of the same name', async () => {
-    const { again, world, ann, kept, fresh } = await scene(24, { maxPage: 12 })
+    const { again, world, ann, store, fresh } = await scene(24, { maxPage: 12 })
     const other = world.addRepository(ann, 'many')
     world.addIssue(other, ann, { title: 'the only one' })
     await again()
     assert.deepEqual(
-      kept.facts('issues').map(({ title }) => title),
+      store.facts('issues').map(({ title }) => title),
       ['the only one'],
     )
-    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.deepEqual(store.snapshot(), await fresh())
   })
 
   it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
     const { name, forge, open, fresh } = await scene(100, { maxPage: 20 })
-    const killed = new MemoryDiscussionStore()
-    let [lives, done] = [0, false]
+    const interrupted = new MemoryDiscussionStore()
+    let [runs, done] = [0, false]
     const before = forge.requests.length
     while (!done) {
-      const batches = await killed.readAll(open(), name, 2)
-      done = readStateOf(killed.cursor)?.isComplete === true || batches < 2
-      lives++
+      const batches = await interrupted.readAll(open(), name, 2)
+      done = readStateOf(interrupted.cursor)?.isComplete === true || batches < 2
+      runs++
     }
-    assert.ok(lives > 3, `${lives} lives`)
+    assert.ok(runs > 3, `${runs} runs`)
     const requests = forge.requests.length - before
-    assert.deepEqual(killed.snapshot(), await fresh())
+    assert.deepEqual(interrupted.snapshot(), await fresh())
     // Each process lists all issues again, but reads no stored issue twice.
     const timelines = forge.requests
       .slice(before, before + requests)
@@ -297,10 +293,10 @@ describe('reading again', () => {
 
   it('reports its progress', async () => {
     const { name, open } = await scene(120)
-    const kept = new MemoryDiscussionStore()
+    const store = new MemoryDiscussionStore()
     const progress: string[] = []
-    for await (const batch of open().read(name, kept, signal)) {
-      kept.keep(batch)
+    for await (const batch of open().read(name, store, signal)) {
+      store.keep(batch)
       progress.push(`${batch.progress.read}/${batch.progress.total}`)
     }
     assert.deepEqual(progress, ['0/120', '50/120', '100/120', '120/120', '120/120'])

@@ -40,7 +40,7 @@ describe('a forge that misbehaves', () => {
     const forge = await startForge({ dialect, maxPage: 20 })
     forges.push(forge)
     const many = addManyIssues(forge, count)
-    const kept = new MemoryDiscussionStore()
+    const store = new MemoryDiscussionStore()
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     /** Returns the facts without the misbehaviour. */
     const expected = async () => {
@@ -49,13 +49,14 @@ describe('a forge that misbehaves', () => {
       await other.readAll(open(), many.name)
       return other.snapshot()
     }
-    return { forge, ...many, kept, expected, open, read: () => kept.readAll(open(), many.name) }
+    return { forge, ...many, store, expected, open, read: () => store.readAll(open(), many.name) }
   }
 
-  const isComplete = (kept: MemoryDiscussionStore) => readStateOf(kept.cursor)?.isComplete === true
+  const isComplete = (store: MemoryDiscussionStore) =>
+    readStateOf(store.cursor)?.isComplete === true
 
   it('that sends Retry-After is read later, and nothing is read twice', async () => {
-    const { forge, kept, read, expected } = await scene()
+    const { forge, store, read, expected } = await scene()
     forge.faultFor = ({ count }) =>
       count === 100
         ? { answer: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
@@ -64,16 +65,16 @@ describe('a forge that misbehaves', () => {
       read(),
       (error) => error instanceof ForgeUnavailable && error.dueAt > Date.now(),
     )
-    assert.equal(isComplete(kept), false)
-    const before = kept.facts('issues').length
+    assert.equal(isComplete(store), false)
+    const before = store.facts('issues').length
     assert.ok(before > 0)
     await read()
-    assert.equal(isComplete(kept), true)
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.equal(isComplete(store), true)
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
-  it('that sends bad gateways and truncated bodies now and then is read completely', async () => {
-    const { forge, kept, read, expected } = await scene()
+  it('that sometimes sends bad gateways and truncated bodies is read completely', async () => {
+    const { forge, store, read, expected } = await scene()
     const seen = new Set<string>()
     forge.faultFor = ({ path, query, count }) => {
       const isFirst = !seen.has(`${path}${query}`)
@@ -83,20 +84,20 @@ describe('a forge that misbehaves', () => {
       return count % 5 === 1 ? { cut: true } : undefined
     }
     await read()
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`that sends neither Link nor a total is read to an empty page, ${dialect.version}`, async () => {
-      const { forge, kept, read, expected } = await scene(48, dialect)
+      const { forge, store, read, expected } = await scene(48, dialect)
       forge.faultFor = () => ({ without: ['link', 'x-total-count'] })
       await read()
-      assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, 48)
-      assert.deepEqual(kept.snapshot(), await expected())
+      assert.equal(store.facts('issues').length + store.facts('pull_requests').length, 48)
+      assert.deepEqual(store.snapshot(), await expected())
     })
 
   it('that sends smaller pages than requested is read completely', async () => {
-    const { forge, kept, read, expected } = await scene()
+    const { forge, store, read, expected } = await scene()
     const plain = forge.faultFor
     forge.faultFor = (request) => {
       if (request.path.endsWith('/settings/api')) return { answer: { status: 404, body: {} } }
@@ -104,14 +105,14 @@ describe('a forge that misbehaves', () => {
       return plain(request)
     }
     await read()
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   const isPage = ({ path, query }: Request, page: number) =>
     path.endsWith('/issues') && query.get('page') === String(page) && query.get('limit') !== '1'
 
   it('whose pages shift forward: issues opened meanwhile are read, and none twice', async () => {
-    const { forge, kept, read, expected, repository, ann } = await scene()
+    const { forge, store, read, expected, repository, ann } = await scene()
     forge.faultFor = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48)
         for (let n = 0; n < 3; n++) forge.world.addIssue(repository, ann)
@@ -119,11 +120,11 @@ describe('a forge that misbehaves', () => {
     }
     await read()
     assert.equal(repository.issues.size, 51)
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   it('whose pages shift back: an issue that moves to an earlier page is read', async () => {
-    const { forge, kept, read, expected, repository } = await scene()
+    const { forge, store, read, expected, repository } = await scene()
     forge.faultFor = (request) => {
       // Numbers 29 to 48 were on the first page.
       if (isPage(request, 2)) for (const number of [41, 45]) repository.issues.delete(number)
@@ -131,52 +132,52 @@ describe('a forge that misbehaves', () => {
     }
     await read()
     assert.equal(repository.issues.size, 46)
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   it('whose pages shift back while issues are opened', async () => {
-    const { forge, kept, read, expected, repository, ann } = await scene()
+    const { forge, store, read, expected, repository, ann } = await scene()
     forge.faultFor = (request) => {
       if (isPage(request, 2) && repository.issues.size === 48) forge.world.addIssue(repository, ann)
       if (isPage(request, 3)) repository.issues.delete(45)
       return undefined
     }
     await read()
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   it('that deletes an issue between its listing and its reading', async () => {
-    const { forge, kept, read, expected, repository } = await scene()
+    const { forge, store, read, expected, repository } = await scene()
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/issues/40/timeline')) repository.issues.delete(40)
       return undefined
     }
     await read()
-    assert.equal(kept.groups.has('issue/40'), false)
-    assert.deepEqual(kept.snapshot(), await expected())
+    assert.equal(store.groups.has('issue/40'), false)
+    assert.deepEqual(store.snapshot(), await expected())
   })
 
   it('that always fails for one issue makes the reading fail, with the reason', async () => {
-    const { forge, kept, read } = await scene()
+    const { forge, store, read } = await scene()
     forge.faultFor = ({ path }) =>
       path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
       assert.ok(error instanceof ForgeServerError)
       return error.message.includes('/issues/20/comments failed with status 500')
     })
-    assert.equal(isComplete(kept), false)
+    assert.equal(isComplete(store), false)
   })
 
   it('that lacks the timeline of its version is read without it, with a note', async () => {
-    const { forge, kept, read } = await scene(30)
+    const { forge, store, read } = await scene(30)
     forge.faultFor = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
     await read()
-    assert.equal(isComplete(kept), true)
-    assert.match(readStateOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
+    assert.equal(isComplete(store), true)
+    assert.match(readStateOf(store.cursor)?.notes.join() ?? '', /has no timeline/)
   })
 
   it('that answers 404 for an existing part is unavailable, and nothing is lost', async () => {
-    const { forge, kept, read, open, name, expected, repository, ann } = await scene(10)
+    const { forge, store, read, open, name, expected, repository, ann } = await scene(10)
     const { world } = forge
     repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
     repository.collaborators.set(world.addUser('bob'), 'read')
@@ -204,7 +205,7 @@ describe('a forge that misbehaves', () => {
       assert.ok(error instanceof ForgeUnavailable)
       return /issues and pull requests of ann\/many are turned on/.test(error.message)
     })
-    assert.equal(kept.groups.size, 0)
+    assert.equal(store.groups.size, 0)
   })
 
   const isList = ({ path, query }: Request) =>
@@ -218,7 +219,7 @@ describe('a forge that misbehaves', () => {
     ['there are lists instead of issues', () => [[[[]]]], COUNTS],
   ] as const)
     it(`in whose listing ${name} is read issue by issue`, async () => {
-      const { forge, kept, read, expected } = await scene(24)
+      const { forge, store, read, expected } = await scene(24)
       const whole = await expected()
       forge.faultFor = (request) => {
         if (!isList(request)) return undefined
@@ -227,12 +228,12 @@ describe('a forge that misbehaves', () => {
         return { change: (given) => ({ ...given, body: body(given.body) }), without }
       }
       await read()
-      assert.deepEqual(kept.snapshot(), whole)
-      assert.deepEqual(readStateOf(kept.cursor)?.notes, [])
+      assert.deepEqual(store.snapshot(), whole)
+      assert.deepEqual(readStateOf(store.cursor)?.notes, [])
     })
 
   it('whose total is one although there are many issues is read completely', async () => {
-    const { forge, kept, read, expected } = await scene(32)
+    const { forge, store, read, expected } = await scene(32)
     const whole = await expected()
     forge.faultFor = (request) => {
       if (!request.path.endsWith('/issues')) return undefined
@@ -240,25 +241,25 @@ describe('a forge that misbehaves', () => {
       return { change: ({ body }) => ({ body, headers: { 'x-total-count': '1' } }) }
     }
     await read()
-    assert.deepEqual(kept.snapshot(), whole)
+    assert.deepEqual(store.snapshot(), whole)
   })
 
-  const MISSING = 'missing: the forge lists or counts them and does not give them'
+  const MISSING = 'missing: the forge lists or counts them but does not return them'
 
   it('whose total is too high is read, and the missing issues are counted', async () => {
-    const { forge, kept, read, expected } = await scene(24)
+    const { forge, store, read, expected } = await scene(24)
     const whole = await expected()
     forge.faultFor = (request) =>
       isList(request)
         ? { change: ({ body }) => ({ body, headers: { 'x-total-count': '27' } }) }
         : undefined
     await read()
-    assert.deepEqual(kept.snapshot(), whole)
-    assert.deepEqual(readStateOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
+    assert.deepEqual(store.snapshot(), whole)
+    assert.deepEqual(readStateOf(store.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
   })
 
   it('that omits an entry of a list: a note names it until it is sent', async () => {
-    const { forge, kept, read, repository, ann } = await scene(6)
+    const { forge, store, read, repository, ann } = await scene(6)
     const { world } = forge
     repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
     const issue = repository.issues.get(5)!
@@ -276,18 +277,18 @@ describe('a forge that misbehaves', () => {
         comment!.updated = world.clock()
         world.addComment(issue, ann, part)
         await read()
-        return readStateOf(kept.cursor)?.notes.filter((each) => each.endsWith(MISSING))
+        return readStateOf(store.cursor)?.notes.filter((each) => each.endsWith(MISSING))
       }
       forge.faultFor = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
-      const words = ofIssue.includes(part) ? `issue 5: ${part}` : part
-      assert.deepEqual(await readAgain(), [`${words}: 1 entry is ${MISSING}`])
+      const subject = ofIssue.includes(part) ? `issue 5: ${part}` : part
+      assert.deepEqual(await readAgain(), [`${subject}: 1 entry is ${MISSING}`])
       forge.faultFor = () => undefined
       assert.deepEqual(await readAgain(), [])
     }
   })
 
-  it('that sends an unexpected user', async () => {
-    const { forge, kept, read } = await scene(1)
+  it('that sends null instead of a user', async () => {
+    const { forge, store, read } = await scene(1)
     const nobody = { id: 5, body: 'left', user: null, created_at: '2020-01-01T00:00:00Z' }
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/issues/1/timeline'))
@@ -295,48 +296,51 @@ describe('a forge that misbehaves', () => {
       return path.endsWith('/issues/1/comments') ? { answer: { body: [nobody] } } : undefined
     }
     await read()
-    assert.equal(kept.facts('issue_comments')[0]?.author, 'ghost')
-    assert.ok(kept.groups.has('user/ghost'))
+    assert.equal(store.facts('issue_comments')[0]?.author, 'ghost')
+    assert.ok(store.groups.has('user/ghost'))
   })
 
   it('that answers with a web page changes nothing, and the error says so', async () => {
-    const { forge, kept, open, name } = await scene(30)
-    await kept.readAll(open(), name)
-    const before = kept.snapshot()
+    const { forge, store, open, name } = await scene(30)
+    await store.readAll(open(), name)
+    const before = store.snapshot()
     forge.faultFor = () => ({
       answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
     })
-    await assert.rejects(open().stamp(name, kept, signal), /a web page instead of JSON/)
-    await assert.rejects(kept.readAll(open(), name), ForgeRequestFailed)
-    assert.deepEqual(kept.snapshot(), before)
+    await assert.rejects(open().stamp(name, store, signal), /a web page instead of JSON/)
+    await assert.rejects(store.readAll(open(), name), ForgeRequestFailed)
+    assert.deepEqual(store.snapshot(), before)
   })
 
   it('that answers with something other than a list is refused', async () => {
     const { forge, read } = await scene(30)
     forge.faultFor = ({ path }) =>
       path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
-    await assert.rejects(read(), /something else than a list/)
+    await assert.rejects(read(), /did not return a list/)
     forge.faultFor = ({ path }) =>
       path.endsWith('/repos/ann/many') ? { answer: { body: [] } } : undefined
-    await assert.rejects(read(), /something else than a repository/)
+    await assert.rejects(read(), /did not return a repository/)
   })
 
-  it('that is not a forge, too old, or down at the start', async () => {
+  it('that is not Gitea or Forgejo, too old, or unreachable', async () => {
     const { forge, read, name } = await scene(1)
     for (const [version, words] of [
-      ['1.14.7', /1\.15 or newer/],
-      ['', /no Gitea or Forgejo/],
+      ['1.14.7', /1\.15 or later/],
+      ['', /not a Gitea or Forgejo/],
     ] as const) {
       forge.faultFor = ({ path }) =>
         path.endsWith('/version') ? { answer: { body: { version } } } : undefined
       await assert.rejects(read(), words)
     }
     const url = `http://127.0.0.1:${await freePort()}`
-    const gone = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
-    await assert.rejects(gone.stamp(name, new MemoryDiscussionStore(), signal), ForgeUnavailable)
+    const unreachable = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
+    await assert.rejects(
+      unreachable.stamp(name, new MemoryDiscussionStore(), signal),
+      ForgeUnavailable,
+    )
   })
 
-  it('that truncates an attachment is asked again, and a wrong size is refused', async () => {
+  it('that truncates an attachment is requested again, and a wrong size is an error', async () => {
     const { forge, open, repository, ann } = await scene(1)
     const bytes = Buffer.alloc(300_000, 'x')
     const asset = forge.world.asset('big.bin', bytes)
@@ -361,8 +365,8 @@ describe('a forge that misbehaves', () => {
     const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     forge.faultFor = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
     const file = { file: 'x', source: '/attachments/1', size: 300_000 }
-    const taken = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
-    await assert.rejects(taken, FileDamaged)
+    const download = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
+    await assert.rejects(download, FileDamaged)
   })
 
   it('that sends a file without a size is stopped at the limit', async () => {
@@ -371,17 +375,17 @@ describe('a forge that misbehaves', () => {
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
-    const take = (most: number) =>
-      Array.fromAsync(openFile(client, file, signal, { maxUnlisted: most }))
+    const download = (maxUnlisted: number) =>
+      Array.fromAsync(openFile(client, file, signal, { maxUnlisted }))
     for (const without of [[], ['content-length']]) {
       forge.faultFor = () => ({ without })
-      assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
-      await assert.rejects(take(299_999), FileTooLarge)
+      assert.equal(Buffer.concat(await download(300_000)).length, 300_000)
+      await assert.rejects(download(299_999), FileTooLarge)
     }
     const listed = { ...file, size: 300_000 }
     assert.ok(
       await Array.fromAsync(openFile(client, listed, signal, { maxUnlisted: 5 })),
-      'its length is listed',
+      'the limit does not apply to a listed size',
     )
   })
 })

@@ -2,22 +2,24 @@ import { ForgeUnavailable } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { type ForgeResponse, type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
-import { type Listing, listAll, listWhole } from '../client/forge-pages.ts'
+import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
 import { type JsonObject, objectOf } from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
 import type { People } from '../facts/people-facts.ts'
 
-/** The state of reading one repository. */
+/** The repository that is being read, and what the reading collects. */
 export interface ReadContext {
   forge: KnownForge
   owner: string
   name: string
+  /** `owner/name` */
+  fullName: string
   notes: Notes
   people: People
   signal: AbortSignal
   /** The number of the issue or pull request that is being read. */
-  issue?: number
+  issueNumber?: number
 }
 
 export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
@@ -42,29 +44,29 @@ export function listPart(
 }
 
 /** Lists a path below the repository that has no pages. */
-export const listWholePart = (
+export const listUnpagedPart = (
   context: ReadContext,
   part: string,
   options: Pick<Listing, 'keyOf'> = {},
 ): Promise<JsonObject[]> =>
-  listWhole(context.forge.client, { ...listingOf(context, part), ...options }, context.signal)
+  listUnpaged(context.forge.client, { ...listingOf(context, part), ...options }, context.signal)
 
-/** Returns a listing that notes entries which the forge does not send. */
+/** Returns a listing that adds a note about entries that the forge does not send. */
 export const listingOf = (context: ReadContext, part: string): Omit<Listing, 'limit'> => ({
   path: `${repositoryPath(context)}/${part}`,
-  onMissing: (count) => context.notes.addMissing(part, count, context.issue),
+  onMissing: (count) => context.notes.addMissing(part, count, context.issueNumber),
 })
 
 /** Returns the result of `request`, or undefined if the forge confirms that the object does not exist. */
 export const ifExists = <T>({ forge, signal }: ReadContext, request: () => Promise<T>) =>
   undefinedIfAbsent(forge.client, request, signal)
 
-/** A part of a repository that can be turned off. The forge then answers 404 for it. */
+/** A part of a repository that can be turned off. The forge then responds with 404 for it. */
 type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
 
 /**
  * Returns the result of `request`, or undefined and adds a note if the part is turned off. Rejects with ForgeUnavailable if the
- * forge answers 404 although the repository says that the part is turned on.
+ * forge responds with 404 although the repository lists the part as turned on.
  */
 export async function unlessTurnedOff<T>(
   context: ReadContext,
@@ -74,12 +76,12 @@ export async function unlessTurnedOff<T>(
 ): Promise<T | undefined> {
   const found = await ifExists(context, request)
   if (found !== undefined) return found
-  const { owner, name, forge } = context
+  const { fullName, forge } = context
   if (isTurnedOn(repository, part))
     throw new ForgeUnavailable(
       forge.client.now() + RETRY_AFTER_MS,
       'unreachable',
-      `the forge says that ${part} of ${owner}/${name} are turned on, and does not give them`,
+      `the forge says that ${part} of ${fullName} are turned on, but does not return them`,
     )
   context.notes.addTurnedOff(part)
   return undefined
@@ -96,22 +98,22 @@ function isTurnedOn(repository: JsonObject, part: Part): boolean {
 
 /** Returns undefined if the owner is a person. Only organizations have their own labels, members and teams. */
 export async function findOrganization(
-  { client, persons }: KnownForge,
+  { client, notOrganizations }: KnownForge,
   login: string,
   signal: AbortSignal,
 ): Promise<JsonObject | undefined> {
-  if (persons.has(login)) return undefined
+  if (notOrganizations.has(login)) return undefined
   const request = () => client.get(`/orgs/${segment(login)}`, {}, signal)
   const found = await undefinedIfAbsent(client, request, signal)
-  if (!found) persons.add(login)
+  if (!found) notOrganizations.add(login)
   return found && objectOf(found.body)
 }
 
-// Notes are stored with the cursor and recognized by these words, so changing the words would leave old notes in place for ever.
+// Notes are stored with the cursor and recognized by these words. If the words change, stored notes are never removed.
 const TURNED_OFF = ' are turned off on the forge'
-const MISSING = ' missing: the forge lists or counts them and does not give them'
+const MISSING = ' missing: the forge lists or counts them but does not return them'
 const NOT_REPORTED =
-  'the forge does not tell of reactions, edits of comments on lines and resolved threads'
+  'the forge does not report new reactions, edited inline comments and resolved threads'
 
 /** Returns the note for facts that were stored by an earlier reading. */
 export const notReported = (since: number): string =>
@@ -124,7 +126,7 @@ const isMissingInRepository = (note: string) => note.endsWith(MISSING) && !note.
 export class Notes {
   readonly #sentences = new Set<string>()
 
-  /** Takes over the notes of an earlier reading, except those that every reading adds again while they are true. */
+  /** Copies the notes of an earlier reading, except those that every reading adds again while they are true. */
   constructor(earlier: readonly string[] = []) {
     for (const each of earlier)
       if (
@@ -139,17 +141,17 @@ export class Notes {
     this.#sentences.add(sentence)
   }
 
-  /** Notes objects that archives cannot represent, or that only their author may see. */
+  /** Adds a note about objects that archives cannot represent, or that only their author may see. */
   addSkipped(what: string): void {
     this.add(`skipped: ${what}`)
   }
 
-  /** The objects are still in the forge's database, and the stored facts about them stay. */
+  /** Adds a note about a part that is turned off. The forge still has the objects, so the stored facts about them are not removed. */
   addTurnedOff(what: string): void {
     this.add(`${what}${TURNED_OFF}`)
   }
 
-  /** Notes entries, of the repository or of one issue, that the forge lists or counts but does not send. */
+  /** Adds a note about entries, of the repository or of one issue, that the forge lists or counts but does not return. */
   addMissing(part: string, count: number, issue: number | undefined): void {
     const entries = count === 1 ? '1 entry is' : `${count} entries are`
     this.add(`${issue === undefined ? '' : `issue ${issue}: `}${part}: ${entries}${MISSING}`)
@@ -164,18 +166,18 @@ export class Notes {
 
   addNoTimeline({ kind, text }: ForgeVersion): void {
     this.add(
-      `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed is unknown`,
+      `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed an issue is unknown`,
     )
   }
 
   addNoIssueAssets({ kind, text }: ForgeVersion): void {
     this.add(
-      `${kind} ${text} does not list attachments of issues: those that a text links to were read`,
+      `${kind} ${text} does not list attachments of issues: only those that a text links to were read`,
     )
   }
 
-  /** Compares with the notes of an earlier reading. The note about unreported changes depends only on time and is ignored. */
-  areEqual(earlier: readonly string[]): boolean {
+  /** Compares with the notes of an earlier reading. Ignores the note about unreported changes, which depends only on time. */
+  equals(earlier: readonly string[]): boolean {
     const compared = new Set(earlier.filter((each) => !each.startsWith(NOT_REPORTED)))
     return this.#sentences.symmetricDifference(compared).size === 0
   }

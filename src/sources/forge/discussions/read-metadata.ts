@@ -13,28 +13,28 @@ import {
   ifExists,
   listingOf,
   listPart,
-  listWholePart,
+  listUnpagedPart,
   type ReadContext,
   unlessTurnedOff,
 } from './read-context.ts'
 
-/** Permissions take one request each. Every reading requests this many, and those of further collaborators once. */
+/** The permission of each collaborator takes a request. Every reading requests this many again; others are requested only once. */
 const MAX_PERMISSION_REQUESTS = 15
 
 /**
- * Reads everything of a repository except issues, in groups that are small enough to be read every time. If the forge has turned off
- * milestones or releases, the group that `findStored` returns stays.
+ * Reads everything of a repository except issues, in groups that are small enough to be read every time. If milestones or releases
+ * are turned off on the forge, the group that `findStored` returns is used.
  */
 export async function readMetadata(
   context: ReadContext,
   repository: JsonObject,
   findStored: (key: string) => Promise<Group | undefined>,
 ): Promise<Group[]> {
-  const fullName = `${context.owner}/${context.name}`
+  const { fullName } = context
   const milestones = await listUnlessOff(context, repository, 'milestones', { state: 'all' })
   const releases = await listUnlessOff(context, repository, 'releases')
   const rules = await listIfAllowed(context, 'protected branches', () =>
-    listWholePart(context, 'branch_protections'),
+    listUnpagedPart(context, 'branch_protections'),
   )
   return [
     await readRepositoryGroup(context, repository, await findStored('repository')),
@@ -52,11 +52,11 @@ export async function readMetadata(
   ]
 }
 
-function releasesGroup({ people, notes, owner, name }: ReadContext, listed: JsonObject[]): Group {
-  const onExternal = () => notes.addSkipped('assets of releases that are links to elsewhere')
+function releasesGroup({ people, notes, fullName }: ReadContext, listed: JsonObject[]): Group {
+  const onExternal = () => notes.addSkipped('release assets that are links to other hosts')
   const releases = listed.map((release) => {
     people.collect(release.author)
-    return releaseFact(`${owner}/${name}`, release, onExternal)
+    return releaseFact(fullName, release, onExternal)
   })
   return groupOf(
     'releases',
@@ -86,13 +86,16 @@ async function readRepositoryGroup(
   const organizationLabels = isOrganization ? await readOrganizationLabels(context) : []
   const collaborators = await readCollaborators(context, stored)
   const teams = isOrganization
-    ? await listIfAllowed(context, 'what teams may do with the repository', () =>
-        listWholePart(context, 'teams'),
+    ? await listIfAllowed(context, 'the permissions of teams', () =>
+        listUnpagedPart(context, 'teams'),
       )
     : []
   const topics = 'topics' in repository ? repository.topics : await readTopics(context)
   const fact = repositoryFact({
-    ...{ repository: { ...repository, topics }, owner, name, collaborators },
+    repository: { ...repository, topics },
+    owner,
+    name,
+    collaborators,
     labels: [...(labels ?? []), ...organizationLabels],
   })
   const before = labels ? undefined : stored?.facts.repositories?.[0]
@@ -137,7 +140,7 @@ async function listIfAllowed(
   list: () => Promise<JsonObject[]>,
 ): Promise<JsonObject[]> {
   const found = await ifExists(context, list).catch(ignoreForbidden)
-  if (!found) context.notes.add(`the forge does not give ${what}`)
+  if (!found) context.notes.add(`the forge does not return ${what}`)
   return found ?? []
 }
 
@@ -161,14 +164,16 @@ async function readCollaborators(context: ReadContext, stored: Group | undefined
   return found
 }
 
-/** Returns what Gitea gives a new collaborator if this version cannot be asked. */
+/** Returns `write`, Gitea's default for a new collaborator, if this version has no endpoint for permissions. */
 async function readPermission(context: ReadContext, login: string): Promise<string> {
   const part = `collaborators/${segment(login)}/permission`
   const response = context.forge.can.permissions
     ? await ifExists(context, () => getPart(context, part)).catch(ignoreForbidden)
     : undefined
   if (!response) {
-    context.notes.add('the forge does not tell permissions of collaborators: `write` is assumed')
+    context.notes.add(
+      'the forge does not return the permissions of collaborators: `write` is assumed',
+    )
     return 'write'
   }
   const permission = stringIn(objectOf(response.body), 'permission')

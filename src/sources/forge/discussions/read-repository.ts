@@ -6,21 +6,21 @@ import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { pagesOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
-import { type Changes, cursorOf, cursorText } from './find-changes.ts'
+import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
 import { notReported, type ReadContext, repositoryPath } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
 import { groupOf } from './read-metadata.ts'
 
 const CONCURRENT_ISSUES = 4
-/** Times of a forge are whole seconds. An issue that changed in this second may change again and have the same time. */
+/** Times of a forge have a resolution of one second. An issue that changed in this second may change again and have the same time. */
 const SETTLE_MS = 2000
 /** If more numbers are missing than this, another listing is cheaper than requesting each. */
 const MAX_GAPS = 200
 /** After this many numbers in a row without an issue, no higher number is tried. */
 const MAX_ABSENT_IN_A_ROW = 5
 const MAX_LISTINGS = 3
-/** The field of a group's `seen` with the time when the issue was last read without using anything stored. */
-const WHOLE = 'whole'
+/** The field of a group's `seen` with the time when the issue was last read completely, without reusing stored reactions. */
+const READ_COMPLETELY_AT = 'whole'
 
 /** Reads one repository, from the changes that were found to the last batch. */
 export class RepositoryReading {
@@ -29,7 +29,7 @@ export class RepositoryReading {
   readonly #changes: Changes
   /** The versions of all groups that are stored, including those of earlier batches of this reading. */
   #versions = new Map<string, string>()
-  /** Kept up to date with `#versions`, because counting would take a pass over all of them. */
+  /** Updated with `#versions`, because counting would take a pass over all of them. */
   readonly #counts = { issues: 0, comments: 0 }
   readonly #edited: Set<number>
   #read = 0
@@ -51,7 +51,7 @@ export class RepositoryReading {
     yield this.#batch([], [], true)
   }
 
-  /** Returns the keys of groups to remove: those of another repository of the same name, or in an older format. */
+  /** Returns the keys of groups to remove: those of another repository of the same name, or in another format. */
   async #loadVersions(): Promise<string[]> {
     const cursor = cursorOf(this.#stored.cursor)
     const isSame = cursor?.repositoryId === this.#changes.repositoryId
@@ -109,8 +109,11 @@ export class RepositoryReading {
   async *#readAll(): AsyncGenerator<Batch> {
     for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
       const listing: IssueListing = {
-        ...{ seen: new Set(), hasShrunk: false, total: undefined },
-        ...{ unusable: 0, hasTriedGaps: false },
+        seen: new Set(),
+        hasShrunk: false,
+        total: undefined,
+        unusable: 0,
+        hasTriedGaps: false,
       }
       for await (const { entries, total, unusable } of this.#listIssues()) {
         listing.unusable += unusable
@@ -129,8 +132,7 @@ export class RepositoryReading {
       if (missing > 0) this.#context.notes.addMissing('issues', missing, undefined)
       return yield* this.#removeDeleted(listing)
     }
-    const { owner, name } = this.#context
-    const message = `the issues of ${owner}/${name} change faster than they can be listed, or are not all given`
+    const message = `the issues of ${this.#context.fullName} change faster than they can be listed, or the forge does not return all of them`
     throw new ForgeUnavailable(Date.now() + 60_000, 'unreachable', message)
   }
 
@@ -148,7 +150,7 @@ export class RepositoryReading {
 
   /** Reads issues that were changed or created since the listing began. */
   async *#readSince({ seen }: IssueListing): AsyncGenerator<Batch> {
-    const since = new Date(this.#changes.asOf - SETTLE_MS).toISOString().replace(/\.\d+Z$/, 'Z')
+    const since = formatSince(this.#changes.asOf - SETTLE_MS)
     for await (const { entries } of this.#listIssues(since)) {
       // A forge that ignores `since` lists all issues again.
       const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
@@ -227,7 +229,7 @@ export class RepositoryReading {
   }
 
   #isRenewed({ seen }: Group): boolean {
-    return Number(seen?.[WHOLE] ?? 0) >= this.#changes.wholeSince
+    return Number(seen?.[READ_COMPLETELY_AT] ?? 0) >= this.#changes.wholeSince
   }
 
   #newPeople(): Group[] {
@@ -247,8 +249,8 @@ export class RepositoryReading {
     const pull = this.#changes.pulls.get(integerIn(issue, 'number'))
     const isFresh = pull && stringIn(pull, 'updated_at') === stringIn(issue, 'updated_at')
     const group = await readIssueGroup(this.#context, issue, stored, isFresh ? pull : undefined)
-    const whole = stored?.seen?.[WHOLE] ?? String(this.#changes.asOf)
-    return group && { ...group, seen: { ...group.seen, [WHOLE]: whole } }
+    const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
+    return group && { ...group, seen: { ...group.seen, [READ_COMPLETELY_AT]: whole } }
   }
 
   /** Waits until the second in which the issue was changed is over, and requests it again. */
@@ -264,12 +266,12 @@ export class RepositoryReading {
 interface IssueListing {
   /** Numbers of the issues that were listed or found otherwise. */
   seen: Set<number>
-  /** Whether the total went down meanwhile. Then an issue may have moved to a page that was read before. */
+  /** Whether the total went down during the listing. An issue may then have moved to a page that was already read. */
   hasShrunk: boolean
   total: number | undefined
   /** How many entries could not be used. */
   unusable: number
-  /** Whether each number that was not seen was requested. */
+  /** Whether every number that was not seen was requested. */
   hasTriedGaps: boolean
 }
 

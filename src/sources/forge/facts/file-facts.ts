@@ -14,7 +14,7 @@ import {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** An attachment or release asset, as the forge lists it or as a link in a text names it. */
+/** An attachment or release asset that the forge lists or that a text links to. */
 export interface ListedFile {
   uuid: string
   name: string
@@ -22,7 +22,7 @@ export interface ListedFile {
   createdAt: string | null
 }
 
-/** Returns the files of `assets`. Calls `onExternal` for each one that is a link to another host. */
+/** Returns the files in `assets`. Calls `onExternal` for each asset that is a link to another host. */
 export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFile[] {
   return objectsIn(entry, 'assets').flatMap((asset) => {
     const uuid = stringIn(asset, 'uuid').toLowerCase()
@@ -45,17 +45,12 @@ const toFetch = (file: string, { uuid, size }: ListedFile): FileToFetch => ({
   size,
 })
 
-export interface Attached {
-  fact: Attachment
-  file: FileToFetch
-}
-
 export function attachmentFact(
   repository: string,
   on: AttachedTo,
   holder: JsonObject,
   listed: ListedFile,
-): Attached {
+): { fact: Attachment; file: FileToFetch } {
   const name = fileName(listed.name)
   const file = `attachments/${listed.uuid}/${name}`
   return {
@@ -73,16 +68,11 @@ export function attachmentFact(
   }
 }
 
-export interface ReleaseWithFiles {
-  fact: Release
-  files: FileToFetch[]
-}
-
 export function releaseFact(
   repository: string,
   release: JsonObject,
   onExternal: () => void,
-): ReleaseWithFiles {
+): { fact: Release; files: FileToFetch[] } {
   const draft = booleanIn(release, 'draft')
   const createdAt = timeIn(release, 'created_at')
   const files: FileToFetch[] = []
@@ -109,7 +99,7 @@ export function releaseFact(
   return { fact, files }
 }
 
-/** Returns the name of a file without slashes and control characters, and with at most 200 bytes. */
+/** Returns a file name of at most 200 bytes, with slashes and control characters replaced by `_`. */
 export function fileName(original: string): string {
   const short = shorten(original.replace(/[\p{Cc}\p{Cf}/\\]/gu, '_').trim(), 200)
   return short === '' || short === '.' || short === '..' ? 'file' : short
@@ -150,6 +140,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 }
 
-/** Guesses the content type by the extension. A forge sends the type only with the bytes. */
+/** Guesses the content type from the extension. A forge sends the type only when a file is downloaded. */
 export const contentTypeOf = (name: string): string =>
   TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream'

@@ -25,19 +25,19 @@ import { milestoneFact, repositoryFact } from './repository-facts.ts'
  * archive of 2022 lacks them.
  */
 const DIFFERENT = {
-  labels: { created_at: 'REST does not say when a label was made' },
-  milestones: { user: 'a forge does not say who made a milestone' },
+  labels: { created_at: 'REST does not return when a label was created' },
+  milestones: { user: 'a forge does not return who created a milestone' },
   pull_requests: { merge_commit_sha: 'in archives since 2024' },
   pull_request_reviews: {
-    body: 'null in the archive, an empty text in REST',
-    created_at: 'REST says when a review was submitted, not when it was begun',
+    body: 'null in the archive, an empty string in REST',
+    created_at: 'REST returns when a review was submitted, not when it was started',
   },
   pull_request_review_threads: {
-    url: 'REST knows no threads: one has the id of its first comment',
+    url: 'REST has no threads: a thread gets the id of its first comment',
     subject_type: 'in archives since 2023',
   },
   pull_request_review_comments: {
-    pull_request_review_thread: 'REST knows no threads',
+    pull_request_review_thread: 'REST has no threads',
     subject_type: 'in archives since 2023',
   },
   releases: { reactions: 'in archives since 2022' },
@@ -49,7 +49,7 @@ const REPOSITORY = `${OWNER}/${NAME}`
 /** The fields in which responses of a forge differ from GitHub's. */
 const asForge = {
   milestone: (milestone: JsonObject): JsonObject => ({ ...milestone, id: milestone.number }),
-  discussed: (issue: JsonObject): JsonObject => ({
+  issueOrPull: (issue: JsonObject): JsonObject => ({
     ...issue,
     milestone: issue.milestone && asForge.milestone(issue.milestone as JsonObject),
     merged: typeof issue.merged_at === 'string',
@@ -77,9 +77,9 @@ function reactionsTo(what: string, perPage: number): Reaction[] {
   }
 }
 
-type Made = { [K in FactKind]?: FactsByKind[K][] }
+type FactsOfKinds = { [K in FactKind]?: FactsByKind[K][] }
 
-function discussions(): Made {
+function issueFacts(): FactsOfKinds {
   const issues = '/issues?direction=asc&page=1&per_page=2&sort=created&state=all'
   const milestones = '/milestones?page=1&per_page=100&state=all'
   const comments = '/issues/2/comments?direction=asc&per_page=100&sort=created'
@@ -89,7 +89,7 @@ function discussions(): Made {
       milestoneFact(REPOSITORY, asForge.milestone(milestone)),
     ),
     issues: recordedAnswer<JsonObject[]>(issues).map((issue) =>
-      issueFact(REPOSITORY, asForge.discussed(issue), reactionsTo(`issues/${issue.number}`, 2)),
+      issueFact(REPOSITORY, asForge.issueOrPull(issue), reactionsTo(`issues/${issue.number}`, 2)),
     ),
     issue_comments: recordedAnswer<JsonObject[]>(comments).map((comment) => {
       const reactions = reactionsTo(`issues/comments/${comment.id}`, 100)
@@ -101,7 +101,7 @@ function discussions(): Made {
   }
 }
 
-function pulls(): Made {
+function pullFacts(): FactsOfKinds {
   const made = {
     pull_requests: [] as FactsByKind['pull_requests'][],
     pull_request_reviews: [] as FactsByKind['pull_request_reviews'][],
@@ -109,20 +109,20 @@ function pulls(): Made {
     pull_request_review_comments: [] as FactsByKind['pull_request_review_comments'][],
   }
   const listed = '/pulls?direction=asc&page=1&per_page=2&sort=created&state=all'
-  for (const pull of recordedAnswer<JsonObject[]>(listed).map(asForge.discussed)) {
+  for (const pull of recordedAnswer<JsonObject[]>(listed).map(asForge.issueOrPull)) {
     const at = `/pulls/${pull.number}/reviews`
     const reviews = recordedAnswer<JsonObject[]>(`${at}?per_page=100`).map(asForge.review)
-    const answers = { repository: REPOSITORY, issue: pull, pull, reviews }
-    made.pull_requests.push(pullFact(answers, reactionsTo(`issues/${pull.number}`, 2)))
+    const responses = { repository: REPOSITORY, issue: pull, pull, reviews }
+    made.pull_requests.push(pullFact(responses, reactionsTo(`issues/${pull.number}`, 2)))
     for (const review of reviews) {
-      made.pull_request_reviews.push(reviewFact(answers, review, reviewState(review)!))
-      const said = recordedAnswer<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
-      const comments = said.map(asForge.reviewComment)
-      const talk = reviewComments(answers, review, comments, (id) =>
+      made.pull_request_reviews.push(reviewFact(responses, review, reviewState(review)!))
+      const recorded = recordedAnswer<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
+      const comments = recorded.map(asForge.reviewComment)
+      const read = reviewComments(responses, review, comments, (id) =>
         reactionsTo(`pulls/comments/${id}`, 100),
       )
-      made.pull_request_review_threads.push(...talk.threads)
-      made.pull_request_review_comments.push(...talk.comments)
+      made.pull_request_review_threads.push(...read.threads)
+      made.pull_request_review_comments.push(...read.comments)
     }
   }
   return made
@@ -141,8 +141,8 @@ function comparable(record: object): Json {
 const GITHUB = addressesAt('https://github.com')
 
 /** Labels are part of the record of their repository. */
-function ours(): Record<string, Json[]> {
-  const made = Object.entries({ ...discussions(), ...pulls() }).map(
+function recordsFromResponses(): Record<string, Json[]> {
+  const made = Object.entries({ ...issueFacts(), ...pullFacts() }).map(
     ([kind, facts]): [string, Json[]] => [
       kind,
       facts.map((fact) => comparable(writeAnyRecord(kind as FactKind, fact, GITHUB))),
@@ -159,7 +159,7 @@ function ours(): Record<string, Json[]> {
   return { labels: labels as Json[], ...Object.fromEntries(made) }
 }
 
-function theirs(archive: RecordsByKind, kind: string): Json[] {
+function recordsFromArchive(archive: RecordsByKind, kind: string): Json[] {
   const records =
     kind === 'labels'
       ? (archive.get('repositories')![0]!.labels as Json[])
@@ -176,13 +176,13 @@ describe("facts from REST responses equal those of GitHub's archive of the same 
   })
 
   test('except for the listed fields, which differ', needed, () => {
-    const differing = Object.entries(ours()).flatMap(([kind, made]) => {
-      const wanted = theirs(archive, kind)
-      assert.equal(made.length, wanted.length, `as many ${kind}`)
-      const fields = new Set([...made, ...wanted].flatMap((record) => Object.keys(record)))
+    const differing = Object.entries(recordsFromResponses()).flatMap(([kind, made]) => {
+      const expected = recordsFromArchive(archive, kind)
+      assert.equal(made.length, expected.length, `as many ${kind}`)
+      const fields = new Set([...made, ...expected].flatMap((record) => Object.keys(record)))
       return [...fields]
         .filter((field) =>
-          wanted.some((record, n) => !isDeepStrictEqual(record[field], made[n]![field])),
+          expected.some((record, n) => !isDeepStrictEqual(record[field], made[n]![field])),
         )
         .map((field) => `${kind}.${field}`)
     })
@@ -193,7 +193,7 @@ describe("facts from REST responses equal those of GitHub's archive of the same 
   })
 
   test('for every recorded kind', needed, () => {
-    const made = ours()
+    const made = recordsFromResponses()
     const without = [...archive.keys()].filter((kind) => !Object.hasOwn(made, kind))
     assert.deepEqual(without.sort(), [
       'issue_events',

@@ -12,7 +12,7 @@ function eventsOf(
   entries: JsonObject[],
   { issue = {}, pull }: { issue?: JsonObject; pull?: JsonObject } = {},
 ) {
-  const missed: string[] = []
+  const skipped: string[] = []
   const plain = { id: 7, number: 3, state: 'open', updated_at: AT, is_locked: false }
   const rows = entries.map((entry, n) => ({
     id: 10 + n,
@@ -26,23 +26,23 @@ function eventsOf(
       repository: 'octo/widgets',
       issue: { ...plain, ...(pull ? { pull_request: {} } : {}), ...issue },
       pull,
-      onSkipped: (what) => missed.push(what),
+      onSkipped: (what) => skipped.push(what),
     },
     rows,
   )
-  const told = found.map(({ repository, id, on, actor, createdAt, ...details }) => {
+  const details = found.map(({ repository, id, on, actor, createdAt, ...rest }) => {
     assert.equal(repository, 'octo/widgets')
     assert.equal(on.number, 3)
     assert.ok(id > 0 && createdAt && actor)
-    return details
+    return rest
   })
-  return { told, missed, found }
+  return { details, skipped, found }
 }
 
 describe('events of a timeline', () => {
   it('are converted to the events of archives', () => {
     const label = { name: 'bug', color: '#00aabb' }
-    const { told } = eventsOf([
+    const { details } = eventsOf([
       { type: 'label', body: '1', label },
       { type: 'label', body: '', label },
       { type: 'milestone', old_milestone: { title: 'v1' }, milestone: { title: 'v2' } },
@@ -57,7 +57,7 @@ describe('events of a timeline', () => {
       { type: 'pin' },
     ])
     const as = { name: 'bug', color: '00aabb', textColor: '000000' }
-    assert.deepEqual(told, [
+    assert.deepEqual(details, [
       { event: 'labeled', label: { ...as, textColor: 'ffffff' } },
       { event: 'unlabeled', label: { ...as, textColor: 'ffffff' } },
       { event: 'demilestoned', milestoneTitle: 'v1' },
@@ -84,7 +84,7 @@ describe('events of a timeline', () => {
     }
     const push = (is_force_push: boolean) =>
       JSON.stringify({ is_force_push, commit_ids: [SHA, 'b'.repeat(40)] })
-    const { told, found } = eventsOf(
+    const { details, found } = eventsOf(
       [
         { type: 'pull_push', body: push(false) },
         { type: 'pull_push', body: push(true) },
@@ -96,7 +96,7 @@ describe('events of a timeline', () => {
       ],
       { pull, issue: { state: 'closed', closed_at: AT } },
     )
-    assert.deepEqual(told, [
+    assert.deepEqual(details, [
       {
         event: 'head_ref_force_pushed',
         forcePush: { ref: 'work', before: SHA, after: 'b'.repeat(40) },
@@ -129,26 +129,26 @@ describe('events of a timeline', () => {
       issue: { state: 'closed', closed_at: AT },
     })
     assert.deepEqual(
-      again.told.map(({ event }) => event),
+      again.details.map(({ event }) => event),
       ['closed', 'reopened', 'closed'],
     )
     const reopened = eventsOf([], { issue: { state: 'open', closed_at: AT } })
-    assert.deepEqual(reopened.told, [])
+    assert.deepEqual(reopened.details, [])
   })
 
   it('that archives cannot represent, or whose subject was deleted, are reported', () => {
-    const { told, missed } = eventsOf([
+    const { details, skipped } = eventsOf([
       { type: 'comment' },
       { type: 'issue_ref' },
       { type: 'added_deadline' },
       { type: 'label', body: '1', label: null },
       { type: 'milestone' },
     ])
-    assert.deepEqual(told, [])
-    assert.deepEqual(missed, [
+    assert.deepEqual(details, [])
+    assert.deepEqual(skipped, [
       'timeline entries of kind added_deadline',
-      'events of labels that are deleted',
-      'events of milestones that are deleted',
+      'events of deleted labels',
+      'events of deleted milestones',
     ])
   })
 })

@@ -14,11 +14,11 @@ import {
   timeIn,
   timeOrNull,
 } from '../client/forge-values.ts'
-import { partyOf } from './people-facts.ts'
+import { reviewerOf } from './people-facts.ts'
 
 export const isPull = (issue: JsonObject): boolean => objectIn(issue, 'pull_request') !== undefined
 
-export const discussedBy = (issue: JsonObject): IssueOrPull => ({
+export const issueOrPullOf = (issue: JsonObject): IssueOrPull => ({
   kind: isPull(issue) ? 'pull_request' : 'issue',
   number: integerIn(issue, 'number'),
 })
@@ -103,11 +103,11 @@ export interface EventContext {
 type Details = Omit<IssueEvent, 'repository' | 'id' | 'on' | 'actor' | 'createdAt'>
 
 /**
- * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself: old versions
- * have no timeline, and neither have issues that were imported from another host.
+ * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself, because old
+ * versions and issues that were imported from another host have no timeline.
  */
 export function eventFacts(context: EventContext, timeline: readonly JsonObject[]): IssueEvent[] {
-  const on = discussedBy(context.issue)
+  const on = issueOrPullOf(context.issue)
   const events = timeline.flatMap((entry) =>
     detailsOf(entry, context).map((details, n) => ({
       repository: context.repository,
@@ -126,7 +126,7 @@ function detailsOf(entry: JsonObject, context: EventContext): Details[] {
   const { repository, pull, onSkipped } = context
   const [owner = ''] = repository.split('/')
   const subject = () =>
-    partyOf(objectIn(entry, 'assignee'), objectIn(entry, 'assignee_team'), owner)
+    reviewerOf(objectIn(entry, 'assignee'), objectIn(entry, 'assignee_team'), owner)
   const isRemoved = booleanIn(entry, 'removed_assignee')
   const type = stringIn(entry, 'type')
   switch (type) {
@@ -185,7 +185,7 @@ const renamed = (event: string, from: string, to: string): Details => ({
   renamed: { from, to },
 })
 
-/** Gitea has one entry for a merge, archives have two events. */
+/** A merge is one entry in Gitea's timeline and two events in archives. */
 const mergedDetails = (repository: string, pull: JsonObject | undefined): Details[] => [
   {
     event: 'merged',
@@ -198,7 +198,7 @@ const mergedDetails = (repository: string, pull: JsonObject | undefined): Detail
 function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
   const label = objectIn(entry, 'label')
   if (!label) {
-    onSkipped('events of labels that are deleted')
+    onSkipped('events of deleted labels')
     return []
   }
   const color = labelColor(label)
@@ -213,14 +213,14 @@ function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): 
 function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
   const before = objectIn(entry, 'old_milestone')
   const after = objectIn(entry, 'milestone')
-  if (!before && !after) onSkipped('events of milestones that are deleted')
+  if (!before && !after) onSkipped('events of deleted milestones')
   return [
     ...(before ? [{ event: 'demilestoned', milestoneTitle: stringIn(before, 'title') }] : []),
     ...(after ? [{ event: 'milestoned', milestoneTitle: stringIn(after, 'title') }] : []),
   ]
 }
 
-/** Returns no event for an ordinary push, because the commits themselves show it. */
+/** Returns no event for an ordinary push. Its commits are in the git repository. */
 function forcePushDetails(
   entry: JsonObject,
   repository: string,
@@ -277,7 +277,7 @@ function missingEvents(
   return added
 }
 
-/** Returns six hex digits. Gitea 1.15 may send `#` before them. */
+/** Returns six hex digits, without the `#` that Gitea 1.15 may send before them. */
 export function labelColor(label: JsonObject): string {
   const color = stringIn(label, 'color').replace(/^#/, '').toLowerCase()
   return /^[0-9a-f]{6}$/.test(color) ? color : 'ededed'

@@ -67,7 +67,7 @@ export class People {
   }
 }
 
-/** The owner of a fork may be an organization, and other issues are read by themselves. */
+/** The owner of a fork may be an organization, and other issues are read separately. */
 const NOT_SEARCHED = new Set(['repo', 'repository', 'organization', 'ref_issue', 'dependent_issue'])
 
 const isUser = (entry: JsonObject) =>
@@ -79,8 +79,8 @@ export const slugOf = (name: string): string =>
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^-+|-+$/g, '') || 'team'
 
-/** Returns a user, or a team if there is no user. */
-export function partyOf(
+/** Returns the user, or the team if there is no user. `owner` is the organization of a team that does not name its own. */
+export function reviewerOf(
   user: JsonObject | undefined,
   team: JsonObject | undefined,
   owner: string,
@@ -98,15 +98,15 @@ const organizationOf = (team: JsonObject, owner: string): string => {
   return (organization && organizationLogin(organization)) || owner
 }
 
-/** GitHub's names for the permissions of a team. */
-const ACCESS: Readonly<Record<string, string>> = {
+/** GitHub's names of the permissions of a team. */
+const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
   read: 'pull',
   write: 'push',
   admin: 'admin',
   owner: 'admin',
 }
 
-export interface OrganizationAnswers {
+export interface OrganizationResponses {
   organization: JsonObject
   members: readonly JsonObject[]
   teams: readonly { team: JsonObject; members: readonly JsonObject[] }[]
@@ -117,9 +117,9 @@ export function organizationFact({
   organization,
   members,
   teams,
-}: OrganizationAnswers): Organization {
+}: OrganizationResponses): Organization {
   const owners = new Set(
-    teams.filter(({ team }) => isOwners(team)).flatMap(({ members }) => members.map(loginOf)),
+    teams.filter(({ team }) => isOwnersTeam(team)).flatMap(({ members }) => members.map(loginOf)),
   )
   // Members may hide their membership from the list of members, but not from the teams.
   const logins = new Set([members, ...teams.map((each) => each.members)].flat().map(loginOf))
@@ -139,7 +139,7 @@ export function organizationFact({
   }
 }
 
-export const isOwners = (team: JsonObject) =>
+export const isOwnersTeam = (team: JsonObject) =>
   stringIn(team, 'permission') === 'owner' || stringIn(team, 'name') === 'Owners'
 
 export const teamFact = (
@@ -156,7 +156,7 @@ export const teamFact = (
   permissions: [],
   members: members.map((member) => ({
     login: loginOf(member),
-    role: isOwners(team) ? 'maintainer' : 'member',
+    role: isOwnersTeam(team) ? 'maintainer' : 'member',
   })),
   createdAt: UNKNOWN_TIME,
 })
@@ -164,17 +164,17 @@ export const teamFact = (
 export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access: string }[] =>
   teams.map((team) => ({
     slug: slugOf(stringIn(team, 'name')),
-    access: ACCESS[accessOf(team)] ?? 'pull',
+    access: GITHUB_PERMISSIONS[permissionOf(team)] ?? 'pull',
   }))
 
-/** Since 1.18 a team may have a permission for each unit, and `none` as a whole. Then its permission for code counts. */
-function accessOf(team: JsonObject): string {
+/** Since 1.18 a team may have a permission for each unit, and the overall permission `none`. The permission for code then counts. */
+function permissionOf(team: JsonObject): string {
   const permission = stringIn(team, 'permission')
   if (permission !== 'none' && permission !== '') return permission
   return stringIn(objectIn(team, 'units_map') ?? {}, 'repo.code')
 }
 
 export const requestedReviewers = (pull: JsonObject, owner: string): Reviewer[] => [
-  ...objectsIn(pull, 'requested_reviewers').map((user) => partyOf(user, undefined, owner)),
-  ...objectsIn(pull, 'requested_reviewers_teams').map((team) => partyOf(undefined, team, owner)),
+  ...objectsIn(pull, 'requested_reviewers').map((user) => reviewerOf(user, undefined, owner)),
+  ...objectsIn(pull, 'requested_reviewers_teams').map((team) => reviewerOf(undefined, team, owner)),
 ]

@@ -1,4 +1,4 @@
-import type { Reaction } from '../../../records/fact.ts'
+import type { Reaction, Reviewer } from '../../../records/fact.ts'
 import type {
   PullRequest,
   PullRequestHead,
@@ -22,11 +22,11 @@ import {
   timeOrNull,
 } from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
-import { partyOf, requestedReviewers } from './people-facts.ts'
+import { requestedReviewers, reviewerOf } from './people-facts.ts'
 
 const NO_COMMIT = '0'.repeat(40)
 
-export interface PullAnswers {
+export interface PullResponses {
   /** `owner/name` */
   repository: string
   issue: JsonObject
@@ -34,8 +34,8 @@ export interface PullAnswers {
   reviews: readonly JsonObject[]
 }
 
-export function pullFact(answers: PullAnswers, reactions: readonly Reaction[]): PullRequest {
-  const { repository, issue, pull } = answers
+export function pullFact(responses: PullResponses, reactions: readonly Reaction[]): PullRequest {
+  const { repository, issue, pull } = responses
   const base = objectIn(pull, 'base') ?? {}
   const isMerged = booleanIn(pull, 'merged')
   return {
@@ -45,8 +45,8 @@ export function pullFact(answers: PullAnswers, reactions: readonly Reaction[]): 
       ref: stringIn(base, 'ref') || stringIn(base, 'label'),
       sha: commitIn(base, 'sha') ?? NO_COMMIT,
     },
-    head: headOf(answers),
-    reviewRequests: reviewRequests(answers),
+    head: headOf(responses),
+    reviewRequests: reviewRequests(responses),
     closes: [],
     draft: isDraft(pull),
     mergedAt: isMerged ? (timeOrNull(pull, 'merged_at') ?? timeOrNull(pull, 'closed_at')) : null,
@@ -55,7 +55,7 @@ export function pullFact(answers: PullAnswers, reactions: readonly Reaction[]): 
 }
 
 /** If the fork was deleted, `ref` is `refs/pull/N/head`, and only `label` has the name of the branch. */
-function headOf({ issue, pull }: PullAnswers): PullRequestHead {
+function headOf({ issue, pull }: PullResponses): PullRequestHead {
   const head = objectIn(pull, 'head') ?? {}
   const from = objectIn(head, 'repo')
   const ref = stringIn(head, 'ref')
@@ -72,26 +72,20 @@ const isDraft = (pull: JsonObject): boolean =>
   typeof pull.draft === 'boolean' ? pull.draft : /^\s*(wip:|\[wip\])/i.test(stringIn(pull, 'title'))
 
 /** Versions without `requested_reviewers` have a review with the state REQUEST_REVIEW instead. */
-function reviewRequests({ repository, pull, reviews }: PullAnswers): ReviewRequest[] {
+function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewRequest[] {
   const [owner = ''] = repository.split('/')
-  const requests = reviews.filter((review) => stringIn(review, 'state') === 'REQUEST_REVIEW')
-  const fromReviews = requests.map((review) => ({
-    reviewer: partyOf(objectIn(review, 'user'), objectIn(review, 'team'), owner),
-    createdAt: timeIn(review, 'submitted_at'),
-  }))
-  const named = requestedReviewers(pull, owner).map((reviewer) => ({
-    reviewer,
-    createdAt: timeIn(pull, 'created_at'),
-  }))
-  const all = new Map(
-    [...named, ...fromReviews].map((each) => [JSON.stringify(each.reviewer), each]),
-  )
-  return [...all.values()].map(({ reviewer, createdAt }) => ({
-    reviewer,
-    createdAt,
-    updatedAt: createdAt,
-    dismissedAt: null,
-  }))
+  const requests = new Map<string, ReviewRequest>()
+  const add = (reviewer: Reviewer, createdAt: string) => {
+    const request = { reviewer, createdAt, updatedAt: createdAt, dismissedAt: null }
+    requests.set(JSON.stringify(reviewer), request)
+  }
+  for (const reviewer of requestedReviewers(pull, owner)) add(reviewer, timeIn(pull, 'created_at'))
+  for (const review of reviews) {
+    if (stringIn(review, 'state') !== 'REQUEST_REVIEW') continue
+    const reviewer = reviewerOf(objectIn(review, 'user'), objectIn(review, 'team'), owner)
+    add(reviewer, timeIn(review, 'submitted_at'))
+  }
+  return [...requests.values()]
 }
 
 /** Returns undefined for a pending review, which only its author may see, and for a request for a review. */
@@ -107,7 +101,7 @@ const STATES: Readonly<Record<string, ReviewState>> = {
 }
 
 export function reviewFact(
-  { repository, issue }: PullAnswers,
+  { repository, issue }: PullResponses,
   review: JsonObject,
   state: ReviewState,
 ): Review {
@@ -136,7 +130,7 @@ export interface ReviewComments {
  * shows comments on the same line together.
  */
 export function reviewComments(
-  { repository, issue }: PullAnswers,
+  { repository, issue }: PullResponses,
   review: JsonObject,
   comments: readonly JsonObject[],
   reactionsOf: (id: number) => readonly Reaction[],
@@ -154,7 +148,7 @@ export function reviewComments(
     }
     found.comments.push({
       repository,
-      ...diffPlace(comment),
+      ...diffPositionOf(comment),
       id: integerIn(comment, 'id'),
       pull,
       review: integerIn(review, 'id'),
@@ -180,7 +174,7 @@ function threadFact(
   const resolver = objectIn(root, 'resolver')
   return {
     repository,
-    ...diffPlace(root),
+    ...diffPositionOf(root),
     id: integerIn(root, 'id'),
     pull,
     review: integerIn(review, 'id'),
@@ -204,7 +198,7 @@ function lineOf(comment: JsonObject) {
   return { path: stringIn(comment, 'path'), side, line: after || before || 1 }
 }
 
-function diffPlace(comment: JsonObject) {
+function diffPositionOf(comment: JsonObject) {
   const { path, line } = lineOf(comment)
   const commit = commitIn(comment, 'commit_id')
   // Gitea sends an empty hunk if it could not compute one, and importers reject that.

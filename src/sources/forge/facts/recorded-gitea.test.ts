@@ -14,25 +14,25 @@ const REPOSITORY = { owner: 'gitea', name: 'test_repo' }
 
 describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
   let forge: FakeForge
-  const kept = new MemoryDiscussionStore()
+  const store = new MemoryDiscussionStore()
   before(async () => {
     forge = await startForge()
     const recordings = loadRecordings()
     forge.faultFor = (request) => ({ answer: recordedAnswer(recordings, request) })
-    await kept.readAll(forgeDiscussions({ url: forge.url, token: 'x' }), REPOSITORY)
+    await store.readAll(forgeDiscussions({ url: forge.url, token: 'x' }), REPOSITORY)
   })
   after(() => forge.stop())
 
   it('are read completely', () => {
-    assert.equal(readStateOf(kept.cursor)?.isComplete, true)
-    assert.equal(kept.facts('issues').length, 7)
-    assert.equal(kept.facts('pull_requests').length, 6)
-    assert.equal(kept.facts('milestones').length, 2)
-    assert.equal(kept.facts('repositories')[0]?.labels.length, 6)
+    assert.equal(readStateOf(store.cursor)?.isComplete, true)
+    assert.equal(store.facts('issues').length, 7)
+    assert.equal(store.facts('pull_requests').length, 6)
+    assert.equal(store.facts('milestones').length, 2)
+    assert.equal(store.facts('repositories')[0]?.labels.length, 6)
   })
 
   it('contain an issue of a ghost, closed and locked, with comments and reactions', () => {
-    const issue = kept.facts('issues').find(({ number }) => number === 4)
+    const issue = store.facts('issues').find(({ number }) => number === 4)
     assert.equal(issue?.author, 'ghost')
     assert.equal(issue?.closedAt, '2020-09-01T15:49:34Z')
     assert.deepEqual(
@@ -41,7 +41,7 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
     )
     assert.deepEqual(issue?.labels, ['Question'])
     assert.equal(issue?.milestone, 1300)
-    const comments = kept.facts('issue_comments').filter(({ on }) => on.number === 4)
+    const comments = store.facts('issue_comments').filter(({ on }) => on.number === 4)
     assert.deepEqual(
       comments.map(({ id, author }) => [id, author]),
       [
@@ -49,7 +49,7 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
         [116552, 'ghost'],
       ],
     )
-    const events = kept.facts('issue_events').filter(({ on }) => on.number === 4)
+    const events = store.facts('issue_events').filter(({ on }) => on.number === 4)
     assert.deepEqual(
       events.map(({ event }) => event),
       ['closed', 'locked'],
@@ -58,13 +58,13 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
 
   it('contain pull requests: merged, and from a deleted branch', () => {
     const pull = (number: number) =>
-      kept.facts('pull_requests').find((each) => each.number === number)
+      store.facts('pull_requests').find((each) => each.number === number)
     assert.equal(pull(12)?.mergedAt, '2020-09-01T17:55:34Z')
     assert.equal(pull(12)?.mergeCommit?.length, 40)
     assert.equal(pull(8)?.mergedAt, null)
     assert.ok(pull(8)?.closedAt)
     assert.equal(pull(8)?.head.ref, 'garbage-patch')
-    const events = kept.facts('issue_events').filter(({ on }) => on.number === 12)
+    const events = store.facts('issue_events').filter(({ on }) => on.number === 12)
     assert.deepEqual(
       events.map(({ event }) => event),
       ['merged', 'closed'],
@@ -72,7 +72,7 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
   })
 
   it('contain reviews with a thread', () => {
-    const reviews = kept.facts('pull_request_reviews').filter(({ pull }) => pull === 7)
+    const reviews = store.facts('pull_request_reviews').filter(({ pull }) => pull === 7)
     assert.deepEqual(
       reviews.map(({ id, state }) => [id, state]),
       [
@@ -81,7 +81,7 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
         [1772, 'dismissed'],
       ],
     )
-    const [thread] = kept.facts('pull_request_review_threads')
+    const [thread] = store.facts('pull_request_review_threads')
     assert.deepEqual(
       [thread?.path, thread?.line, thread?.side, thread?.position],
       ['README.md', 4, 'right', 4],
@@ -90,10 +90,10 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
 
   it('contain releases, and a record of every person', () => {
     assert.deepEqual(
-      kept.facts('releases').map(({ tag }) => tag),
+      store.facts('releases').map(({ tag }) => tag),
       ['v2-rc1', 'V1'],
     )
-    const logins = new Set(kept.facts('users').map(({ login }) => login))
+    const logins = new Set(store.facts('users').map(({ login }) => login))
     for (const login of ['6543', 'ghost', 'techknowlogick']) assert.ok(logins.has(login), login)
   })
 })

@@ -12,7 +12,7 @@ import {
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
-export interface RepositoryAnswers {
+export interface RepositoryResponses {
   repository: JsonObject
   owner: string
   name: string
@@ -21,8 +21,8 @@ export interface RepositoryAnswers {
   collaborators: readonly { login: string; permission: string }[]
 }
 
-export function repositoryFact(answers: RepositoryAnswers): Repository {
-  const { repository, owner, name, labels, collaborators } = answers
+export function repositoryFact(responses: RepositoryResponses): Repository {
+  const { repository, owner, name, labels, collaborators } = responses
   const createdAt = timeIn(repository, 'created_at')
   return {
     owner,
@@ -49,7 +49,7 @@ export function repositoryFact(answers: RepositoryAnswers): Repository {
   }
 }
 
-/** If a label of the organization has the same name as one of the repository, the latter wins. Issues refer to labels by name. */
+/** Issues refer to labels by name, so a label of the organization is left out if the repository has one of the same name. */
 function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
   const byName = new Map<string, Label>()
   for (const label of labels) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readFact } from './read-records.ts'
 
-/** What exporters of others, and archives of other times, write otherwise; none of it may cost a record. */
+/** Records as other exporters and older versions of GitHub write them. All of them must be read. */
 const HOST = 'https://bitbucket.example'
 const WHEN = '2024-05-01T12:00:00Z'
 
@@ -11,7 +11,7 @@ const issue = {
   url: `${HOST}/o/r/issues/7`,
   repository: `${HOST}/o/r`,
   user: `${HOST}/ann`,
-  title: 'No time of change, no list of assignees, no reactions',
+  title: 'Without updated_at, assignees and reactions',
   body: null,
   assignee: `${HOST}/bob`,
   milestone: null,
@@ -25,7 +25,7 @@ const pull = {
   url: `${HOST}/o/r/pull/8`,
   user: '',
   repository: `${HOST}/o/r`,
-  title: 'From nowhere',
+  title: 'From a deleted fork',
   body: '',
   base: { ref: 'main', sha: 'a', user: `${HOST}/ann`, repo: `${HOST}/o/r` },
   head: { ref: 'fix', sha: 'b', user: '', repo: '' },
@@ -44,7 +44,7 @@ const reviewComment = {
   pull_request_review: `${HOST}/o/r/pull/8/files#pullrequestreview-5`,
   pull_request_review_thread: '',
   user: null,
-  body: 'of a kind to come',
+  body: 'with an unknown subject type',
   path: 'README.md',
   position: 2,
   created_at: WHEN,

@@ -8,12 +8,12 @@ import { connectForge } from './connect-forge.ts'
 
 const { signal } = new AbortController()
 
-/** Taking an incomplete list for complete would hide repositories and revoke permissions. */
+/** An incomplete list that is used as complete would hide repositories and revoke permissions. */
 test('incomplete lists of repositories and permissions are refused', async (t) => {
-  const stand = await startForge()
-  t.after(() => stand.stop())
-  fillForge(stand)
-  const forge = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
+  const server = await startForge()
+  t.after(() => server.stop())
+  fillForge(server)
+  const forge = connectForge({ url: server.url, token: 'admin-token', pauseMs: 1 })
   const lists = {
     '/repos/search': () => Array.fromAsync(forge.catalogue.all(signal)),
     '/orgs/octo/repos': () => forge.catalogue.ofOrganization('octo', signal),
@@ -32,9 +32,9 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
   }
   for (const [path, list] of Object.entries(lists))
     for (const [name, damage] of Object.entries(damages)) {
-      stand.faultFor = () => undefined
+      server.faultFor = () => undefined
       await list()
-      stand.faultFor = (request) =>
+      server.faultFor = (request) =>
         request.path === `/api/v1${path}` ? { change: damage } : undefined
       await assert.rejects(list(), (error) => {
         assert.ok(error instanceof ForgeRequestFailed, `${path}: ${name}: ${error}`)
@@ -44,12 +44,12 @@ test('incomplete lists of repositories and permissions are refused', async (t) =
 })
 
 test('members of an organization that the forge does not send are counted in the notes', async (t) => {
-  const stand = await startForge()
-  t.after(() => stand.stop())
-  fillForge(stand)
-  const { discussions } = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
+  const server = await startForge()
+  t.after(() => server.stop())
+  fillForge(server)
+  const { discussions } = connectForge({ url: server.url, token: 'admin-token', pauseMs: 1 })
   assert.deepEqual((await discussions.owner('octo', signal)).notes, [])
-  stand.faultFor = ({ path }) =>
+  server.faultFor = ({ path }) =>
     path.endsWith('/orgs/octo/members')
       ? { change: (given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] }) }
       : undefined

@@ -25,11 +25,11 @@ export function completionCommand(program: Command, about: string): void {
   command.action((shell: Shell) => printPainted(SHELLS[shell](commandShape(program)).trimEnd()))
 }
 
-/** The words that can be offered for a value, or the kind of file. */
-const offered = ({ choices, takes }: ValueShape): string =>
+/** Returns the words that complete a value, or the kind of file. */
+const completionsOf = ({ choices, takes }: ValueShape): string =>
   choices.length > 0 ? choices.join(' ') : takes
 
-/** A shell function for bash and zsh that sets `value` to what can be offered for a flag. */
+/** Returns a function for bash and zsh that sets `value` to the completions of a flag. */
 function valueFunction(program: CommandShape): string {
   return `# Sets the values of a flag: words, or a kind of file.
 _godwit_value() {
@@ -49,12 +49,12 @@ ${settingArms().join('\n')}
 const valueArms = ({ path, options }: CommandShape): string[] =>
   options
     .filter(({ value }) => value)
-    .map(({ flag, value }) => `  '${path.join(' ')} ${flag}') value='${offered(value!)}' ;;`)
+    .map(({ flag, value }) => `  '${path.join(' ')} ${flag}') value='${completionsOf(value!)}' ;;`)
 
 const settingArms = (): string[] => [
   '    --config) value=file ;;',
   ...optionNames.map((name) => {
-    const value = offered(valueShape(optionOf(name).argument))
+    const value = completionsOf(valueShape(optionOf(name).argument))
     return `    ${flagOf(name)}) value='${value}' ;;`
   }),
 ]
@@ -125,7 +125,7 @@ function bashArm({ path, commands, options, hasSettings, arguments: all }: Comma
     `commands='${commands.map((each) => each.path.at(-1)).join(' ')}'`,
     `options='${options.map(({ flag }) => flag).join(' ')}'`,
     ...(hasSettings ? ['settings=1'] : []),
-    ...(all[0] ? [`arguments='${offered(all[0])}'`] : []),
+    ...(all[0] ? [`arguments='${completionsOf(all[0])}'`] : []),
   ]
   return `  '${path.join(' ')}') ${words.join(' ')} ;;`
 }
@@ -204,7 +204,7 @@ function zshArm({ path, commands, options, hasSettings, arguments: all }: Comman
     `commands=(${commands.map((each) => zshItem(each.path.at(-1)!, each.about)).join(' ')})`,
     `options=(${options.map(({ flag, about }) => zshItem(flag, about)).join(' ')})`,
     ...(hasSettings ? ['settings=1'] : []),
-    ...(all[0] ? [`arguments='${offered(all[0])}'`] : []),
+    ...(all[0] ? [`arguments='${completionsOf(all[0])}'`] : []),
   ]
   return `  '${path.join(' ')}') ${words.join(' ')} ;;`
 }

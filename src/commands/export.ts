@@ -17,12 +17,12 @@ import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
 import type { ForgeUnavailable } from '../sources/forge-errors.ts'
-import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
+import { writeFileAtomically } from './atomic-file.ts'
+import { addCommand, note, settingsOf } from './command-line.ts'
 import { outputOf, type WrittenArchive } from './export/output.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
-import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {
   output: string
@@ -33,14 +33,14 @@ interface ExportOptions {
 }
 
 export function exportCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'export <names...>', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'export <names...>',
+    about,
     'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
     'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
     'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
   )
-  command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption('--output <FILE>', 'file to write; - for standard output')
     .option('--allow-partial', 'skip repositories that cannot be exported')
@@ -96,19 +96,16 @@ async function runExport(
   const seconds = (performance.now() - startedAt) / 1000
   const report = exportReport(ends, { archives, seconds, warnings })
   progress.say(report.text())
-  if (options.report) await writeReport(options.report, report, signal)
+  if (options.report) {
+    const bytes = Buffer.from(`${JSON.stringify(report.json(), null, 2)}\n`)
+    await writeFileAtomically(resolve(options.report), [bytes], { force: true, signal })
+  }
 }
 
-function guessedAddress(address: string): string {
-  return `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
-}
+const guessedAddress = (address: string): string =>
+  `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
 
-async function writeReport(file: string, report: ExportReport, signal: AbortSignal): Promise<void> {
-  const text = `${JSON.stringify(report.json(), null, 2)}\n`
-  await writeWholeFile(resolve(file), [Buffer.from(text)], { force: true, signal })
-}
-
-/** Finds the repositories. An entry that is no valid repository counts like one that cannot be exported. */
+/** Finds the repositories. An entry that is not a valid repository counts as one that cannot be exported. */
 async function chooseRepositories(
   parts: LocalExport,
   names: string[],
@@ -131,40 +128,24 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserErr
   return new UserError(`${reasons}\nnothing was written; ${next}`)
 }
 
-/** Disposing clears the progress line. */
-interface ExportProgress extends Disposable {
-  ended(end: RepositoryResult): void
-  writing(bytes: number): void
-  say(text: string): void
-}
-
-/** Shows a progress bar on a terminal, and otherwise a line for each repository. */
-function exportProgress(
-  to: NodeJS.WriteStream,
-  repositories: readonly RepositoryFacts[],
-): ExportProgress {
+/** Shows a progress bar on a terminal, and otherwise prints a line for each repository. Disposing clears the bar. */
+function exportProgress(to: NodeJS.WriteStream, repositories: readonly RepositoryFacts[]) {
   const line = progressLine(to)
   // An empty repository counts as a step as well.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
   const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
   let [done, count] = [0, 0]
   return {
-    ended(end) {
+    ended(end: RepositoryResult) {
       done += weight(end.facts)
       count += 1
       if (!to.isTTY || needsAttention(end)) line.say(formatRepositoryResult(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },
-    writing: (bytes) => line.show(undefined, `writing ${formatBytes(bytes)}`),
+    writing: (bytes: number) => line.show(undefined, `writing ${formatBytes(bytes)}`),
     say: line.say,
     [Symbol.dispose]: line[Symbol.dispose],
   }
-}
-
-interface ExportReport {
-  /** The content of the file of --report. */
-  json(): Record<string, unknown>
-  text(): string
 }
 
 interface ExportResult {
@@ -174,10 +155,11 @@ interface ExportResult {
   warnings: readonly string[]
 }
 
+/** Describes an export: `json` for the file of --report, `text` for the terminal. */
 export function exportReport(
   ends: readonly RepositoryResult[],
   { archives, seconds, warnings: earlier }: ExportResult,
-): ExportReport {
+) {
   const count = (outcome: RepositoryResult['outcome']) =>
     ends.filter((end) => end.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]

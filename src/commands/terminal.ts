@@ -25,7 +25,7 @@ export const paintState = (state: string, stream?: NodeJS.WriteStream): string =
     : escapeForTerminal(state)
 
 /** The last line of a terminal, which shows the progress. Disposing clears it. */
-export interface ProgressLine extends Disposable {
+interface ProgressLine extends Disposable {
   /** Draws a bar for `part`, from 0 to 1, and the text. Does nothing unless the stream is a terminal. */
   show(part: number | undefined, text: string): void
   /** Prints a line above the progress. */

@@ -25,12 +25,9 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
     yield failure('forge-token', errorText(error), TOKEN_ADVICE)
     return
   }
+  const exposed = `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`
   yield (await isReadableByAll(tokenFile))
-    ? warning(
-        'forge-token',
-        `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`,
-        `run \`chmod 600 ${tokenFile}\``,
-      )
+    ? warning('forge-token', exposed, `run \`chmod 600 ${tokenFile}\``)
     : passed('forge-token', `${tokenFile}, readable`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const forge = connectForge({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
@@ -53,7 +50,7 @@ async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<Che
     await forge.readRights(owner, signal)
   } catch (error) {
     if (!(error instanceof ForgeRequestFailed)) throw error
-    const found = `the forge's token may not ask what people may do: ${error.message}`
+    const found = `the forge's token may not read the permissions of users: ${error.message}`
     yield failure('forge-token', found, SCOPES_ADVICE)
   }
 }

@@ -15,7 +15,7 @@ import { withWriteContext } from '../../lib/disk-errors.ts'
 import { makeDirectory } from '../../lib/make-directory.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { refuseExistingFile, writeWholeFile } from '../whole-file.ts'
+import { refuseExistingFile, writeFileAtomically } from '../atomic-file.ts'
 
 export interface WrittenArchive {
   bytes: number
@@ -80,7 +80,7 @@ function toFile(file: string): ExportOutput {
     async write(parts, order, { onBytes, ...options }) {
       await using archive = await exportArchive(parts, order, options.signal)
       const bytes = countBytes(archive.plan, parts, onBytes, options.signal)
-      await writeWholeFile(file, bytes, { ...options, length: archive.plan.length })
+      await writeFileAtomically(file, bytes, { ...options, length: archive.plan.length })
       return [{ bytes: archive.plan.length }]
     },
   }
@@ -105,7 +105,7 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
         const file = fileOf(facts)
         makeDirectory(dirname(file))
         const bytes = countBytes(plan, parts, onBytes, options.signal)
-        await writeWholeFile(file, bytes, { ...options, length: plan.length })
+        await writeFileAtomically(file, bytes, { ...options, length: plan.length })
         const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
         written.push({ bytes: plan.length, of })
       }

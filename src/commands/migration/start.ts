@@ -4,13 +4,12 @@ import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import type { StartFlag, StartRequest } from '../../wire/types.ts'
 import {
-  addClientCommand,
+  type ClientCommands,
   type ClientContext,
-  printResult,
   startOnce,
   withClient,
 } from '../client-command.ts'
-import { idArgument, note, withExamples } from '../command-line.ts'
+import { note, printResult } from '../command-line.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 
@@ -23,27 +22,26 @@ interface Options extends StartOptions {
   watch?: boolean
 }
 
-export function startCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'start', 'start a migration and print its ID')
-  addStartArguments(command)
-    .option('--watch', 'watch it until it has ended')
-    .option('--preflight', 'print an estimate, start nothing (Godwit only)')
-  addStartFlags(command)
-  withExamples(
-    command,
+export function startCommand({ add }: ClientCommands): void {
+  const command = add(
+    'start',
+    'start a migration and print its ID',
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration start --all --lock-repositories',
     'godwit migration start alice/site --preflight',
     'godwit migration start --org octo --all --watch',
   )
-  command.action(
+  addStartArguments(command)
+    .option('--watch', 'watch it until it has ended')
+    .option('--preflight', 'print an estimate, start nothing (Godwit only)')
+  addStartFlags(command).action(
     withClient(async (client, options: Options, names: string[]) => {
       const body = await startRequest(client, names, options)
       if (options.preflight) return forecast(client, body)
       const started = await startOnce(client, () => client.api.start(body))
-      if (!options.watch) return printResult(client, started, String(started.id))
-      if (!client.isJson) printResult(client, started, String(started.id))
-      await watchUntilEnd(client, started.id)
+      // With --json, the watch prints the migration when it has ended.
+      if (!options.watch || !client.isJson) printResult(client, started, String(started.id))
+      if (options.watch) await watchUntilEnd(client, started.id)
     }),
   )
 }
@@ -59,13 +57,13 @@ async function forecast(client: ClientContext, body: StartRequest): Promise<void
     )
 }
 
-export function retryCommand(migration: Command): void {
-  const about =
-    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)'
-  const command = addClientCommand(migration, 'retry', about)
-  withExamples(command, 'godwit migration retry 7', 'godwit migration retry 7 --allow-partial')
-  command
-    .argument(...idArgument('migration'))
+export function retryCommand({ addWithId }: ClientCommands): void {
+  addWithId(
+    'retry',
+    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)',
+    'godwit migration retry 7',
+    'godwit migration retry 7 --allow-partial',
+  )
     .option('--allow-partial', 'skip repositories that still cannot be exported')
     .action(
       withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {

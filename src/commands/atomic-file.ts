@@ -30,14 +30,18 @@ interface WriteOptions {
 export async function writeFileAtomically(
   file: string,
   bytes: Bytes,
-  { force, length, ...options }: WriteOptions,
+  { force, signal, length }: WriteOptions,
 ): Promise<void> {
   const folder = dirname(file)
   const unfinished = join(folder, `.${basename(file)}.${randomUUID()}`)
   try {
     // Other users of this machine must not read an archive.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
-    await withWriteContext(file, () => pipeline(bytes, written, options), length)
+    await withWriteContext(
+      file,
+      () => pipeline(bytes, written, { ...(signal && { signal }) }),
+      length,
+    )
     await moveIntoPlace(unfinished, file, force)
   } finally {
     await rm(unfinished, { force: true })

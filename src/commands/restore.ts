@@ -1,10 +1,10 @@
-import { mkdtempDisposable, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type PeopleMap, parsePeopleCsv } from '../importer/people.ts'
-import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
+import { type Restored, type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import {
   accountRefusal,
   type DumpEvent,
@@ -20,6 +20,7 @@ import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, print, settingsOf } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 interface RestoreOptions {
   into: string
@@ -76,7 +77,7 @@ async function runRestore(
     throw new UsageError(
       '--people, --keep-links, --target and names of repositories need --as gitea-dump',
     )
-  await using home = await mkdtempDisposable(join(tmpdir(), 'godwit-restore-'))
+  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-restore-'))
   const git = createGit({ program, searchPath, home: home.path })
   const open = await archiveOpener(file)
   await withWriteContext(resolve(options.into), () =>
@@ -92,15 +93,12 @@ async function restoreRepositories(
   signal: AbortSignal,
 ): Promise<void> {
   const directory = resolve(into)
-  let [failed, warnings] = [0, 0]
+  let warnings = 0
   const onEvent = (event: RestoreEvent) => {
     warnings += printEvent(event)
   }
-  const restored = restoreArchive({ ...parts, into: directory, onEvent }, signal)
-  for await (const result of restored) {
-    printOutcome(result)
-    if (result.faults.length > 0) failed += 1
-  }
+  const results = restoreArchive({ ...parts, into: directory, onEvent }, signal)
+  const { failed } = await printResults(results)
   if (failed > 0)
     throw new UserError(
       `${formatCount(failed, 'repository', 'repositories')} could not be restored; the others are in ${directory}`,
@@ -127,26 +125,22 @@ async function runDump(
   const people = await readPeopleFile(file)
   if (options.target === '' && [...people.values()].some(({ id }) => id !== undefined))
     print('warning: account-id counts only with --target: all authors stay original authors')
-  let [failed, skipped, privateCount, done] = [0, 0, 0, 0]
+  let skipped = 0
   const onEvent = (event: DumpEvent) => {
     skipped += printEvent(event)
   }
-  const dumped = dumpForGitea({ ...parts, ...options, into: directory, people, onEvent }, signal)
-  for await (const result of dumped) {
-    printOutcome(result)
-    if (result.faults.length > 0) failed += 1
-    else {
-      done += 1
-      privateCount += Number(result.isPrivate)
-    }
-  }
-  if (done > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  const results = dumpForGitea({ ...parts, ...options, into: directory, people, onEvent }, signal)
+  const { restored, failed } = await printResults(results)
+  if (restored.length > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  const privateCount = restored.filter(({ isPrivate }) => isPrivate).length
   if (privateCount > 0)
     print(
       `${privateCount} private: restore-repo would make them public; restore.sh says what it needs`,
     )
   if (failed > 0)
-    throw new UserError(`${failed} of ${failed + done} repositories could not be restored`)
+    throw new UserError(
+      `${failed} of ${failed + restored.length} repositories could not be restored`,
+    )
   if (strict && skipped > 0)
     throw new UserError(`some data could not be restored (--strict); the dumps are in ${directory}`)
 }
@@ -165,9 +159,19 @@ function baseUrl(target: string | undefined): string {
   return target.replace(/\/*$/, '/')
 }
 
-function printOutcome({ fullName, faults }: { fullName: string; faults: readonly string[] }): void {
-  if (faults.length === 0) print(`restored: ${escapeForTerminal(fullName)}`)
-  for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
+async function printResults<T extends Restored>(results: AsyncIterable<T>) {
+  const restored: T[] = []
+  let failed = 0
+  for await (const result of results) {
+    const { fullName, faults } = result
+    if (faults.length > 0) failed += 1
+    else {
+      restored.push(result)
+      print(`restored: ${escapeForTerminal(fullName)}`)
+    }
+    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
+  }
+  return { restored, failed }
 }
 
 /** Prints an event and returns the number of its lines: each is data that was not restored in full. */

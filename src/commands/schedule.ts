@@ -290,7 +290,7 @@ function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] 
   })
   return [
     '',
-    'archives that are kept as well, because no newer one contains these repositories:',
+    'archives that are kept as well, because no newer one holds these repositories:',
     ...lines.map(escapeForTerminal),
     `delete them with \`godwit schedule release ${id}${orgFlag}\``,
   ]

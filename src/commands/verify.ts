@@ -1,4 +1,3 @@
-import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -12,6 +11,7 @@ import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, print, settingsOf } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
   addCommand(
@@ -33,7 +33,7 @@ export async function verifyFile(
   signal: AbortSignal,
   printLine: (text: string) => void,
 ): Promise<void> {
-  await using temporary = await mkdtempDisposable(join(tmpdir(), 'godwit-verify-'))
+  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-verify-'))
   const directory = temporary.path
   const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
   const open = await archiveOpener(file)

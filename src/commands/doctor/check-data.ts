@@ -1,5 +1,5 @@
 import type { StatsFs } from 'node:fs'
-import { link, mkdtempDisposable, open, rename, stat, statfs } from 'node:fs/promises'
+import { link, open, rename, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { listProcesses, surveyStoredData } from '../../db/survey.ts'
@@ -9,6 +9,7 @@ import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.t
 import { dataPathsOf } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, unexpectedProcesses } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
+import { temporaryDirectory } from '../temporary-directory.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
@@ -55,7 +56,7 @@ export async function nearestExisting(path: string): Promise<string> {
 
 /** Tries what the blob store does: write, flush, link and rename. */
 async function tryWriting(directory: string): Promise<void> {
-  await using probe = await mkdtempDisposable(join(directory, '.godwit-doctor-'))
+  await using probe = await temporaryDirectory(join(directory, '.godwit-doctor-'))
   const file = join(probe.path, 'file')
   await using handle = await open(file, 'wx')
   await handle.writeFile('probe')
@@ -124,7 +125,7 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
 
 /** Creates a test database: it fails on a filesystem without locks or shared memory. */
 async function tryLocking(directory: string): Promise<void> {
-  await using probe = await mkdtempDisposable(join(directory, '.godwit-doctor-'))
+  await using probe = await temporaryDirectory(join(directory, '.godwit-doctor-'))
   using database = new DatabaseSync(join(probe.path, 'probe.sqlite'))
   const [mode] = database.prepare('pragma journal_mode = wal').all()
   if (mode?.journal_mode !== 'wal') throw new Error('no shared memory for its write-ahead log')

@@ -1,9 +1,9 @@
-import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit } from '../../git/git.ts'
 import { findGit } from '../../git/installed-git.ts'
 import type { Config } from '../../settings/config.ts'
+import { temporaryDirectory } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
 import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
@@ -16,7 +16,7 @@ import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
 /** Runs all checks, even after one has failed. They change nothing permanently. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
-  await using home = await mkdtempDisposable(join(tmpdir(), 'godwit-doctor-'))
+  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-doctor-'))
   const options = { program: config.git, searchPath: config.searchPath }
   const git = createGit({ ...options, home: home.path })
   yield* guarded('machine', checkMachine())

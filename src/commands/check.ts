@@ -58,16 +58,16 @@ async function runCheck(
   const results: CheckRecord[] = []
   {
     using line = progressLine(process.stderr)
-    line.show(0, `0/${names.length} repositories`)
+    line.update(0, `0/${names.length} repositories`)
     const options = { concurrency: config.concurrency, signal }
     await mapConcurrent(names, options, async (name, stop) => {
-      const result = await check(parts, name, stop)
+      const result = await checkOne(parts, name, stop)
       results.push(result)
       await recordCheck(parts.db, result)
       const problem = formatProblem(result)
-      if (problem !== undefined && !json) line.say(problem)
-      const part = results.length / names.length
-      line.show(part, `${results.length}/${names.length} ${result.fullName}`)
+      if (problem !== undefined && !json) line.print(problem)
+      const fraction = results.length / names.length
+      line.update(fraction, `${results.length}/${names.length} ${result.fullName}`)
     })
   }
   if (requested.length === 0) {
@@ -77,7 +77,7 @@ async function runCheck(
   printResults(results, refused, json)
 }
 
-async function check(
+async function checkOne(
   parts: LocalCheck,
   name: RepositoryName,
   signal: AbortSignal,
@@ -141,7 +141,7 @@ const checkJson = (each: CheckRecord) => ({
   seconds: each.tookMs / 1000,
 })
 
-/** Reads all stored segments and archives, also of a running service, and lists the archives that contain damaged data. */
+/** Reads all stored segments and archives, and lists the archives that contain damaged data. The service may be running. */
 async function checkStoredData(
   config: Config,
   { json = false }: CheckOptions,
@@ -158,8 +158,8 @@ async function checkStoredData(
         read[result] += 1
         read.bytes += bytes
         const count = formatNumber(read.intact + read.damaged)
-        const part = total === 0 ? undefined : read.bytes / total
-        line.show(part, `${count} read, ${formatBytes(read.bytes)}`)
+        const fraction = total === 0 ? undefined : read.bytes / total
+        line.update(fraction, `${count} read, ${formatBytes(read.bytes)}`)
       }
     }
     const archives = await damagedArchives(db)

@@ -3,7 +3,7 @@ import type { MigrationsApi } from '../client/migrations-api.ts'
 import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
-import { addSetting, configFileOf, idArgument, note, withExamples } from './command-line.ts'
+import { addSetting, configFileOf, idArgument, printMessage, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 /** What the action of a client command gets. */
@@ -27,7 +27,7 @@ export function clientCommandsOf(parent: Command, resource: string) {
     const command = parent
       .command(name)
       .description(about)
-      .option('--json', "print the server's answer as JSON, without credentials")
+      .option('--json', "print the server's response as JSON, without credentials")
       .option('--org <ORG>', 'migrations of this organization, instead of your own')
       .optionsGroup('Server:')
       .option('--url <URL>', `${clientOptions.url.about}; GODWIT_URL`)
@@ -57,12 +57,13 @@ export function withClient<A extends unknown[], O>(
     const command = actionArguments.at(-1) as Command
     const options = command.opts<ClientFlags & { json?: boolean } & O>()
     const config = readClientConfig(options, process.env, configFileOf(command))
-    for (const warning of config.warnings) note(`godwit: ${warning}`)
+    for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     await runUntilStopped(async (signal, setStopMessage) => {
       // Imported here, so that the help does not load it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor, org } = config
-      const onWait = (seconds: number) => note(`${url} is busy: trying again in ${seconds} s`)
+      const onWait = (seconds: number) =>
+        printMessage(`${url} is busy: trying again in ${seconds} s`)
       const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
@@ -84,7 +85,7 @@ export async function startOnce<T>(
     return await start()
   } catch (error) {
     const { mayHaveArrived } = await import('../client/errors.ts')
-    if (mayHaveArrived(error)) note(message)
+    if (mayHaveArrived(error)) printMessage(message)
     throw error
   }
 }

@@ -95,7 +95,7 @@ export function requireKnownDataDirectory(config: Config): Config {
   if (!file?.isDenied) return config
   const isLocationKnown = origins.databaseUrl !== undefined || origins.data?.from !== 'default'
   if (!isLocationKnown) throw new ConfigError([deniedFile(file.path)])
-  note(`godwit: ${file.path} is ignored: this user may not read it`)
+  printMessage(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
 }
 
@@ -151,7 +151,7 @@ export function printAndFlush(text: string): Promise<void> {
 }
 
 /** Prints a message to standard error. */
-export function note(text: string): void {
+export function printMessage(text: string): void {
   process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 

@@ -36,8 +36,9 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
   const names = shown.map((each) => each.name())
   const subcommands = shown.map((each) => {
     const shape = commandShape(each, [...path, each.name()])
-    // Commander does not list the choices of its own help command.
-    return each.name() === 'help' ? { ...shape, arguments: [valueShape('command', names)] } : shape
+    if (each.name() !== 'help') return shape
+    // Commander's own help command has neither choices nor examples.
+    return { ...shape, arguments: [valueShape('command', names)], examples: examplesOf(command) }
   })
   return {
     path,

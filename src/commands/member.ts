@@ -14,7 +14,7 @@ import {
   addCommand,
   addSettings,
   configAsDataOwner,
-  note,
+  printMessage,
   printResult,
   printTable,
   type Table,
@@ -79,7 +79,7 @@ async function removeMember(db: Db, org: string, login: string): Promise<void> {
   if (remaining) {
     const message = `${account.login} is ${remaining.role} of ${organization.login} by ${ORIGINS[remaining.origin](organization)}`
     if (!removed) throw new UserError(message)
-    note(message)
+    printMessage(message)
   } else if (!removed) {
     throw new UserError(`${account.login} is not a member of ${organization.login}`)
   }

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { ConfigError, EXIT, UserError } from '../lib/user-error.ts'
-import { note, outputFailure, watchOutput } from './command-line.ts'
+import { outputFailure, printMessage, watchOutput } from './command-line.ts'
 
 /** Runs a command, prints a message if it or its output fails, and sets the exit code. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {
@@ -21,7 +21,7 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
 async function reportFailure(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   const { lines, exitCode } = await describeFailure(error)
-  for (const line of lines) note(`godwit: ${line}`)
+  for (const line of lines) printMessage(`godwit: ${line}`)
   return exitCode
 }
 

@@ -28,12 +28,12 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   const token = await ensureToken(config)
   const service = await startService(config, log)
   const { baseUrl: url, vendor } = config
-  await until(async () => (await fetch(`${url}/readyz`)).ok)
+  await waitUntil(async () => (await fetch(`${url}/readyz`)).ok)
   const requestOptions = { signal: new AbortController().signal, onWait() {} }
   const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
   const api = new MigrationsApi(server, requestOptions)
   const id = await ensureMigration(api)
-  await until(async () => (await api.status(id))?.migration.state === 'exported')
+  await waitUntil(async () => (await api.status(id))?.migration.state === 'exported')
   return { ...service, notice: welcomeText(config, token, id) }
 }
 
@@ -64,7 +64,7 @@ async function ensureMigration(api: MigrationsApi): Promise<number> {
   return isUsable ? newest.id : (await api.start({ repositories: SAMPLE_NAMES })).id
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
+async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(25)
 }
 

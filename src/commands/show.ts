@@ -4,7 +4,7 @@ import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-arc
 import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, note, print, printJson, printTable } from './command-line.ts'
+import { addCommand, print, printJson, printMessage, printTable } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 export function showCommand(program: Command, about: string): void {
@@ -35,7 +35,7 @@ async function showPeople(file: string, signal: AbortSignal): Promise<void> {
     ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
   ]
   print(lines.map(csvLine).join('').trimEnd())
-  for (const warning of warnings) note(escapeForTerminal(`warning: ${warning}`))
+  for (const warning of warnings) printMessage(escapeForTerminal(`warning: ${warning}`))
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
@@ -67,8 +67,8 @@ function printSummary(summary: ArchiveSummary): void {
     printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
   }
   for (const { full_name, reason } of summary.skipped)
-    note(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
-  for (const warning of summary.warnings) note(escapeForTerminal(`warning: ${warning}`))
+    printMessage(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
+  for (const warning of summary.warnings) printMessage(escapeForTerminal(`warning: ${warning}`))
 }
 
 function printRepositories(repositories: ArchiveSummary['repositories']): void {

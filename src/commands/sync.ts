@@ -8,7 +8,7 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configAsDataOwner, note, print } from './command-line.ts'
+import { addCommand, configAsDataOwner, print, printMessage } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about, 'godwit sync --repositories /srv/git')
@@ -19,7 +19,7 @@ export function syncCommand(program: Command, about: string): void {
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const now = Date.now
       const log = {
-        warn: (_: object, text: string) => note(`warning: ${escapeForTerminal(text)}`),
+        warn: (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`),
       }
       const forge = await openForge(config, { db, now, log })
       const source = withForge(openSource(paths), forge, { db, now, log })
@@ -28,7 +28,7 @@ export function syncCommand(program: Command, about: string): void {
       print(describe(report))
       const { length } = report.refused
       if (length > 0)
-        note(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
+        printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
       await settleReleasedLocks(parts)
     }

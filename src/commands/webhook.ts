@@ -173,7 +173,7 @@ function deliveryCommands({ addWithId }: ClientCommands): void {
     'godwit webhook deliveries 3',
     'godwit webhook deliveries 3 41',
   )
-    .argument('[delivery]', `${DELIVERY}, to show it whole`, parseId('delivery'))
+    .argument('[delivery]', `${DELIVERY}, to show it in full`, parseId('delivery'))
     .action(
       withClient(async (client, _options, id: number, delivery?: number) => {
         const { webhooks } = client.api
@@ -261,22 +261,22 @@ function deliveryRows(deliveries: readonly DeliveryResponse[]): Table {
     ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
     ...deliveries.map((each, index) => [
       String(each.id),
-      eventOf(each) + (each.redelivery ? ' (again)' : ''),
+      formatEvent(each) + (each.redelivery ? ' (again)' : ''),
       formatTime(each.delivered_at),
       each.status,
-      isLatest(deliveries, index) ? nextOf(each) : '-',
+      isLatest(deliveries, index) ? formatNextAttempt(each) : '-',
     ]),
   ]
 }
 
-const eventOf = ({ event, action }: DeliveryResponse): string =>
+const formatEvent = ({ event, action }: DeliveryResponse): string =>
   action === null ? event : `${event}.${action}`
 
 /** Whether this is the latest delivery of its event. The list is sorted newest first. */
 const isLatest = (deliveries: readonly DeliveryResponse[], index: number): boolean =>
   deliveries.findIndex(({ guid }) => guid === deliveries[index]!.guid) === index
 
-function nextOf({ state, next_attempt_at }: DeliveryResponse): string {
+function formatNextAttempt({ state, next_attempt_at }: DeliveryResponse): string {
   if (state === 'given_up') return 'given up'
   return formatTime(next_attempt_at ?? null)
 }
@@ -284,7 +284,7 @@ function nextOf({ state, next_attempt_at }: DeliveryResponse): string {
 function describeDelivery(delivery: FullDeliveryResponse): string {
   const { request, response } = delivery
   const lines = [
-    `${eventOf(delivery)}: ${delivery.status}`,
+    `${formatEvent(delivery)}: ${delivery.status}`,
     `delivery  ${delivery.guid}`,
     `duration  ${delivery.duration} s`,
     '',

@@ -30,7 +30,7 @@ function mistakesIn(act: () => unknown): readonly string[] {
   return assert.fail('nothing is wrong')
 }
 
-test('a line holds a name and a value, and may have comments', () => {
+test('a line contains a name and a value, and may have comments', () => {
   const text = `\uFEFF# The service.
 repositories = /srv/git
 

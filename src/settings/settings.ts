@@ -58,7 +58,7 @@ export const options = {
   },
   owner: {
     argument: 'LOGIN',
-    about: 'owner of the repositories that are in no directory of an owner (flat, any-depth)',
+    about: 'owner of the repositories that are not in the directory of an owner (flat, any-depth)',
     read: login,
   },
   listen: {
@@ -83,7 +83,7 @@ export const options = {
   hostName: {
     argument: 'NAME',
     about:
-      'name of this host in the archives of `export`, where neither --base-url nor --web-url is set',
+      'name of this host in the archives of `export`, if neither --base-url nor --web-url is set',
     read: hostName,
     otherwise: "the machine's name",
   },
@@ -137,7 +137,7 @@ export const options = {
   },
   s3PublicEndpoint: {
     argument: 'URL',
-    about: 'public address of the bucket, if clients need another one than Godwit',
+    about: 'public address of the bucket, if clients use another one than Godwit',
     read: webAddress,
   },
   downloads: {
@@ -238,7 +238,7 @@ export const options = {
   segmentCheckAge: {
     argument: 'DURATION',
     about:
-      'stored data whose checksum was not compared for this long is read again: in the background, and before it is reused',
+      'how long a comparison of stored data with its checksum stays valid; then it is repeated, in the background and before reuse',
     read: duration,
     fallback: '7d',
   },
@@ -282,7 +282,7 @@ export const options = {
   forge: {
     argument: 'URL',
     about:
-      'Gitea or Forgejo that serves the repositories: what people wrote there is exported as well',
+      'Gitea or Forgejo that serves the repositories; its issues, pull requests and other records are exported as well',
     read: webAddress,
   },
   forgeTokenFile: {
@@ -312,7 +312,7 @@ export const options = {
   gitMemory: {
     argument: 'MIB',
     about:
-      'how much memory a git process may hold, files that it maps aside, before it is stopped and its repository fails',
+      'how much memory a git process may use, without mapped files, before it is stopped and its repository fails',
     read: wholeNumber(64, 16_777_216),
     otherwise: 'half of the memory of the machine or container',
   },

@@ -113,7 +113,8 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
     const problems = await checkRange(baseUrl, key)
     if (problems.length === 0) problems.push(...(await checkStream(baseUrl, key)))
     if (problems.length > 0) yield* problems
-    else yield passed('proxy', `${baseUrl} leads here; streams, ranges and addresses arrive`)
+    else
+      yield passed('proxy', `${baseUrl} reaches this service, with streams, ranges and addresses`)
   } catch (error) {
     const why = errorText((error as Error).cause ?? error)
     const advice = 'check the proxy, its certificate and the DNS name; clients use this address'
@@ -135,7 +136,7 @@ async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> 
     return [warning('proxy', found, advice), ...(await checkStream(baseUrl, key))]
   }
   const advice = 'let the proxy forward every path below --base-url to the address of --listen'
-  const found = `${baseUrl} answers ${response.status}, and not as the service that runs here`
+  const found = `${baseUrl} returns status ${response.status}, but not from the service that runs here`
   return [warning('proxy', found, advice)]
 }
 

@@ -84,9 +84,9 @@ export function checkFreeSpace({ bavail, bsize, files, ffree }: SpaceStats): Che
     bytes < limit.bytes || (isCounted && ffree < limit.files)
   const found = `${formatBytes(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
   if (!isBelow(LOW_SPACE)) return passed('disk space', found)
-  const judge = isBelow(MIN_SPACE) ? failure : warning
+  const report = isBelow(MIN_SPACE) ? failure : warning
   const advice = 'free some space: an archive needs about the size of its repositories'
-  return judge('disk space', found, advice)
+  return report('disk space', found, advice)
 }
 
 /** Filesystems by their `f_type`, see statfs(2). */

@@ -13,7 +13,7 @@ const TOKEN_ADVICE =
   'write an access token of an administrator of the forge to a file that only the user that runs Godwit can read'
 const TIMEOUT_MS = 10_000
 
-/** Checks that the forge answers, that its version is supported, and that the token can read everything. */
+/** Checks that the forge responds, that its version is supported, and that the token can read everything. */
 export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
   const location = forgeLocation(config)
   if (!location) return
@@ -38,7 +38,7 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
     else yield* checkSudo(forge, signal)
   } catch (error) {
-    const found = signal.aborted ? `${url} did not answer within 10 s` : errorText(error)
+    const found = signal.aborted ? `${url} did not respond within 10 s` : errorText(error)
     yield failure('forge', found, 'check --forge, the forge, and the token')
   }
 }

@@ -28,9 +28,9 @@ function checkOpenFiles(limit: string | undefined): CheckResult {
   if (limit === undefined) return passed('open files', 'the limit of this system is unknown')
   if (limit === 'unlimited' || Number(limit) >= ADVISED_OPEN_FILES)
     return passed('open files', limit)
-  const judge = Number(limit) < MIN_OPEN_FILES ? failure : warning
+  const report = Number(limit) < MIN_OPEN_FILES ? failure : warning
   const advice = `allow at least ${ADVISED_OPEN_FILES}: LimitNOFILE= in the unit, or ulimit -n`
-  return judge('open files', `at most ${limit}`, advice)
+  return report('open files', `at most ${limit}`, advice)
 }
 
 /** Checks that this user can read the configuration file, and that it does not expose secrets. */

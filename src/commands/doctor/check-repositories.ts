@@ -95,7 +95,7 @@ async function whyNotLockable(source: Source, found: FoundRepository, dir: strin
 const EXPECTED = {
   'owner/name': 'as OWNER/NAME.git',
   flat: 'as NAME.git',
-  'any-depth': 'as OWNER/…/NAME.git, with names that are all different when / is written -',
+  'any-depth': 'as OWNER/…/NAME.git, with names that are still unique when / is replaced by -',
 } as const
 
 function* describeProblems(
@@ -122,7 +122,7 @@ function* describeProblems(
   }
   if (caseConflicts.length > 0) {
     const advice =
-      'rename one of each: names ignore case, and only one of each is served ' +
+      'rename one of each: names are case-insensitive, and only one of each is served ' +
       '(`godwit sync` lists the others)'
     yield warning('repositories', `names differ only in case: ${firstFew(caseConflicts)}`, advice)
   }

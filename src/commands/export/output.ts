@@ -21,7 +21,7 @@ import { refuseExistingFile, writeFileAtomically } from '../atomic-file.ts'
 export interface WrittenArchive {
   bytes: number
   /** With --one-archive-per-repository: the repository, and the file relative to --output. */
-  of?: { fullName: string; file: string }
+  repository?: { fullName: string; file: string }
 }
 
 interface WriteOptions {
@@ -44,7 +44,7 @@ interface OutputOptions {
   oneArchivePerRepository?: boolean
 }
 
-export async function outputOf(options: OutputOptions): Promise<ExportOutput> {
+export async function chooseOutput(options: OutputOptions): Promise<ExportOutput> {
   const { output, force = false, oneArchivePerRepository = false } = options
   const isStandardOutput = output === '-'
   if (isStandardOutput && oneArchivePerRepository)
@@ -104,8 +104,8 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
         makeDirectory(dirname(file))
         const bytes = countedBytes(plan, parts, options)
         await writeFileAtomically(file, bytes, { ...options, length: plan.length })
-        const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
-        written.push({ bytes: plan.length, of })
+        const repository = { fullName: fullNameOf(facts), file: relative(directory, file) }
+        written.push({ bytes: plan.length, repository })
       }
       return written
     },

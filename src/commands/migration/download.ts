@@ -9,7 +9,7 @@ import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { refuseExistingFile } from '../atomic-file.ts'
 import { type ClientCommands, type ClientContext, withClient } from '../client-command.ts'
-import { addSetting, note, print, printResult } from '../command-line.ts'
+import { addSetting, print, printMessage, printResult } from '../command-line.ts'
 import { progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 import { ResumableFile } from './resumable-file.ts'
@@ -82,7 +82,7 @@ async function toFile(
   const { git, searchPath } = client.config
   if (verify) {
     const { verifyFile } = await import('../verify.ts')
-    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? note : print)
+    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? printMessage : print)
     client.setStopMessage(`stopped; ${name} is downloaded and verified`)
   }
   await requireCompleteExport(client, id)
@@ -95,7 +95,7 @@ const PROOF_TEXTS: Record<Proof, string> = {
 
 async function checkDownload(file: string, signal: AbortSignal): Promise<Proof> {
   using line = progressLine(process.stderr)
-  line.show(undefined, 'checking the download')
+  line.update(undefined, 'checking the download')
   return checkArchive(file, signal)
 }
 
@@ -106,7 +106,7 @@ async function fetchInto(
 ): Promise<void> {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
-  if (target.position > 0) line.say(`resuming after ${formatBytes(target.position)}`)
+  if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
   let drawnAt = 0
   await downloadArchive(api, id, target, {
     signal,
@@ -114,10 +114,10 @@ async function fetchInto(
       if (performance.now() - drawnAt < 100 && position !== total) return
       drawnAt = performance.now()
       const of = total === undefined ? '' : ` of ${formatBytes(total)}`
-      line.show(total && position / total, `${formatBytes(position)}${of}`)
+      line.update(total && position / total, `${formatBytes(position)}${of}`)
     },
     onError: (error, position) =>
-      line.say(`${error.message}; resuming after ${formatBytes(position)}`),
+      line.print(`${error.message}; resuming after ${formatBytes(position)}`),
   })
 }
 

@@ -9,7 +9,7 @@ import {
   startOnce,
   withClient,
 } from '../client-command.ts'
-import { note, printResult } from '../command-line.ts'
+import { printMessage, printResult } from '../command-line.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 
@@ -49,7 +49,7 @@ export function startCommand({ add }: ClientCommands): void {
 async function forecast(client: ClientContext, body: StartRequest): Promise<void> {
   const found = await client.api.preflight(body)
   printResult(client, found, forecastRows(found))
-  note(formatForecast(found))
+  printMessage(formatForecast(found))
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
     throw new UserError(
@@ -69,7 +69,7 @@ export function retryCommand({ addWithId }: ClientCommands): void {
       withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const forecast = await client.api.retryForecast(id)
         const lines = forecast ? describeForecast(id, forecast, { allowPartial }) : []
-        for (const line of lines) note(line)
+        for (const line of lines) printMessage(line)
         const body = allowPartial ? { allow_partial: true } : {}
         const retried = await startOnce(client, () => client.api.retry(id, body))
         printResult(client, retried, String(retried.id))
@@ -137,7 +137,7 @@ async function administeredRepositories({ api }: ClientContext): Promise<string[
   const mine = all.filter(({ permissions }) => permissions?.admin !== false)
   const others = all.length - mine.length
   if (others > 0)
-    note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
+    printMessage(`skipped ${others} of ${all.length} repositories: you do not administer them`)
   if (mine.length === 0)
     throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
   return mine.map(({ full_name }) => full_name)

@@ -45,18 +45,18 @@ async function watch({ api, signal }: ClientContext, id: number) {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
-  const onError = (error: Error) => line.say(`${error.message}; trying again`)
+  const onError = (error: Error) => line.print(`${error.message}; trying again`)
   let state = ''
   let totals: TotalsResponse | undefined
   for await (const update of watchMigration(api, id, { signal, onError })) {
-    if ('repository' in update) line.sayPainted(formatRepositoryEnd(update.repository))
+    if ('repository' in update) line.printPainted(formatRepositoryEnd(update.repository))
     if ('totals' in update) {
       totals = update.totals
-      line.show(...formatTotals(totals))
+      line.update(...formatTotals(totals))
     }
     const now = 'end' in update ? update.end.state : 'state' in update ? update.state : state
-    if (now !== state) line.sayPainted(`migration ${id} is ${formatState(now, totals)}`)
-    else if ('state' in update) line.show(undefined, `${state} for ${elapsed(since)}`)
+    if (now !== state) line.printPainted(`migration ${id} is ${formatState(now, totals)}`)
+    else if ('state' in update) line.update(undefined, `${state} for ${elapsed(since)}`)
     state = now
     if ('end' in update) return { end: update.end, totals }
   }
@@ -79,16 +79,16 @@ function formatRepositoryEnd(repository: RepositoryProgressResponse): string {
   return `${start}, ${formatBytes(bytes_done)}${reused ? ', reused' : ''}`
 }
 
-function formatTotals(totals: TotalsResponse): [part: number, text: string] {
+function formatTotals(totals: TotalsResponse): [fraction: number, text: string] {
   const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
-  const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
+  const fraction = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${formatBytes(totals.bytes_per_second)}/s` : ''
   const left =
     typeof totals.seconds_left !== 'number' ? '' : `, ${formatDuration(totals.seconds_left)} left`
   const skippedCount = skipped > 0 ? `, ${skipped} skipped` : ''
   return [
-    part,
+    fraction,
     `${ended - skipped}/${repositories} repositories${skippedCount}, ${formatBytes(bytes_done)}${rate}${left}`,
   ]
 }

@@ -8,41 +8,50 @@ import {
 } from '../accounts/account-store.ts'
 import type { Database, Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { addCommand, dataConfigOf, print, printTable, withExamples } from './command-line.ts'
+import {
+  addCommand,
+  configAsDataOwner,
+  printResult,
+  printTable,
+  type Table,
+  withExamples,
+} from './command-line.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
   withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
 
-  const list = addCommand(account, 'list', 'list all accounts')
-  withExamples(list, 'godwit account list', 'godwit account list --json')
+  addCommand(
+    account,
+    'list',
+    'list all accounts',
+    'godwit account list',
+    'godwit account list --json',
+  )
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
-      const accounts = await withDatabase(dataConfigOf(command), ({ db }) => listAccounts(db))
-      if (json) print(escapeJsonForTerminal(accounts.map(jsonOf)))
-      else printAccounts(accounts)
+      const accounts = await withDatabase(configAsDataOwner(command), ({ db }) => listAccounts(db))
+      printResult({ isJson: json }, accounts.map(jsonOf), accountRows(accounts))
     })
 
-  const show = addCommand(account, 'show <login>', 'show one account')
-  withExamples(show, 'godwit account show alice')
+  addCommand(account, 'show <login>', 'show one account', 'godwit account show alice')
     .option('--json', 'print the account as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
-      const found = await withDatabase(dataConfigOf(command), ({ db }) => findAccount(db, login))
+      const config = configAsDataOwner(command)
+      const found = await withDatabase(config, ({ db }) => findAccount(db, login))
       if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
-      if (json) print(escapeJsonForTerminal(jsonOf(found)))
-      else printAccounts([found])
+      printResult({ isJson: json }, jsonOf(found), accountRows([found]))
     })
 
-  const set = addCommand(account, 'set <login>', 'change an account, or create it with --create')
-  withExamples(
-    set,
+  addCommand(
+    account,
+    'set <login>',
+    'change an account, or create it with --create',
     'godwit account set alice --site-admin',
     'godwit account set octo --type Organization --create',
   )
-  set
     .option('--create', 'create the account if it does not exist')
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see the whole service')
@@ -67,8 +76,8 @@ async function changeAccount(
   options: AccountOptions,
   command: Command,
 ): Promise<void> {
-  const refusal = invalidNameReason(login)
-  if (refusal) throw new UsageError(`"${login}" cannot be a login: ${refusal}`)
+  const reason = invalidNameReason(login)
+  if (reason) throw new UsageError(`"${login}" cannot be a login: ${reason}`)
   const change: AccountChange = {
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
@@ -81,7 +90,7 @@ async function changeAccount(
       )
     return upsertAccount(db, login, change, Date.now())
   }
-  printAccounts([await withDatabase(dataConfigOf(command), act, { create })])
+  printTable(accountRows([await withDatabase(configAsDataOwner(command), act, { create })]))
 }
 
 /** Finds an account that another command needs. `flags` are added to the suggested command that creates it. */
@@ -100,14 +109,12 @@ const jsonOf = ({ id, login, type, siteAdmin }: Account) => ({
   site_admin: siteAdmin,
 })
 
-function printAccounts(accounts: Account[]): void {
-  printTable([
-    ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN'],
-    ...accounts.map(({ id, login, type, siteAdmin }) => [
-      String(id),
-      login,
-      type,
-      siteAdmin ? 'yes' : 'no',
-    ]),
-  ])
-}
+const accountRows = (accounts: readonly Account[]): Table => [
+  ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN'],
+  ...accounts.map(({ id, login, type, siteAdmin }) => [
+    String(id),
+    login,
+    type,
+    siteAdmin ? 'yes' : 'no',
+  ]),
+]

@@ -2,71 +2,59 @@ import type { Command } from 'commander'
 import type { ServiceResponse, TokenResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { addClientCommand, printResult, startOnce, withClient } from './client-command.ts'
-import { ago, idArgument, withExamples } from './command-line.ts'
-
-const ID = idArgument('migration')
+import { type ClientCommands, clientCommandsOf, startOnce, withClient } from './client-command.ts'
+import { formatTime, idArgument, printResult, type Table, withExamples } from './command-line.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {
-  const admin = program.command('admin').description(about)
-  withExamples(
-    admin,
+  const admin = withExamples(
+    program.command('admin').description(about),
     'godwit admin queue --url http://127.0.0.1:3000 --token-file admin-token',
     'godwit admin cancel 7',
     'godwit admin release alice/site',
   )
-  queueCommand(admin)
-  migrationCommands(admin)
-  lockAndTokenCommands(admin)
-}
-
-function queueCommand(admin: Command): void {
-  const about = 'show waiting jobs and unfinished migrations'
-  withExamples(addClientCommand(admin, 'queue', about), 'godwit admin queue').action(
+  const commands = clientCommandsOf(admin, 'migration')
+  commands.add('queue', 'show waiting jobs and unfinished migrations', 'godwit admin queue').action(
     withClient(async (client) => {
       const { queue, running } = await client.api.service()
       printResult(client, { queue, running }, queueRows({ queue, running }))
     }),
   )
+  migrationCommands(commands)
+  lockAndTokenCommands(commands)
 }
 
-function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): string[][] {
+function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): Table {
   return [
     ['WHAT', 'WHOSE', 'STATE', 'SINCE', 'PROGRESS'],
     ...running.map(({ id, login, state, created_at, repositories: { total, remaining } }) => [
       `migration ${id}`,
       login,
       state,
-      ago(created_at),
+      formatTime(created_at),
       `${total - remaining} of ${total}`,
     ]),
     ...queue.kinds.map(({ kind, jobs, oldest_at }) => [
       `jobs: ${kind}`,
       '-',
       'waiting or running',
-      ago(oldest_at),
+      formatTime(oldest_at),
       String(jobs),
     ]),
   ]
 }
 
-function migrationCommands(admin: Command): void {
-  withExamples(
-    addClientCommand(admin, 'cancel', 'cancel a migration of any account'),
-    'godwit admin cancel 7',
+function migrationCommands({ addWithId }: ClientCommands): void {
+  addWithId('cancel', 'cancel a migration of any account', 'godwit admin cancel 7').action(
+    withClient(async (client, _options, id: number) => {
+      printResult(client, await client.api.cancelAny(id), `migration ${id} is cancelled`)
+    }),
   )
-    .argument(...ID)
-    .action(
-      withClient(async (client, _options, id: number) => {
-        printResult(client, await client.api.cancelAny(id), `migration ${id} is cancelled`)
-      }),
-    )
-  withExamples(
-    addClientCommand(admin, 'retry', 'start a finished migration of any account again'),
+  addWithId(
+    'retry',
+    'start a finished migration of any account again',
     'godwit admin retry 7 --allow-partial',
   )
-    .argument(...ID)
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .action(
       withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
@@ -76,24 +64,20 @@ function migrationCommands(admin: Command): void {
         printResult(client, started, String(started.id))
       }),
     )
-  withExamples(
-    addClientCommand(admin, 'delete', 'delete the archive of a migration of any account'),
+  addWithId(
+    'delete',
+    'delete the archive of a migration of any account',
     'godwit admin delete 7',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      await client.api.deleteAnyArchive(id)
+      printResult(client, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+    }),
   )
-    .argument(...ID)
-    .action(
-      withClient(async (client, _options, id: number) => {
-        await client.api.deleteAnyArchive(id)
-        printResult(client, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
-      }),
-    )
 }
 
-function lockAndTokenCommands(admin: Command): void {
-  withExamples(
-    addClientCommand(admin, 'release', 'release all locks of a repository'),
-    'godwit admin release alice/site',
-  )
+function lockAndTokenCommands({ add }: ClientCommands): void {
+  add('release', 'release all locks of a repository', 'godwit admin release alice/site')
     .argument('<repository>', 'OWNER/NAME')
     .action(
       withClient(async (client, _options, repository: string) => {
@@ -102,20 +86,18 @@ function lockAndTokenCommands(admin: Command): void {
         printResult(client, { released: repository }, `${repository} accepts pushes`)
       }),
     )
-  const tokens = 'list the tokens of all accounts, without the secrets'
-  withExamples(addClientCommand(admin, 'tokens', tokens), 'godwit admin tokens').action(
+  add(
+    'tokens',
+    'list the tokens of all accounts, without the secrets',
+    'godwit admin tokens',
+  ).action(
     withClient(async (client) => {
-      const all = await client.api.tokens()
-      printResult(client, all, [
-        ['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'],
-        ...all.map(tokenRow),
-      ])
+      const tokens = await client.api.tokens()
+      const titles = ['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED']
+      printResult(client, tokens, [titles, ...tokens.map(tokenRow)])
     }),
   )
-  withExamples(
-    addClientCommand(admin, 'revoke', 'revoke a token of any account'),
-    'godwit admin revoke 7',
-  )
+  add('revoke', 'revoke a token of any account', 'godwit admin revoke 7')
     .argument(...idArgument('token'))
     .action(
       withClient(async (client, _options, id: number) => {
@@ -125,15 +107,9 @@ function lockAndTokenCommands(admin: Command): void {
     )
 }
 
-function tokenRow({
-  id,
-  login,
-  name,
-  expires_at,
-  last_used_at,
-  revoked_at,
-}: TokenResponse): string[] {
+function tokenRow(token: TokenResponse): string[] {
+  const { id, login, name, expires_at, last_used_at, revoked_at } = token
   const isExpired = !!expires_at && Date.parse(expires_at) <= Date.now()
   const state = revoked_at ? 'revoked' : isExpired ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, ago(last_used_at ?? null)]
+  return [String(id), login, name || '-', state, formatTime(last_used_at ?? null)]
 }

@@ -3,7 +3,7 @@ import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatBytes, formatNumber } from '../lib/quantities.ts'
-import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
@@ -14,7 +14,7 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
+import { addCommand, configAsDataOwner, isoTime, print, printJson } from './command-line.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
@@ -25,20 +25,20 @@ interface CheckOptions {
 }
 
 export function checkCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'check [names...]', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'check [names...]',
+    about,
     'godwit check --repositories /srv/git                # all repositories',
     'godwit check alice octo/tools --repositories /srv/git',
     'godwit check --store                                # all stored segments and archives',
   )
-  command
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
     .option('--json', 'print the results as JSON')
     .action((names: string[], options: CheckOptions, command: Command) =>
       runUntilStopped(async (signal) => {
-        const config = dataConfigOf(command)
+        const config = configAsDataOwner(command)
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
           throw new UsageError('--store checks all stored data: give no repositories')
@@ -58,43 +58,40 @@ async function runCheck(
   const results: CheckRecord[] = []
   {
     using line = progressLine(process.stderr)
-    line.show(0, `0/${names.length} repositories`)
+    line.update(0, `0/${names.length} repositories`)
     const options = { concurrency: config.concurrency, signal }
     await mapConcurrent(names, options, async (name, stop) => {
-      const result = await check(parts, name, stop)
+      const result = await checkOne(parts, name, stop)
       results.push(result)
       await recordCheck(parts.db, result)
       const problem = formatProblem(result)
-      if (problem !== undefined && !json) line.say(problem)
-      const part = results.length / names.length
-      line.show(part, `${results.length}/${names.length} ${result.fullName}`)
+      if (problem !== undefined && !json) line.print(problem)
+      const fraction = results.length / names.length
+      line.update(fraction, `${results.length}/${names.length} ${result.fullName}`)
     })
   }
-  if (requested.length === 0)
-    await deleteOtherChecks(
-      parts.db,
-      results.map(({ fullName }) => fullName),
-    )
+  if (requested.length === 0) {
+    const checked = results.map(({ fullName }) => fullName)
+    await deleteOtherChecks(parts.db, checked)
+  }
   printResults(results, refused, json)
 }
 
-async function check(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
+async function checkOne(
+  parts: LocalCheck,
+  name: RepositoryName,
+  signal: AbortSignal,
+): Promise<CheckRecord> {
   const startedAt = performance.now()
-  const ended = (bytes: number, reason: string | null, warning: string | null): CheckRecord => ({
-    fullName: `${name.owner}/${name.name}`,
-    checkedAt: parts.now(),
-    reason,
-    warning,
-    bytes,
-    tookMs: performance.now() - startedAt,
-  })
-  try {
-    const { bytes, warning } = await checkRepository(parts, name, signal)
-    return ended(bytes, null, warning)
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    return ended(0, error.message.replace(`${name.owner}/${name.name}: `, ''), null)
-  }
+  const fullName = `${name.owner}/${name.name}`
+  const result = await checkRepository(parts, name, signal).then(
+    ({ bytes, warning }) => ({ bytes, warning, reason: null }),
+    (error: unknown) => {
+      if (!(error instanceof Unreadable)) throw error
+      return { bytes: 0, warning: null, reason: error.message.replace(`${fullName}: `, '') }
+    },
+  )
+  return { fullName, checkedAt: parts.now(), tookMs: performance.now() - startedAt, ...result }
 }
 
 /** Returns the requested repositories, or all of the source if none is named. */
@@ -114,8 +111,9 @@ async function repositoriesToCheck(parts: LocalCheck, requested: string[]) {
 }
 
 function formatProblem({ fullName, reason, warning }: CheckRecord): string | undefined {
-  if (reason !== null) return `failed: ${escapeForTerminal(`${fullName}: ${reason}`)}`
-  return warning === null ? undefined : `warning: ${escapeForTerminal(`${fullName}: ${warning}`)}`
+  const problem = reason ?? warning
+  if (problem === null) return undefined
+  return escapeForTerminal(`${reason === null ? 'warning' : 'failed'}: ${fullName}: ${problem}`)
 }
 
 function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
@@ -123,7 +121,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
   const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
-  if (isJson) print(escapeJsonForTerminal(results.map(checkJson)))
+  if (isJson) printJson(results.map(checkJson))
   else {
     for (const { path, reason } of refused)
       print(`warning: ${escapeForTerminal(`${path}: ${reason}`)}`)
@@ -143,7 +141,7 @@ const checkJson = (each: CheckRecord) => ({
   seconds: each.tookMs / 1000,
 })
 
-/** Reads all stored segments and archives, also of a running service, and lists the archives that contain damaged data. */
+/** Reads all stored segments and archives, and lists the archives that contain damaged data. The service may be running. */
 async function checkStoredData(
   config: Config,
   { json = false }: CheckOptions,
@@ -155,34 +153,27 @@ async function checkStoredData(
     {
       using line = progressLine(process.stderr)
       const { bytes: total } = await countSegments(db)
-      const order = { before: Date.now() }
-      for await (const { result, bytes } of checkStore(
-        { db, blobs, now: Date.now },
-        order,
-        signal,
-      )) {
+      const parts = { db, blobs, now: Date.now }
+      for await (const { result, bytes } of checkStore(parts, { before: Date.now() }, signal)) {
         read[result] += 1
         read.bytes += bytes
-        const part = total === 0 ? undefined : read.bytes / total
-        line.show(
-          part,
-          `${formatNumber(read.intact + read.damaged)} read, ${formatBytes(read.bytes)}`,
-        )
+        const count = formatNumber(read.intact + read.damaged)
+        const fraction = total === 0 ? undefined : read.bytes / total
+        line.update(fraction, `${count} read, ${formatBytes(read.bytes)}`)
       }
     }
     const archives = await damagedArchives(db)
-    if (json) print(escapeJsonForTerminal({ ...read, archives: archives.map(damagedArchiveJson) }))
+    if (json) printJson({ ...read, archives: archives.map(damagedArchiveJson) })
     else {
-      for (const each of archives)
-        print(`damaged: ${escapeForTerminal(formatDamagedArchive(each))}`)
+      for (const { migrationId, login, damaged } of archives) {
+        const names = escapeForTerminal(`${login}: ${damaged.join(', ')}`)
+        print(`damaged: the archive of migration ${migrationId} of ${names}`)
+      }
       print(`${read.intact} intact, ${read.damaged} damaged; ${formatBytes(read.bytes)} read`)
     }
     if (read.damaged > 0) throw new UserError(describeDamage(read, archives))
   })
 }
-
-const formatDamagedArchive = ({ migrationId, login, damaged }: DamagedArchive): string =>
-  `the archive of migration ${migrationId} of ${login}: ${damaged.join(', ')}`
 
 const damagedArchiveJson = ({ migrationId, login, damaged }: DamagedArchive) => ({
   migration_id: migrationId,

@@ -1,41 +1,47 @@
 import type { Command } from 'commander'
 import type { MigrationsApi } from '../client/migrations-api.ts'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
-import { addSetting, configFileOf, note, print, printPainted, printTable } from './command-line.ts'
+import { addSetting, configFileOf, idArgument, printMessage, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
-/** What a client command gets: the API of the server, its configuration, and how to print results. */
+/** What the action of a client command gets. */
 export interface ClientContext {
   api: MigrationsApi
   config: ClientConfig
   signal: AbortSignal
   isJson: boolean
-  /** Sets the message for a user who stops the command from now on. */
+  /** Sets the message that is printed if a signal stops the command from now on. */
   setStopMessage(message: string): void
 }
 
-/** Adds a command that calls a server. */
-export function addClientCommand(parent: Command, name: string, about: string): Command {
-  const command = parent
-    .command(name)
-    .description(about)
-    .option('--json', "print the server's answer as JSON, without credentials")
-    .option('--org <ORG>', 'migrations of this organization, instead of your own')
-    .optionsGroup('Server:')
-    .option('--url <URL>', `${clientOptions.url.about}; GODWIT_URL`)
-    .option(
-      '--token-file <FILE>',
-      `${clientOptions.tokenFile.about}; GODWIT_TOKEN_FILE, GODWIT_TOKEN`,
-    )
-    .option('--token <TOKEN>', clientOptions.token.about)
-  return addSetting(command, 'vendor', 'Server:').optionsGroup('Options:')
-}
+export type ClientCommands = ReturnType<typeof clientCommandsOf>
 
-export interface ClientOptions extends ClientFlags {
-  json?: boolean
+/**
+ * Returns functions that add commands that call a server to `parent`. A command of `addWithId` takes the ID of a `resource`,
+ * such as a migration, as its first argument.
+ */
+export function clientCommandsOf(parent: Command, resource: string) {
+  const add = (name: string, about: string, ...examples: string[]): Command => {
+    const command = parent
+      .command(name)
+      .description(about)
+      .option('--json', "print the server's response as JSON, without credentials")
+      .option('--org <ORG>', 'migrations of this organization, instead of your own')
+      .optionsGroup('Server:')
+      .option('--url <URL>', `${clientOptions.url.about}; GODWIT_URL`)
+      .option(
+        '--token-file <FILE>',
+        `${clientOptions.tokenFile.about}; GODWIT_TOKEN_FILE, GODWIT_TOKEN`,
+      )
+      .option('--token <TOKEN>', clientOptions.token.about)
+    addSetting(command, 'vendor', 'Server:').optionsGroup('Options:')
+    return withExamples(command, ...examples)
+  }
+  const addWithId = (...names: Parameters<typeof add>): Command =>
+    add(...names).argument(...idArgument(resource))
+  return { add, addWithId }
 }
 
 /** The `--org` option for a command that a message suggests. */
@@ -49,14 +55,15 @@ export function withClient<A extends unknown[], O>(
 ) {
   return async (...actionArguments: unknown[]): Promise<void> => {
     const command = actionArguments.at(-1) as Command
-    const options = command.opts<ClientOptions & O>()
+    const options = command.opts<ClientFlags & { json?: boolean } & O>()
     const config = readClientConfig(options, process.env, configFileOf(command))
-    for (const warning of config.warnings) note(`godwit: ${warning}`)
+    for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     await runUntilStopped(async (signal, setStopMessage) => {
-      // Imported here so that the help does not load it.
+      // Imported here, so that the help does not load it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor, org } = config
-      const onWait = (seconds: number) => note(`${url} is busy: trying again in ${seconds} s`)
+      const onWait = (seconds: number) =>
+        printMessage(`${url} is busy: trying again in ${seconds} s`)
       const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
@@ -66,27 +73,7 @@ export function withClient<A extends unknown[], O>(
   }
 }
 
-/** Prints a response of the server as JSON, without credentials. */
-export function printJson(value: unknown): void {
-  const shown = (key: string, each: unknown) => {
-    if (key === 'temp_clone_token') return undefined
-    return typeof each === 'bigint' ? String(each) : each
-  }
-  print(escapeJsonForTerminal(value, shown))
-}
-
-/** Prints the value as JSON with --json, and otherwise the text or table. */
-export function printResult(
-  { isJson }: ClientContext,
-  value: unknown,
-  textOrTable: string | readonly (readonly string[])[],
-): void {
-  if (isJson) printJson(value)
-  else if (typeof textOrTable === 'string') printPainted(textOrTable)
-  else printTable(textOrTable)
-}
-
-/** Starts a migration. If the response is lost, a message tells the user to look before starting it again. */
+/** Starts a migration. If the response is lost, a message says how to check whether the migration has started. */
 export async function startOnce<T>(
   client: ClientContext,
   start: () => Promise<T>,
@@ -98,7 +85,7 @@ export async function startOnce<T>(
     return await start()
   } catch (error) {
     const { mayHaveArrived } = await import('../client/errors.ts')
-    if (mayHaveArrived(error)) note(message)
+    if (mayHaveArrived(error)) printMessage(message)
     throw error
   }
 }

@@ -2,7 +2,11 @@ import { type Command, Help, InvalidArgumentError, Option } from 'commander'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { formatRelativeTime } from '../lib/quantities.ts'
-import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
+import {
+  escapeForTerminal,
+  escapeJsonForTerminal,
+  escapeLinesForTerminal,
+} from '../lib/terminal-text.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { becomeOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
@@ -16,31 +20,38 @@ import {
 } from '../settings/setting-names.ts'
 import { paint, paintState } from './terminal.ts'
 
-/** Adds a command that takes all settings, except one whose name the command uses for an option of its own. */
+/** Adds a command that takes all settings. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
   about: string,
-  without?: OptionName,
+  ...examples: string[]
 ): Command {
   const command = parent.command(nameAndArguments).description(about)
-  for (const name of optionNames) if (name !== without) addSetting(command, name)
+  return withExamples(addSettings(command), ...examples)
+}
+
+/** Adds all settings as options, except one whose name the command uses for an option of its own. */
+export function addSettings(command: Command, except?: OptionName): Command {
+  for (const name of optionNames) if (name !== except) addSetting(command, name)
   return command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
 }
 
-/** The group of the options that are settings. */
-export const SETTINGS = 'Settings:'
+/** The help group of the options that are settings. */
+const SETTINGS = 'Settings:'
+
+export const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS
 
 /** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, fallback, otherwise } = optionOf(name)
-  const byDefault = fallback ?? otherwise
-  const help = `${about}; ${variableOf(name)}${byDefault ? ` (default: ${byDefault})` : ''}`
+  const standard = fallback ?? otherwise
+  const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
   return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
 }
 
-/** Returns the parser of an ID argument. */
-export const idOf =
+/** Returns the parser of an ID argument or option. */
+export const parseId =
   (what: string) =>
   (text: string): number => {
     const id = Number(text)
@@ -48,7 +59,7 @@ export const idOf =
     throw new InvalidArgumentError(`A ${what} ID is a number, such as 7.`)
   }
 
-export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, idOf(what)] as const
+export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, parseId(what)] as const
 
 const examples = new WeakMap<Command, readonly string[]>()
 
@@ -61,22 +72,22 @@ export function withExamples(command: Command, ...lines: string[]): Command {
   return command.addHelpText('after', () => `\n${[title(), ...lines].join('\n  ')}`)
 }
 
-/** Reads the configuration file. `--config` can stand before or after the command's name. */
+/** Reads the configuration file. `--config` may be given before or after the command's name. */
 export function configFileOf(command: Command): ConfigFile | undefined {
   const { config: flag } = command.optsWithGlobals<{ config?: string }>()
   return findConfigFile({ flag, variable: process.env.GODWIT_CONFIG })
 }
 
 /** Reads the settings of a command, from its own options and those of its parents. */
-export function settingsOf(command: Command, without?: OptionName): Config {
-  const flags = command.optsWithGlobals<Partial<Record<OptionName, string>>>()
-  if (without !== undefined) delete flags[without]
+export function settingsOf(command: Command): Config {
+  const flags = command.optsWithGlobals<Record<string, string>>()
+  // An option of the command may have the name of a setting.
+  for (const option of command.options) if (!isSetting(option)) delete flags[option.attributeName()]
   return readConfig(flags, process.env, configFileOf(command))
 }
 
 /** Reads the settings of a command that works on the service's data, so it must know where the data is. */
-export const configOf = (command: Command, without?: OptionName): Config =>
-  requireKnownDataDirectory(settingsOf(command, without))
+export const configOf = (command: Command): Config => requireKnownDataDirectory(settingsOf(command))
 
 /** Throws if only an unreadable configuration file says where the data is. */
 export function requireKnownDataDirectory(config: Config): Config {
@@ -84,13 +95,13 @@ export function requireKnownDataDirectory(config: Config): Config {
   if (!file?.isDenied) return config
   const isLocationKnown = origins.databaseUrl !== undefined || origins.data?.from !== 'default'
   if (!isLocationKnown) throw new ConfigError([deniedFile(file.path)])
-  note(`godwit: ${file.path} is ignored: this user may not read it`)
+  printMessage(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
 }
 
-/** Like `configOf`, and switches from root to the owner of the data directory. */
-export function dataConfigOf(command: Command, without?: OptionName): Config {
-  const config = configOf(command, without)
+/** Reads the settings like `configOf`, and switches from root to the owner of the data directory. */
+export function configAsDataOwner(command: Command): Config {
+  const config = configOf(command)
   becomeOwnerOf(config.data)
   return config
 }
@@ -99,25 +110,25 @@ const deniedFile = (path: string): string =>
   `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
 
 /** The first error of standard output. */
-let failure: Error | undefined
+let outputError: Error | undefined
 
 /**
- * Ignores a closed pipe (`| head`): the work continues and its result counts. Any other error of standard output, such as a
- * full disk, is reported at the end, after the cleanup.
+ * Ignores a closed pipe (`| head`): the command continues, and its exit code does not change. Any other error of standard
+ * output, such as a full disk, is reported at the end, after the cleanup.
  */
 export function watchOutput(): void {
-  failure = undefined
+  outputError = undefined
   process.stdout.on('error', (error) => {
-    if (!hasCode(error, 'EPIPE')) failure ??= addDiskFacts(error, 'standard output') as Error
+    if (!hasCode(error, 'EPIPE')) outputError ??= addDiskFacts(error, 'standard output') as Error
   })
   // An error of standard error cannot be reported anywhere.
   process.stderr.on('error', () => {})
 }
 
-/** Waits until all output is written, and returns the error if it could not be. */
+/** Waits until all output is written, and returns the error if that failed. */
 export async function outputFailure(): Promise<Error | undefined> {
   if (!process.stdout.destroyed) await new Promise((resolve) => process.stdout.write('', resolve))
-  return failure
+  return outputError
 }
 
 /** Prints text to standard output, with control characters escaped. */
@@ -125,7 +136,7 @@ export function print(text: string): void {
   printPainted(escapeLinesForTerminal(text))
 }
 
-/** Prints text that is already escaped and may contain colours. */
+/** Prints text to standard output. It must be escaped already, and may contain colours. */
 export function printPainted(text: string): void {
   process.stdout.write(`${text}\n`)
 }
@@ -140,12 +151,36 @@ export function printAndFlush(text: string): Promise<void> {
 }
 
 /** Prints a message to standard error. */
-export function note(text: string): void {
+export function printMessage(text: string): void {
   process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 
-/** Prints an aligned table. The first row holds the titles. */
-export function printTable(table: readonly (readonly string[])[]): void {
+/** Prints the value as JSON with --json, and otherwise the text or table. */
+export function printResult(
+  { isJson }: { isJson: boolean | undefined },
+  value: unknown,
+  textOrTable: string | Table,
+): void {
+  if (isJson) printJson(value)
+  else if (typeof textOrTable === 'string') printPainted(textOrTable)
+  else printTable(textOrTable)
+}
+
+/** Prints a value as JSON, without the credentials of repositories. */
+export function printJson(value: unknown): void {
+  const replace = (key: string, each: unknown) => {
+    if (key === 'temp_clone_token') return undefined
+    // Octokit parses large numbers as bigint, which JSON.stringify rejects.
+    return typeof each === 'bigint' ? String(each) : each
+  }
+  print(escapeJsonForTerminal(value, replace))
+}
+
+/** Rows of cells. The first row holds the titles. */
+export type Table = readonly (readonly string[])[]
+
+/** Prints an aligned table, with control characters escaped. */
+export function printTable(table: Table): void {
   const rows = table.map((row) => row.map(escapeForTerminal))
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
@@ -153,22 +188,16 @@ export function printTable(table: readonly (readonly string[])[]): void {
   )
   const stateColumn = rows[0]?.indexOf('STATE')
   for (const [n, row] of rows.entries()) {
-    const line = row.map((cell, i) => cell.padEnd(widths[i]!))
-    if (n === 0) printPainted(paint('bold', line.join('  ').trimEnd()))
-    else
-      printPainted(
-        line
-          .map((cell, i) => (i === stateColumn ? paintCell(cell) : cell))
-          .join('  ')
-          .trimEnd(),
-      )
+    const cells = row.map((cell, i) => cell.padEnd(widths[i]!))
+    const painted = cells.map((cell, i) => (i === stateColumn ? paintCell(cell) : cell))
+    printPainted(n === 0 ? paint('bold', cells.join('  ').trimEnd()) : painted.join('  ').trimEnd())
   }
 }
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
-/** Formats a time relative to now, for a table. An invalid time is shown unchanged. */
-export function ago(time: number | string | null): string {
+/** Formats a time relative to now, such as `3 hours ago`. An invalid time is returned unchanged. */
+export function formatTime(time: number | string | null): string {
   if (time === null) return '-'
   const at = new Date(time)
   return Number.isNaN(at.getTime())
@@ -179,8 +208,6 @@ export function ago(time: number | string | null): string {
 /** Formats a time for JSON. */
 export const isoTime = (at: number | null): string | null =>
   at === null ? null : new Date(at).toISOString()
-
-const isShown = ({ helpGroupHeading }: Option): boolean => helpGroupHeading !== SETTINGS
 
 /**
  * Help configuration that hides the settings, which have a help page of their own. They are not hidden options, so that
@@ -200,7 +227,7 @@ export const withoutSettings = {
   longestOptionTermLength(this: Help, command: Command, help: Help): number {
     const widths = help
       .visibleOptions(command)
-      .filter(isShown)
+      .filter((option) => !isSetting(option))
       .map((option) => this.displayWidth(help.styleOptionTerm(help.optionTerm(option))))
     return Math.max(0, ...widths)
   },

@@ -1,7 +1,7 @@
-import type { Argument, Command, Option } from 'commander'
-import { SETTINGS } from './command-line.ts'
+import type { Command, Option } from 'commander'
+import { examplesOf, isSetting } from './command-line.ts'
 
-/** A value of an option or argument, and what a shell can offer for it. */
+/** A value of an option or argument, and how a shell can complete it. */
 export interface ValueShape {
   /** The placeholder, such as `DIR`, `FILE` or `N`. */
   name: string
@@ -26,17 +26,19 @@ export interface CommandShape {
   options: readonly OptionShape[]
   hasSettings: boolean
   arguments: readonly ValueShape[]
+  examples: readonly string[]
 }
 
-/** Describes the tree of commands, for the completion scripts and the manual page. */
+/** Describes a command and its subcommands, for the completion scripts and the manual page. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
   const own = command.options.filter((option) => !isSetting(option) && !option.hidden)
   const shown = command.createHelp().visibleCommands(command)
   const names = shown.map((each) => each.name())
   const subcommands = shown.map((each) => {
     const shape = commandShape(each, [...path, each.name()])
-    // Commander does not list the choices of its own help command.
-    return each.name() === 'help' ? { ...shape, arguments: [valueShape('command', names)] } : shape
+    if (each.name() !== 'help') return shape
+    // Commander's own help command has neither choices nor examples.
+    return { ...shape, arguments: [valueShape('command', names)], examples: examplesOf(command) }
   })
   return {
     path,
@@ -45,7 +47,8 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
     commands: subcommands,
     options: [...own.map(optionShape), { flag: '--help', about: 'display help for command' }],
     hasSettings: command.options.some(isSetting),
-    arguments: command.registeredArguments.map(argumentShape),
+    arguments: command.registeredArguments.map((each) => valueShape(each.name(), each.argChoices)),
+    examples: examplesOf(command),
   }
 }
 
@@ -54,16 +57,11 @@ export function flattenCommands(shape: CommandShape): CommandShape[] {
   return [shape, ...shape.commands.flatMap(flattenCommands)]
 }
 
-const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS
-
-export function optionShape({ flags, long, short, description, argChoices }: Option): OptionShape {
+function optionShape({ flags, long, short, description, argChoices }: Option): OptionShape {
   const name = /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1]
   const shape = { flag: long ?? short ?? flags, about: description }
   return name === undefined ? shape : { ...shape, value: valueShape(name, argChoices) }
 }
-
-const argumentShape = (argument: Argument): ValueShape =>
-  valueShape(argument.name(), argument.argChoices)
 
 export function valueShape(name: string, choices?: readonly string[]): ValueShape {
   const alternatives = /^[a-z]+(\|[a-z]+)+$/.test(name) ? name.split('|') : []

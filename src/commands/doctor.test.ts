@@ -214,7 +214,7 @@ describe('repositories', () => {
     assertFinding(findings, 'repositories', 'passed', /^1 repository of 1 owner in/)
   })
 
-  test('that a worker of a cluster needs', async (t) => {
+  test('that are not set, although a worker of a cluster needs them', async (t) => {
     const findings = await doctor({ ...(await sound(t)), databaseUrl: await createDatabase() })
     assertFinding(findings, 'repositories', 'error', /^not set$/)
   })

@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
-import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { becomeOwnerOf } from '../service/data-owner.ts'
-import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'
+import { addCommand, printPainted, printResult, settingsOf } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'doctor', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'doctor',
+    about,
     'godwit doctor --repositories /srv/git --data /var/lib/godwit',
     'godwit doctor --json',
   )
-  command
     .option('--json', 'print the results as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Imported here, so that the help does not load every part of the service.
@@ -31,11 +31,8 @@ export function doctorCommand(program: Command, about: string): void {
       const count = (state: CheckResult['state']) =>
         results.filter((result) => result.state === state).length
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
-      print(
-        json
-          ? escapeJsonForTerminal({ ...counts, checks: results })
-          : `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`,
-      )
+      const summary = `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`
+      printResult({ isJson: json }, { ...counts, checks: results }, summary)
       if (counts.errors > 0) process.exitCode = EXIT.failed
     })
 }

@@ -15,10 +15,10 @@ test("each archive that is too large for GitHub's importer gets a warning", () =
   }
   assert.deepEqual(warningsOf([{ bytes: 40 * GIB }]), [])
   assert.match(warningsOf([{ bytes: 40 * GIB + 1 }]).join(), /^GitHub's importers take archives of/)
-  const of = (name: string) => ({ fullName: `alice/${name}`, file: `alice/${name}.tar.gz` })
+  const named = (name: string) => ({ fullName: `alice/${name}`, file: `alice/${name}.tar.gz` })
   const [first, ...more] = warningsOf([
-    { bytes: 30 * GIB, of: of('a') },
-    { bytes: 50 * GIB, of: of('b') },
+    { bytes: 30 * GIB, repository: named('a') },
+    { bytes: 50 * GIB, repository: named('b') },
   ])
   assert.match(first!, /^alice\/b\.tar\.gz: GitHub's importers .* has 54 GB/)
   assert.deepEqual(more, [])

@@ -17,12 +17,12 @@ import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
 import type { ForgeUnavailable } from '../sources/forge-errors.ts'
-import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
-import { outputOf, type WrittenArchive } from './export/output.ts'
+import { writeFileAtomically } from './atomic-file.ts'
+import { addCommand, printMessage, settingsOf } from './command-line.ts'
+import { chooseOutput, type WrittenArchive } from './export/output.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
-import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {
   output: string
@@ -33,14 +33,14 @@ interface ExportOptions {
 }
 
 export function exportCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'export <names...>', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'export <names...>',
+    about,
     'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
     'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
     'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
   )
-  command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption('--output <FILE>', 'file to write; - for standard output')
     .option('--allow-partial', 'skip repositories that cannot be exported')
@@ -61,7 +61,7 @@ async function runExport(
   options: ExportOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const output = await outputOf(options)
+  const output = await chooseOutput(options)
   const { config, guessed } = settingsForExport(settings, hostname())
   const warnings = guessed ? [guessedAddress(guessed)] : []
   const onWarning = (warning: string) => warnings.push(warning)
@@ -71,15 +71,15 @@ async function runExport(
 
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
-  const ends: RepositoryResult[] = []
+  const results: RepositoryResult[] = []
   const order = {
     owner: repositories[0]!.owner,
     repositories,
     allowPartial: options.allowPartial ?? false,
     concurrency: config.concurrency,
-    onEnd(end: RepositoryResult) {
-      ends.push(end)
-      progress.ended(end)
+    onEnd(result: RepositoryResult) {
+      results.push(result)
+      progress.add(result)
     },
   }
   const archiveParts = {
@@ -87,28 +87,25 @@ async function runExport(
     addresses: addressesFrom(config),
     generator: `godwit ${VERSION}`,
     onWait: (fullName: string, { dueAt, message }: ForgeUnavailable) =>
-      progress.say(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
+      progress.print(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
   const archives = await output.write(archiveParts, order, writing).catch((error: unknown) => {
     throw error instanceof ExportFailed ? cannotExport(error.message, options) : error
   })
   const seconds = (performance.now() - startedAt) / 1000
-  const report = exportReport(ends, { archives, seconds, warnings })
-  progress.say(report.text())
-  if (options.report) await writeReport(options.report, report, signal)
+  const report = exportReport(results, { archives, seconds, warnings })
+  progress.print(report.text())
+  if (options.report) {
+    const bytes = Buffer.from(`${JSON.stringify(report.json(), null, 2)}\n`)
+    await writeFileAtomically(resolve(options.report), [bytes], { force: true, signal })
+  }
 }
 
-function guessedAddress(address: string): string {
-  return `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
-}
+const guessedAddress = (address: string): string =>
+  `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
 
-async function writeReport(file: string, report: ExportReport, signal: AbortSignal): Promise<void> {
-  const text = `${JSON.stringify(report.json(), null, 2)}\n`
-  await writeWholeFile(resolve(file), [Buffer.from(text)], { force: true, signal })
-}
-
-/** Finds the repositories. An entry that is no valid repository counts like one that cannot be exported. */
+/** Finds the repositories. An entry that is not a valid repository counts as one that cannot be exported. */
 async function chooseRepositories(
   parts: LocalExport,
   names: string[],
@@ -118,7 +115,7 @@ async function chooseRepositories(
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw cannotExport(reasons.join('\n'), options)
-  for (const reason of reasons) note(`skipped: ${escapeForTerminal(reason)}`)
+  for (const reason of reasons) printMessage(`skipped: ${escapeForTerminal(reason)}`)
   const [first] = entries
   if (!first) throw new UserError('the repositories were removed while they were read')
   return factsForViewer(parts.db, { account: first.owner }, entries)
@@ -131,40 +128,24 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserErr
   return new UserError(`${reasons}\nnothing was written; ${next}`)
 }
 
-/** Disposing clears the progress line. */
-interface ExportProgress extends Disposable {
-  ended(end: RepositoryResult): void
-  writing(bytes: number): void
-  say(text: string): void
-}
-
-/** Shows a progress bar on a terminal, and otherwise a line for each repository. */
-function exportProgress(
-  to: NodeJS.WriteStream,
-  repositories: readonly RepositoryFacts[],
-): ExportProgress {
+/** Shows a progress bar on a terminal, and otherwise prints a line for each repository. Disposing clears the bar. */
+function exportProgress(to: NodeJS.WriteStream, repositories: readonly RepositoryFacts[]) {
   const line = progressLine(to)
   // An empty repository counts as a step as well.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
   const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
   let [done, count] = [0, 0]
   return {
-    ended(end) {
-      done += weight(end.facts)
+    add(result: RepositoryResult) {
+      done += weight(result.facts)
       count += 1
-      if (!to.isTTY || needsAttention(end)) line.say(formatRepositoryResult(end))
-      line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
+      if (!to.isTTY || needsAttention(result)) line.print(formatRepositoryResult(result))
+      line.update(done / total, `${count}/${repositories.length} ${fullNameOf(result.facts)}`)
     },
-    writing: (bytes) => line.show(undefined, `writing ${formatBytes(bytes)}`),
-    say: line.say,
+    writing: (bytes: number) => line.update(undefined, `writing ${formatBytes(bytes)}`),
+    print: line.print,
     [Symbol.dispose]: line[Symbol.dispose],
   }
-}
-
-interface ExportReport {
-  /** The content of the file of --report. */
-  json(): Record<string, unknown>
-  text(): string
 }
 
 interface ExportResult {
@@ -174,48 +155,52 @@ interface ExportResult {
   warnings: readonly string[]
 }
 
+/** Describes an export: `json` for the file of --report, `text` for the terminal. */
 export function exportReport(
-  ends: readonly RepositoryResult[],
+  results: readonly RepositoryResult[],
   { archives, seconds, warnings: earlier }: ExportResult,
-): ExportReport {
+) {
   const count = (outcome: RepositoryResult['outcome']) =>
-    ends.filter((end) => end.outcome === outcome).length
+    results.filter((result) => result.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]
   const exported = count('exported') + reused
   const archiveBytes = archives.reduce((sum, { bytes }) => sum + bytes, 0)
-  const ofArchives = archives.flatMap(({ bytes, of }) =>
-    archiveWarnings(bytes).map((warning) => (of ? `${of.file}: ${warning}` : warning)),
+  const sizeWarnings = archives.flatMap(({ bytes, repository }) =>
+    archiveWarnings(bytes).map((text) => (repository ? `${repository.file}: ${text}` : text)),
   )
-  const warnings = [...earlier, ...ofArchives]
-  const byRepository = new Map(archives.map((archive) => [archive.of?.fullName, archive]))
+  const warnings = [...earlier, ...sizeWarnings]
+  const byRepository = new Map(archives.map((archive) => [archive.repository?.fullName, archive]))
   return {
     json: () => ({
-      total: ends.length,
+      total: results.length,
       exported,
       reused,
       skipped,
       archive_bytes: archiveBytes,
       seconds,
       warnings,
-      repositories: ends.map((end) => repositoryJson(end, byRepository.get(fullNameOf(end.facts)))),
+      repositories: results.map((result) =>
+        repositoryJson(result, byRepository.get(fullNameOf(result.facts))),
+      ),
     }),
     text: () =>
       [
         ...warnings.map((warning) => `warning: ${warning}`),
-        `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
+        `${results.length} repositories: ${exported} exported (${reused} of them reused), ` +
           `${skipped} skipped; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),
   }
 }
 
-function repositoryJson(end: RepositoryResult, archive: WrittenArchive | undefined) {
+function repositoryJson(result: RepositoryResult, archive: WrittenArchive | undefined) {
+  const file = archive?.repository?.file
   return {
-    full_name: fullNameOf(end.facts),
-    outcome: end.outcome,
-    reason: 'reason' in end ? end.reason : null,
-    warning: 'reason' in end ? null : end.warning,
-    records: 'reason' in end ? null : recordsJson(end.records),
-    ...(archive?.of && { archive: archive.of.file, archive_bytes: archive.bytes }),
+    full_name: fullNameOf(result.facts),
+    outcome: result.outcome,
+    reason: 'reason' in result ? result.reason : null,
+    warning: 'reason' in result ? null : result.warning,
+    records: 'reason' in result ? null : recordsJson(result.records),
+    ...(file && { archive: file, archive_bytes: archive.bytes }),
   }
 }
 
@@ -225,5 +210,5 @@ function recordsJson(records: Extract<RepositoryResult, { records: unknown }>['r
 }
 
 /** Whether a person at a terminal should see this result. */
-export const needsAttention = (end: RepositoryResult): boolean =>
-  'reason' in end || end.warning !== null || (end.records?.notes.length ?? 0) > 0
+export const needsAttention = (result: RepositoryResult): boolean =>
+  'reason' in result || result.warning !== null || (result.records?.notes.length ?? 0) > 0

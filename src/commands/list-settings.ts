@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../settings/setting-names.ts'
+import { allNames, anyOptionOf, namesOf } from '../settings/setting-names.ts'
 import { print, withExamples } from './command-line.ts'
 import { paint } from './terminal.ts'
 
@@ -17,22 +17,13 @@ export function settingsCommand(program: Command, about: string): void {
   )
 }
 
-interface SettingShape {
-  name: string
-  flag: string
-  variable: string
-  argument: string
-  default: string | null
-  about: string
-}
-
-export const listSettings = (): SettingShape[] =>
+/** Lists all settings, for the help, the JSON output and the manual page. */
+export const listSettings = () =>
   allNames.map((name) => {
     const { argument, about, fallback, otherwise } = anyOptionOf(name)
     // The number of cores differs between machines.
     const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise)
-    const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
-    return { ...names, argument, default: standard ?? null, about }
+    return { ...namesOf(name), argument, default: standard ?? null, about }
   })
 
 export const HOW_TO_SET = [

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
 import { releaseRepository } from '../migrations/locks.ts'
@@ -10,36 +9,35 @@ import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import {
   addCommand,
-  ago,
-  dataConfigOf,
+  configAsDataOwner,
+  formatTime,
   isoTime,
   print,
-  printTable,
-  withExamples,
+  printResult,
 } from './command-line.ts'
 
 export function locksCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'locks', about)
-  withExamples(
-    command,
+  const command = addCommand(
+    program,
+    'locks',
+    about,
     'godwit locks --data /var/lib/godwit',
     'godwit locks release alice/site --repositories /srv/git',
   )
   command
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const locks = await withDatabase(dataConfigOf(command), ({ db }) => knownLocks(db))
-      if (json) return print(escapeJsonForTerminal(locks.map(lockJson)))
+      const locks = await withDatabase(configAsDataOwner(command), ({ db }) => knownLocks(db))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
-      printTable([titles, ...locks.map(lockRow)])
+      printResult({ isJson: json }, locks.map(lockJson), [titles, ...locks.map(lockRow)])
     })
   addReleaseCommand(command)
 }
 
 function lockRow(lock: KnownLock): string[] {
   const { owner, name, migrationId, holder, lockedAt, expiresAt, releasedAt } = lock
-  const state = releasedAt === null ? 'held' : `released ${ago(releasedAt)}, not yet removed`
-  const times = [ago(lockedAt), ago(expiresAt)]
+  const state = releasedAt === null ? 'held' : `released ${formatTime(releasedAt)}, not yet removed`
+  const times = [formatTime(lockedAt), formatTime(expiresAt)]
   return [`${owner}/${name}`, String(migrationId), holder, ...times, state]
 }
 
@@ -53,18 +51,18 @@ const lockJson = (lock: KnownLock) => ({
 })
 
 function addReleaseCommand(locks: Command): void {
-  const release = addCommand(locks, 'release <repository>', 'release the lock of a repository')
-  withExamples(
-    release,
+  addCommand(
+    locks,
+    'release <repository>',
+    'release the lock of a repository',
     'godwit locks release alice/site --repositories /srv/git',
     'godwit locks release alice/gone --repositories /srv/git --forget',
   )
-  release
     .option('--forget', 'also delete the lock of a repository that no longer exists')
     .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
       if (!isFullName(fullName)) throw new UsageError(`"${fullName}" is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
-      const config = dataConfigOf(command)
+      const config = configAsDataOwner(command)
       const paths = dataPathsOf(config, requireRepositories(config))
       await requireGit(config, createGit(paths.git))
       const isRemoved = await withDatabase(config, ({ db }) => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { examplesOf, printPainted, withExamples } from './command-line.ts'
+import { printPainted, withExamples } from './command-line.ts'
 import {
   type CommandShape,
   commandShape,
@@ -13,11 +13,12 @@ import { HOW_TO_SET, listSettings } from './list-settings.ts'
 
 export function manCommand(program: Command, about: string): void {
   const command = program.command('man').description(about)
-  withExamples(command, 'godwit man | man -l -', 'godwit man | gzip -9n > godwit.1.gz')
-  command.action(() => printPainted(manualPage(program).trimEnd()))
+  withExamples(command, 'godwit man | man -l -', 'godwit man | gzip -9n > godwit.1.gz').action(() =>
+    printPainted(manualPage(program).trimEnd()),
+  )
 }
 
-/** Generates godwit(1) from the commands and settings, as the help is. */
+/** Generates godwit(1) from the same definitions of commands and settings as the help. */
 function manualPage(program: Command): string {
   const shape = commandShape(program)
   const leaves = flattenCommands(shape).filter(
@@ -33,14 +34,14 @@ function manualPage(program: Command): string {
     ...section('NAME', `godwit \\- ${escaped(firstLower(shape.about))}`),
     ...section('SYNOPSIS', '.B godwit', escaped('COMMAND [OPTIONS] [SETTINGS]')),
     ...section('DESCRIPTION', ...DESCRIPTION.map(escaped)),
-    ...section('COMMANDS', ...leaves.flatMap((each) => commandLines(each, program))),
+    ...section('COMMANDS', ...leaves.flatMap(commandLines)),
     ...section('SETTINGS', ...HOW_TO_SET.map(escaped), ...settingLines()),
     ...section(
       'EXIT STATUS',
       ...exitCodes.flatMap(([code, about]) => item(`.B ${escaped(code)}`, about)),
     ),
     ...section('FILES', ...item(`.I ${STANDARD_CONFIG_FILE}`, 'the configuration file')),
-    ...section('EXAMPLES', ...example(examplesOf(program))),
+    ...section('EXAMPLES', ...exampleLines(shape.examples)),
     ...section('SEE ALSO', '.BR git (1)'),
     '',
   ].join('\n')
@@ -55,20 +56,15 @@ const section = (title: string, ...lines: string[]): string[] => [`.SH ${title}`
 
 const item = (term: string, ...about: string[]): string[] => ['.TP', term, ...about.map(escaped)]
 
-function commandLines({ path, about, usage, options }: CommandShape, program: Command): string[] {
-  const own = options.filter(({ flag }) => flag !== '--help')
+function commandLines({ path, about, usage, options, examples }: CommandShape): string[] {
   return [
     `.SS ${escaped(path.join(' '))}`,
     escaped(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
     '.PP',
     `.B ${escaped(usage)}`,
-    ...own.flatMap(optionLines),
-    ...example(examplesOf(commandAt(program, path))),
+    ...options.filter(({ flag }) => flag !== '--help').flatMap(optionLines),
+    ...exampleLines(examples),
   ]
-}
-
-function commandAt(program: Command, path: readonly string[]): Command {
-  return path.reduce((at, name) => at.commands.find((each) => each.name() === name) ?? at, program)
 }
 
 const optionLines = ({ flag, about, value }: OptionShape): string[] =>
@@ -82,10 +78,10 @@ const settingLines = (): string[] =>
     ),
   )
 
-const example = (lines: readonly string[]): string[] =>
+const exampleLines = (lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : ['.PP', '.EX', ...lines.map(escaped), '.EE']
 
-/** Keeps dashes and backslashes literal, and a line that starts with . or ' from being a request. */
+/** Escapes dashes and backslashes, and a leading . or ', which would start a troff request. */
 function escaped(text: string): string {
   const plain = text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('…', '...')
   return /^[.']/.test(plain) ? `\\&${plain}` : plain

@@ -1,55 +1,75 @@
 import { type Command, Option } from 'commander'
-import type { Account } from '../accounts/account.ts'
-import { type Membership, type MembershipRole, membershipRoles } from '../accounts/account.ts'
+import {
+  type Account,
+  type Membership,
+  type MembershipRole,
+  membershipRoles,
+} from '../accounts/account.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireAccount } from './account.ts'
-import { addCommand, dataConfigOf, note, print, printTable, withExamples } from './command-line.ts'
+import {
+  addCommand,
+  addSettings,
+  configAsDataOwner,
+  printMessage,
+  printResult,
+  printTable,
+  type Table,
+  withExamples,
+} from './command-line.ts'
 
 export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)
   withExamples(member, 'godwit member add octo alice --role owner', 'godwit member list octo')
 
-  const add = addCommand(member, 'add <org> <login>', 'add a member, or change the role', 'role')
-  withExamples(add, 'godwit member add octo alice --role owner')
-  add
+  const add = member.command('add <org> <login>').description('add a member, or change the role')
+  withExamples(addSettings(add, 'role'), 'godwit member add octo alice --role owner')
     .addOption(
       new Option('--role <role>', 'an owner may migrate the organization')
         .choices(membershipRoles)
         .default('member'),
     )
-    .action(async (org: string, login: string, { role }: RoleOption, command: Command) => {
-      await withDatabase(dataConfigOf(command, 'role'), async ({ db }) => {
-        const { organization, account } = await findBoth(db, org, login)
-        await putMembership(db, organization, { accountId: account.id, role }, 'manual')
-        printMemberships(await membershipsOf(db, organization, account))
-      })
-    })
+    .action(addMember)
 
-  const remove = addCommand(member, 'remove <org> <login>', 'remove a member')
-  withExamples(remove, 'godwit member remove octo alice').action(
-    async (org: string, login: string, _options, command: Command) => {
-      await withDatabase(dataConfigOf(command), ({ db }) => removeMember(db, org, login))
-    },
+  addCommand(
+    member,
+    'remove <org> <login>',
+    'remove a member',
+    'godwit member remove octo alice',
+  ).action(async (org: string, login: string, _options, command: Command) => {
+    await withDatabase(configAsDataOwner(command), ({ db }) => removeMember(db, org, login))
+  })
+
+  addCommand(
+    member,
+    'list [org]',
+    'list the members of one organization, or of all',
+    'godwit member list octo',
+    'godwit member list --json',
   )
-
-  const list = addCommand(member, 'list [org]', 'list the members of one organization, or of all')
-  withExamples(list, 'godwit member list octo', 'godwit member list --json')
     .option('--json', 'print the members as JSON')
     .action(async (org: string | undefined, { json }: { json?: boolean }, command: Command) => {
-      const all = await withDatabase(dataConfigOf(command), async ({ db }) =>
+      const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
-      if (json) print(escapeJsonForTerminal(all.map(membershipJson)))
-      else printMemberships(all)
+      printResult({ isJson: json }, all.map(membershipJson), membershipRows(all))
     })
 }
 
-interface RoleOption {
-  role: MembershipRole
+async function addMember(
+  org: string,
+  login: string,
+  { role }: { role: MembershipRole },
+  command: Command,
+): Promise<void> {
+  await withDatabase(configAsDataOwner(command), async ({ db }) => {
+    const { organization, account } = await findBoth(db, org, login)
+    await putMembership(db, organization, { accountId: account.id, role }, 'manual')
+    printTable(membershipRows(await membershipsOf(db, organization, account)))
+  })
 }
 
 async function removeMember(db: Db, org: string, login: string): Promise<void> {
@@ -59,7 +79,7 @@ async function removeMember(db: Db, org: string, login: string): Promise<void> {
   if (remaining) {
     const message = `${account.login} is ${remaining.role} of ${organization.login} by ${ORIGINS[remaining.origin](organization)}`
     if (!removed) throw new UserError(message)
-    note(message)
+    printMessage(message)
   } else if (!removed) {
     throw new UserError(`${account.login} is not a member of ${organization.login}`)
   }
@@ -87,11 +107,7 @@ async function findOrganization(db: Db, login: string): Promise<Account> {
   )
 }
 
-async function membershipsOf(
-  db: Db,
-  organization: Account,
-  { id }: Account,
-): Promise<Membership[]> {
+async function membershipsOf(db: Db, organization: Account, { id }: Account) {
   return (await listMemberships(db, organization)).filter(({ member }) => member.id === id)
 }
 
@@ -102,10 +118,12 @@ const membershipJson = ({ organization, member, role, origin }: Membership) => (
   origin,
 })
 
-function printMemberships(all: readonly Membership[]): void {
-  const rows = all.map(membershipJson)
-  printTable([
-    ['ORGANIZATION', 'LOGIN', 'ROLE', 'FROM'],
-    ...rows.map(({ organization, login, role, origin }) => [organization, login, role, origin]),
-  ])
-}
+const membershipRows = (all: readonly Membership[]): Table => [
+  ['ORGANIZATION', 'LOGIN', 'ROLE', 'FROM'],
+  ...all.map(({ organization, member, role, origin }) => [
+    organization.login,
+    member.login,
+    role,
+    origin,
+  ]),
+]

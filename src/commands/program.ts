@@ -5,123 +5,78 @@ import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { print, withExamples, withoutSettings } from './command-line.ts'
 import { paint } from './terminal.ts'
 
+/** The commands by help group, in the order of the help, and what each does. */
+const groups = {
+  'The service:': {
+    serve: 'run the service: the API, the dashboard and the exporter',
+    work: 'run an export worker for API processes',
+    sync: 'synchronize the catalogue with the repositories on disk',
+    account: 'manage accounts',
+    member: 'manage the members of organizations',
+    token: 'manage access tokens',
+    locks: 'list and release the locks of repositories',
+    check: 'check that repositories can be exported, without exporting them',
+    doctor: 'check everything that `serve` and `work` need, and say how to fix it',
+    config: 'print the current settings and where each comes from',
+  },
+  'Without a server:': {
+    export: 'write an archive of repositories',
+    show: 'show what is in an archive',
+    verify: 'check an archive and report every error',
+    restore: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
+  },
+  'Client for any server of this API (Godwit or GitHub):': {
+    admin: 'act on any migration, lock or token as a site admin (Godwit only)',
+    migration: 'start, watch and download migrations',
+    schedule: 'start migrations every day or every week (Godwit only)',
+    webhook: 'manage the URLs that events are sent to when migrations end',
+  },
+  'More:': {
+    settings: 'list every setting: its flag, variable, name in the file, and default',
+    completion: 'print a completion script for bash, zsh or fish',
+    man: 'print the manual page, in the format of man',
+    version: 'print the version',
+  },
+}
+
+type Groups = typeof groups
+type CommandName = { [G in keyof Groups]: keyof Groups[G] }[keyof Groups]
+
 /** Adds a command to the program. */
 type AddCommand = (program: Command, about: string) => void
 
-interface Entry {
-  about: string
-  load(): Promise<AddCommand>
-  /** Whether the command describes all commands, so that all must be loaded. */
-  needsAll?: true
+/** Imports the module of each command, so that only the requested one is loaded. */
+const loaders: Record<CommandName, () => Promise<AddCommand>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  work: async () => (await import('./work.ts')).workCommand,
+  sync: async () => (await import('./sync.ts')).syncCommand,
+  account: async () => (await import('./account.ts')).accountCommands,
+  member: async () => (await import('./member.ts')).memberCommands,
+  token: async () => (await import('./token.ts')).tokenCommands,
+  locks: async () => (await import('./locks.ts')).locksCommand,
+  check: async () => (await import('./check.ts')).checkCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  config: async () => (await import('./show-config.ts')).configCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
+  show: async () => (await import('./show.ts')).showCommand,
+  verify: async () => (await import('./verify.ts')).verifyCommand,
+  restore: async () => (await import('./restore.ts')).restoreCommand,
+  admin: async () => (await import('./admin.ts')).adminCommands,
+  migration: async () => (await import('./migration.ts')).migrationCommands,
+  schedule: async () => (await import('./schedule.ts')).scheduleCommands,
+  webhook: async () => (await import('./webhook.ts')).webhookCommands,
+  settings: async () => (await import('./list-settings.ts')).settingsCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand,
+  man: async () => (await import('./manual-page.ts')).manCommand,
+  version: async () => versionCommand,
 }
 
-/** All commands, in the order of the help. */
-const groups: Record<string, Record<string, Entry>> = {
-  'The service:': {
-    serve: {
-      about: 'run the service: the API, the dashboard and the exporter',
-      load: async () => (await import('./serve.ts')).serveCommand,
-    },
-    work: {
-      about: 'run an export worker for API processes',
-      load: async () => (await import('./work.ts')).workCommand,
-    },
-    sync: {
-      about: 'synchronize the catalogue with the repositories on disk',
-      load: async () => (await import('./sync.ts')).syncCommand,
-    },
-    account: {
-      about: 'manage accounts',
-      load: async () => (await import('./account.ts')).accountCommands,
-    },
-    member: {
-      about: 'manage the members of organizations',
-      load: async () => (await import('./member.ts')).memberCommands,
-    },
-    token: {
-      about: 'manage access tokens',
-      load: async () => (await import('./token.ts')).tokenCommands,
-    },
-    locks: {
-      about: 'list and release the locks of repositories',
-      load: async () => (await import('./locks.ts')).locksCommand,
-    },
-    check: {
-      about: 'check that repositories can be exported, without exporting them',
-      load: async () => (await import('./check.ts')).checkCommand,
-    },
-    doctor: {
-      about: 'check everything that `serve` and `work` need, and say how to fix it',
-      load: async () => (await import('./doctor.ts')).doctorCommand,
-    },
-    config: {
-      about: 'print the current settings and where each comes from',
-      load: async () => (await import('./show-config.ts')).configCommand,
-    },
-  },
-  'Without a server:': {
-    export: {
-      about: 'write an archive of repositories',
-      load: async () => (await import('./export.ts')).exportCommand,
-    },
-    show: {
-      about: 'show what is in an archive',
-      load: async () => (await import('./show.ts')).showCommand,
-    },
-    verify: {
-      about: 'check an archive and report every error',
-      load: async () => (await import('./verify.ts')).verifyCommand,
-    },
-    restore: {
-      about: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
-      load: async () => (await import('./restore.ts')).restoreCommand,
-    },
-  },
-  'Client for any server of this API (Godwit or GitHub):': {
-    admin: {
-      about: 'act on any migration, lock or token as a site admin (Godwit only)',
-      load: async () => (await import('./admin.ts')).adminCommands,
-    },
-    migration: {
-      about: 'start, watch and download migrations',
-      load: async () => (await import('./migration.ts')).migrationCommands,
-    },
-    schedule: {
-      about: 'start migrations every day or every week (Godwit only)',
-      load: async () => (await import('./schedule.ts')).scheduleCommands,
-    },
-    webhook: {
-      about: 'manage the URLs that events are sent to when migrations end',
-      load: async () => (await import('./webhook.ts')).webhookCommands,
-    },
-  },
-  'More:': {
-    settings: {
-      about: 'list every setting: its flag, variable, name in the file, and default',
-      load: async () => (await import('./list-settings.ts')).settingsCommand,
-    },
-    completion: {
-      about: 'print a completion script for bash, zsh or fish',
-      load: async () => (await import('./completion.ts')).completionCommand,
-      needsAll: true,
-    },
-    man: {
-      about: 'print the manual page, in the format of man',
-      load: async () => (await import('./manual-page.ts')).manCommand,
-      needsAll: true,
-    },
-    version: {
-      about: 'print the version',
-      load: async () => versionCommand,
-    },
-  },
-}
-
-const entries = new Map(Object.values(groups).flatMap((group) => Object.entries(group)))
+/** These commands describe all commands, so that all must be loaded. */
+const DESCRIBE_ALL = ['completion', 'man']
 
 /**
- * Creates the program with the names of all commands. Only the command that `args` names is loaded in full, to start
- * quickly; without `args` all commands are.
+ * Creates the program with the names of all commands. To start quickly, only the command that `args` names is loaded in full;
+ * without `args`, all commands are.
  */
 export async function createProgram(args?: readonly string[]): Promise<Command> {
   const program = new Command('godwit')
@@ -141,16 +96,15 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
   const requested = args?.find(
     (arg, i) => !arg.startsWith('-') && arg !== 'help' && args[i - 1] !== '--config',
   )
-  const needsAll = requested !== undefined && entries.get(requested)?.needsAll
-  const isLazy = args !== undefined && !needsAll
+  const isLazy = args !== undefined && !DESCRIBE_ALL.includes(requested ?? '')
   for (const [group, commands] of Object.entries(groups)) {
     program.commandsGroup(group)
-    for (const [name, { about, load }] of Object.entries(commands)) {
+    for (const [name, about] of Object.entries(commands)) {
       if (isLazy && requested !== name) program.command(name).description(about)
-      else (await load())(program, about)
+      else (await loaders[name as CommandName]())(program, about)
     }
   }
-  // Added here, the help command is the last one of the last group.
+  // The help command is added last, so that it is the last one of the last group.
   program.helpCommand(true)
   withExamples(
     program,
@@ -168,8 +122,7 @@ function describeExitCodes(): string {
 
 function versionCommand(program: Command, about: string): void {
   const command = program.command('version').description(about)
-  withExamples(command, 'godwit version')
-  command.action(() =>
+  withExamples(command, 'godwit version').action(() =>
     print(`godwit ${VERSION} (node ${process.versions.node}, ${process.platform} ${process.arch})`),
   )
 }

@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { ConfigError, EXIT, UserError } from '../lib/user-error.ts'
-import { note, outputFailure, watchOutput } from './command-line.ts'
+import { outputFailure, printMessage, watchOutput } from './command-line.ts'
 
-/** Runs a command and sets the exit code. A failure, also one to write the output, is printed as a message. */
+/** Runs a command, prints a message if it or its output fails, and sets the exit code. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {
   watchOutput()
   let isReported = false
@@ -21,7 +21,7 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
 async function reportFailure(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   const { lines, exitCode } = await describeFailure(error)
-  for (const line of lines) note(`godwit: ${line}`)
+  for (const line of lines) printMessage(`godwit: ${line}`)
   return exitCode
 }
 
@@ -33,7 +33,7 @@ interface Failure {
 async function describeFailure(error: unknown): Promise<Failure> {
   if (error instanceof ConfigError) return { lines: error.mistakes, exitCode: EXIT.misused }
   if (error instanceof UserError) return { lines: [error.message], exitCode: error.exitCode }
-  // The error before the cleanup matters more than the one of the cleanup.
+  // The first error matters more than the error of the cleanup after it.
   if (error instanceof SuppressedError) return describeFailure(error.suppressed)
   if (!(error instanceof Error)) return failed(String(error))
   const { describeKnownError } = await import('./known-errors.ts')

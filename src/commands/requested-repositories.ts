@@ -2,25 +2,15 @@ import { nameKey } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import {
-  type CatalogueEntry,
-  findByNameAsMap,
-  keyOfName,
-} from '../repositories/repository-store.ts'
+import { findByNameAsMap, keyOfName } from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts, storeListedMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
-export interface RequestedRepositories {
-  entries: CatalogueEntry[]
-  /** Entries in the directory of a requested owner that are not valid repositories. */
-  refused: RefusedEntry[]
-}
-
-/** Resolves the arguments OWNER and OWNER/NAME to repositories, each once, and refreshes their facts. */
-export async function findRequestedRepositories(
-  parts: SyncParts,
-  requested: string[],
-): Promise<RequestedRepositories> {
+/**
+ * Resolves the arguments OWNER and OWNER/NAME to catalogue entries, each once, and refreshes their facts. `refused` lists what the
+ * directories of the requested owners contain besides valid repositories.
+ */
+export async function findRequestedRepositories(parts: SyncParts, requested: string[]) {
   const found = new Map<string, RepositoryName>()
   const refused: RefusedEntry[] = []
   for (const text of requested) {
@@ -36,13 +26,13 @@ export async function findRequestedRepositories(
   }
   const names = [...found.values()]
   await refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
-  await readMembers(parts, new Set(names.map(({ owner }) => owner)))
+  await storeMembers(parts, new Set(names.map(({ owner }) => owner)))
   const entries = await findByNameAsMap(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }
 
-/** Stores the members of the owners: an owner with members is an organization. */
-async function readMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
+/** Stores the members of the owners: an owner with members becomes an organization. */
+async function storeMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
   for (const owner of owners) {
     const members = await source.members(owner)
     if (members) await storeListedMembers(db, members, now())

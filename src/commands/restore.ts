@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type PeopleMap, parsePeopleCsv } from '../importer/people.ts'
-import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
+import { type Restored, type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import {
   accountRefusal,
   type DumpEvent,
@@ -12,13 +12,15 @@ import {
   dumpForGitea,
 } from '../importer/targets/gitea-dump.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { formatRecordCount } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
+import { addCommand, print, settingsOf } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 interface RestoreOptions {
   into: string
@@ -30,13 +32,13 @@ interface RestoreOptions {
 }
 
 export function restoreCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'restore <archive> [repositories...]', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'restore <archive> [repositories...]',
+    about,
     'godwit restore migration.tar.gz --into /srv/restored',
     'godwit restore migration.tar.gz --as gitea-dump --into /srv/dumps --people people.csv',
   )
-  command
     .usage(
       'ARCHIVE --into DIR [--as gitea-dump [OWNER/NAME...]] (a file, or a directory it was unpacked into)',
     )
@@ -75,18 +77,14 @@ async function runRestore(
     throw new UsageError(
       '--people, --keep-links, --target and names of repositories need --as gitea-dump',
     )
-  const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
-  try {
-    const git = createGit({ program, searchPath, home })
-    const open = await archiveOpener(file)
-    await withWriteContext(resolve(options.into), () =>
-      options.as !== undefined
-        ? runDump({ git, open }, repositories, options, signal)
-        : restoreRepositories({ git, open }, options, signal),
-    )
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
+  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-restore-'))
+  const git = createGit({ program, searchPath, home: home.path })
+  const open = await archiveOpener(file)
+  await withWriteContext(resolve(options.into), () =>
+    options.as !== undefined
+      ? runDump({ git, open }, repositories, options, signal)
+      : restoreRepositories({ git, open }, options, signal),
+  )
 }
 
 async function restoreRepositories(
@@ -95,21 +93,15 @@ async function restoreRepositories(
   signal: AbortSignal,
 ): Promise<void> {
   const directory = resolve(into)
-  let [failed, warnings] = [0, 0]
-  const tell = (event: RestoreEvent) => {
-    const lines = formatEvent(event)
-    warnings += lines.length
-    for (const line of lines) print(escapeForTerminal(line))
+  let warnings = 0
+  const onEvent = (event: RestoreEvent) => {
+    warnings += printEvent(event)
   }
-  const restored = restoreArchive({ ...parts, into: directory, onEvent: tell }, signal)
-  for await (const { fullName, faults } of restored) {
-    if (faults.length === 0) print(`restored: ${escapeForTerminal(fullName)}`)
-    else failed += 1
-    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
-  }
+  const results = restoreArchive({ ...parts, into: directory, onEvent }, signal)
+  const { failed } = await printResults(results)
   if (failed > 0)
     throw new UserError(
-      `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${directory}`,
+      `${formatCount(failed, 'repository', 'repositories')} could not be restored; the others are in ${directory}`,
     )
   if (strict && warnings > 0)
     throw new UserError(
@@ -133,31 +125,22 @@ async function runDump(
   const people = await readPeopleFile(file)
   if (options.target === '' && [...people.values()].some(({ id }) => id !== undefined))
     print('warning: account-id counts only with --target: all authors stay original authors')
-  let [failed, skipped, privateCount, done] = [0, 0, 0, 0]
-  const tell = (event: DumpEvent) => {
-    skipped += 'leftBehind' in event ? event.leftBehind.length : 1
-    for (const line of formatEvent(event)) print(escapeForTerminal(line))
+  let skipped = 0
+  const onEvent = (event: DumpEvent) => {
+    skipped += printEvent(event)
   }
-  const dumped = dumpForGitea(
-    { ...parts, ...options, into: directory, people, onEvent: tell },
-    signal,
-  )
-  for await (const { fullName, faults, isPrivate } of dumped) {
-    if (faults.length > 0) failed += 1
-    else {
-      done += 1
-      privateCount += Number(isPrivate)
-      print(`restored: ${escapeForTerminal(fullName)}`)
-    }
-    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
-  }
-  if (done > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  const results = dumpForGitea({ ...parts, ...options, into: directory, people, onEvent }, signal)
+  const { restored, failed } = await printResults(results)
+  if (restored.length > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  const privateCount = restored.filter(({ isPrivate }) => isPrivate).length
   if (privateCount > 0)
     print(
       `${privateCount} private: restore-repo would make them public; restore.sh says what it needs`,
     )
   if (failed > 0)
-    throw new UserError(`${failed} of ${failed + done} repositories could not be restored`)
+    throw new UserError(
+      `${failed} of ${failed + restored.length} repositories could not be restored`,
+    )
   if (strict && skipped > 0)
     throw new UserError(`some data could not be restored (--strict); the dumps are in ${directory}`)
 }
@@ -174,6 +157,28 @@ function baseUrl(target: string | undefined): string {
   if (!/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
     throw new UsageError(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
   return target.replace(/\/*$/, '/')
+}
+
+async function printResults<T extends Restored>(results: AsyncIterable<T>) {
+  const restored: T[] = []
+  let failed = 0
+  for await (const result of results) {
+    const { fullName, faults } = result
+    if (faults.length > 0) failed += 1
+    else {
+      restored.push(result)
+      print(`restored: ${escapeForTerminal(fullName)}`)
+    }
+    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
+  }
+  return { restored, failed }
+}
+
+/** Prints an event and returns the number of its lines: each is data that was not restored in full. */
+function printEvent(event: RestoreEvent | DumpEvent): number {
+  const lines = formatEvent(event)
+  for (const line of lines) print(escapeForTerminal(line))
+  return lines.length
 }
 
 function formatEvent(event: RestoreEvent | DumpEvent): string[] {

@@ -4,18 +4,20 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
+import { MigrationsApi } from '../client/migrations-api.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { dataPathsOf } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { type Service, startService } from '../service/service.ts'
+import { VERSION } from '../service/version.ts'
 import type { Config } from '../settings/config.ts'
-import { writeWholeFile } from './whole-file.ts'
+import { writeFileAtomically } from './atomic-file.ts'
 
 /**
- * Starts the service on a sample git host, to try it. All its data, with the database, is in a directory of its own, so a
- * service with real repositories never sees it.
+ * Starts the service with a sample git host, to try it. All data of the sample, including the database, is in a directory of
+ * its own, separate from the data of a service with real repositories.
  */
 export async function startSample(settings: Config, log: Log): Promise<Service> {
   const data = join(settings.data, 'sample')
@@ -25,14 +27,17 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   const config: Config = { ...settings, data, repositories }
   const token = await ensureToken(config)
   const service = await startService(config, log)
-  const api = apiClient(config, token)
-  await until(async () => (await fetch(`${config.baseUrl}/readyz`)).ok)
+  const { baseUrl: url, vendor } = config
+  await waitUntil(async () => (await fetch(`${url}/readyz`)).ok)
+  const requestOptions = { signal: new AbortController().signal, onWait() {} }
+  const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
+  const api = new MigrationsApi(server, requestOptions)
   const id = await ensureMigration(api)
-  await until(async () => (await api(`/user/migrations/${id}`)).state === 'exported')
+  await waitUntil(async () => (await api.status(id))?.migration.state === 'exported')
   return { ...service, notice: welcomeText(config, token, id) }
 }
 
-/** Returns the token of the sample user. It is kept in a file that only its owner can read, so it works after a restart. */
+/** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {
   // As a site admin, the sample user sees every page of the dashboard.
   const account = await withDatabase(
@@ -48,40 +53,23 @@ async function ensureToken(config: Config): Promise<string> {
     await upsertAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
   })
-  const { signal } = new AbortController()
-  await writeWholeFile(file, [Buffer.from(`${token}\n`)], { force: true, signal })
+  await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
   return token
 }
 
-type SampleResponse = { id: number; state: string } & { length?: number }
-type Client = (path: string, body?: unknown) => Promise<SampleResponse>
-
-function apiClient({ baseUrl, vendor }: Config, token: string): Client {
-  return async (path, body) => {
-    const response = await fetch(`${baseUrl}${path}`, {
-      headers: { authorization: `bearer ${token}`, accept: previewOf(vendor) },
-      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-    })
-    if (!response.ok)
-      throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
-    return (await response.json()) as SampleResponse
-  }
-}
-
-async function ensureMigration(api: Client): Promise<number> {
-  const [newest] = (await api('/user/migrations')) as unknown as SampleResponse[]
+/** Returns the newest migration if it is usable, or starts one. */
+async function ensureMigration(api: MigrationsApi): Promise<number> {
+  const [newest] = await api.list()
   const isUsable = newest && newest.state !== 'failed' && 'archive_url' in newest
-  return isUsable ? newest.id : (await api('/user/migrations', { repositories: SAMPLE_NAMES })).id
+  return isUsable ? newest.id : (await api.start({ repositories: SAMPLE_NAMES })).id
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
+async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(25)
 }
 
-const previewOf = (vendor: string) => `application/vnd.${vendor}.wyandotte-preview+json`
-
 function welcomeText({ baseUrl, vendor, data }: Config, token: string, id: number): string {
-  const curl = `curl -sf -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
+  const curl = `curl -sf -H 'authorization: bearer ${token}' -H 'accept: application/vnd.${vendor}.wyandotte-preview+json'`
   const migrations = `${baseUrl}/user/migrations`
   return `
 Dashboard:     ${baseUrl}/ (sign in with the token below)
@@ -109,7 +97,7 @@ interface SampleRepository {
   wiki?: Files
 }
 
-/** Fixed times give the sample the same object IDs everywhere. */
+/** Times of commits are fixed, so that the sample has the same object IDs on every machine. */
 const FIRST_DAY = Date.UTC(2024, 2, 1, 9) / 1000
 const DAY_S = 86_400
 
@@ -123,7 +111,7 @@ const SAMPLE_NAMES = [
   'shorebirds/tide-tables',
 ]
 
-/** Creates the sample repositories unless they exist. A rename makes them appear all at once. */
+/** Creates the sample repositories unless they exist. The final rename makes this atomic. */
 async function ensureSampleHost(directory: string, git: Git): Promise<string> {
   const root = join(directory, 'repositories')
   if (existsSync(root)) return root

@@ -1,21 +1,25 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import {
-  type ScheduleResponse,
-  type ScheduleRunResponse,
-  startFlagHelp,
-} from '../client/responses.ts'
+import type { ScheduleResponse, ScheduleRunResponse } from '../client/responses.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import {
-  addClientCommand,
+  type ClientCommands,
+  clientCommandsOf,
   orgFlag,
-  printJson,
-  printResult,
   startOnce,
   withClient,
 } from './client-command.ts'
-import { ago, idArgument, idOf, withExamples } from './command-line.ts'
+import {
+  formatTime,
+  parseId,
+  printResult,
+  printTable,
+  type Table,
+  withExamples,
+} from './command-line.ts'
+import { formatStartFlags } from './migration/format-migration.ts'
 import {
   addStartArguments,
   addStartFlags,
@@ -41,26 +45,21 @@ interface TimingOptions {
   keep?: number
 }
 
-const ID = idArgument('schedule')
-
 /** Adds the commands that manage schedules: migrations that a Godwit server starts every day or every week. */
 export function scheduleCommands(program: Command, about: string): void {
-  const schedule = program.command('schedule').description(about)
-  withExamples(
-    schedule,
+  const schedule = withExamples(
+    program.command('schedule').description(about),
     'export GODWIT_URL=http://127.0.0.1:3000 GODWIT_TOKEN_FILE=~/.godwit-token',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --keep 4',
     'godwit schedule list',
   )
-  addCommand(schedule)
-  listCommand(schedule)
-  showCommand(schedule)
-  changeCommand(schedule)
-  pauseCommand(schedule)
-  resumeCommand(schedule)
-  runCommand(schedule)
-  releaseCommand(schedule)
-  removeCommand(schedule)
+  const commands = clientCommandsOf(schedule, 'schedule')
+  createCommand(commands)
+  listCommands(commands)
+  changeCommands(commands)
+  runCommand(commands)
+  releaseCommand(commands)
+  removeCommand(commands)
 }
 
 function addTiming(command: Command): Command {
@@ -80,18 +79,15 @@ const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): Schedu
   ...(keep !== undefined && { keep }),
 })
 
-function addCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'add', 'create a schedule and print its ID')
-  addStartArguments(command)
-  addTiming(command)
-  addStartFlags(command)
-  withExamples(
-    command,
+function createCommand({ add }: ClientCommands): void {
+  const command = add(
+    'add',
+    'create a schedule and print its ID',
     'godwit schedule add alice/site --every day --at 03:30',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --time-zone Europe/Zurich',
     'godwit schedule add --org octo --all --every day --at 22:00 --keep 7 --allow-partial',
   )
-  command.action(
+  addStartFlags(addTiming(addStartArguments(command))).action(
     withClient(async (client, options: StartOptions & TimingOptions, names: string[]) => {
       const { every, at } = options
       if (every === undefined) throw new UsageError('no period: give --every day or --every week')
@@ -107,86 +103,73 @@ function addCommand(schedule: Command): void {
 
 const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-function listCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'list', 'list all schedules and their next runs')
-  withExamples(command, 'godwit schedule list', 'godwit schedule list --org octo --json')
-  command.action(
+function listCommands({ add, addWithId }: ClientCommands): void {
+  add(
+    'list',
+    'list all schedules and their next runs',
+    'godwit schedule list',
+    'godwit schedule list --org octo --json',
+  ).action(
     withClient(async (client) => {
       const all = await client.api.schedules.list()
       printResult(client, all, scheduleRows(all))
     }),
   )
-}
-
-function showCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'show', 'show one schedule and its runs')
-  withExamples(command, 'godwit schedule show 3', 'godwit schedule show 3 --json')
-  command.argument(...ID).action(
+  addWithId(
+    'show',
+    'show one schedule and its runs',
+    'godwit schedule show 3',
+    'godwit schedule show 3 --json',
+  ).action(
     withClient(async (client, _options, id: number) => {
       const found = await client.api.schedules.show(id)
-      if (client.isJson) return printJson(found)
       printResult(client, found, describeSchedule(found, orgFlag(client)))
+      if (client.isJson) return
       const runs = await client.api.schedules.runs(id)
-      if (runs.length > 0) printResult(client, runs, runRows(runs))
+      if (runs.length > 0) printTable(runRows(runs))
     }),
   )
 }
 
-function changeCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'change', 'change when a schedule runs')
-  addTiming(command.argument(...ID))
-  withExamples(command, 'godwit schedule change 3 --at 04:00 --keep 8')
-  command.action(
+function changeCommands({ addWithId }: ClientCommands): void {
+  const change = addWithId(
+    'change',
+    'change when a schedule runs',
+    'godwit schedule change 3 --at 04:00 --keep 8',
+  )
+  addTiming(change).action(
     withClient(async (client, options: TimingOptions, id: number) => {
-      const change = timingOf(options)
-      if (Object.keys(change).length === 0)
+      const timing = timingOf(options)
+      if (Object.keys(timing).length === 0)
         throw new UsageError(
           'nothing to change: give --every, --weekday, --at, --time-zone or --keep',
         )
-      const changed = await client.api.schedules.change(id, change)
+      const changed = await client.api.schedules.change(id, timing)
       printResult(client, changed, describeSchedule(changed, orgFlag(client)))
     }),
   )
-}
-
-function pauseCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'pause', 'pause a schedule until it is resumed')
-  withExamples(command, 'godwit schedule pause 3')
-  command.argument(...ID).action(
+  addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
     withClient(async (client, _options, id: number) => {
       const paused = await client.api.schedules.change(id, { paused: true })
       printResult(client, paused, `schedule ${id} is paused`)
     }),
   )
-}
-
-function resumeCommand(schedule: Command): void {
-  const command = addClientCommand(schedule, 'resume', 'resume a schedule that is paused')
-  withExamples(command, 'godwit schedule resume 3')
-  command.argument(...ID).action(
+  addWithId('resume', 'resume a schedule that is paused', 'godwit schedule resume 3').action(
     withClient(async (client, _options, id: number) => {
       const resumed = await client.api.schedules.change(id, { paused: false })
-      printResult(
-        client,
-        resumed,
-        `schedule ${id} runs next at ${escapeForTerminal(String(resumed.next_run_at))}`,
-      )
+      const next = escapeForTerminal(String(resumed.next_run_at))
+      printResult(client, resumed, `schedule ${id} runs next at ${next}`)
     }),
   )
 }
 
-function runCommand(schedule: Command): void {
-  const command = addClientCommand(
-    schedule,
+function runCommand({ addWithId }: ClientCommands): void {
+  addWithId(
     'run',
     'run a schedule now and print the ID of the migration',
-  )
-  withExamples(
-    command,
     'godwit schedule run 3',
     'godwit migration watch "$(godwit schedule run 3)"',
-  )
-  command.argument(...ID).action(
+  ).action(
     withClient(async (client, _options, id: number) => {
       const run = await startOnce(client, () => client.api.schedules.run(id))
       printResult(client, run, String(run.migration_id))
@@ -194,17 +177,16 @@ function runCommand(schedule: Command): void {
   )
 }
 
-function releaseCommand(schedule: Command): void {
-  const command = addClientCommand(
-    schedule,
+function releaseCommand({ addWithId }: ClientCommands): void {
+  const aboutMigration =
+    'ID of the migration whose archive to delete; all that `show` lists if not given'
+  addWithId(
     'release',
     'delete archives that are kept only because newer ones lack some of their repositories',
+    'godwit schedule release 3',
+    'godwit schedule release 3 7',
   )
-  withExamples(command, 'godwit schedule release 3', 'godwit schedule release 3 7')
-  const about = 'ID of the migration whose archive to delete; all that `show` lists if not given'
-  command
-    .argument(...ID)
-    .argument('[migration]', about, idOf('migration'))
+    .argument('[migration]', aboutMigration, parseId('migration'))
     .action(
       withClient(async (client, _options, id: number, migration?: number) => {
         const { schedules } = client.api
@@ -220,11 +202,12 @@ function releaseCommand(schedule: Command): void {
     )
 }
 
-function removeCommand(schedule: Command): void {
-  const about = 'delete a schedule; its migrations stay, and their archives expire'
-  const command = addClientCommand(schedule, 'remove', about)
-  withExamples(command, 'godwit schedule remove 3')
-  command.argument(...ID).action(
+function removeCommand({ addWithId }: ClientCommands): void {
+  addWithId(
+    'remove',
+    'delete a schedule; its migrations stay, and their archives expire',
+    'godwit schedule remove 3',
+  ).action(
     withClient(async (client, _options, id: number) => {
       await client.api.schedules.remove(id)
       printResult(client, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
@@ -237,9 +220,7 @@ function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a number, such as 4.')
 }
 
-type Row = readonly string[]
-
-function scheduleRows(schedules: readonly ScheduleResponse[]): Row[] {
+function scheduleRows(schedules: readonly ScheduleResponse[]): Table {
   return [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
     ...schedules.map((each) => [
@@ -258,30 +239,28 @@ const formatTiming = ({ every, weekday, at, time_zone }: ScheduleResponse): stri
   `every ${weekday ?? every} at ${at} ${time_zone}`
 
 const formatNextRun = ({ next_run_at }: ScheduleResponse): string =>
-  next_run_at === null ? 'paused' : ago(next_run_at)
+  next_run_at === null ? 'paused' : formatTime(next_run_at)
 
 function formatRun({ state, migration_id, created_at }: ScheduleRunResponse): string {
   const migration = migration_id === null ? '' : ` (migration ${migration_id})`
-  return `${state}${migration} ${ago(created_at)}`
+  return `${state}${migration} ${formatTime(created_at)}`
 }
 
 function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
   const { id, next_run_at, paused_reason, repositories, last_run } = schedule
-  const fields = schedule as unknown as Record<string, unknown>
-  const flags = Object.keys(startFlagHelp).filter((flag) => fields[flag] === true)
   const stopped = `stopped: ${escapeForTerminal(paused_reason ?? '')}`
   const next =
     next_run_at === null
       ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${orgFlag}\``
-      : `${ago(next_run_at)} (${escapeForTerminal(next_run_at)})`
+      : `${formatTime(next_run_at)} (${escapeForTerminal(next_run_at)})`
   return [
     `Schedule ${id} runs ${escapeForTerminal(formatTiming(schedule))}.`,
     '',
     `next run      ${next}`,
     `last run      ${last_run === null ? '-' : escapeForTerminal(formatRun(last_run))}`,
     `runs as       ${escapeForTerminal(schedule.created_by)}`,
-    `keeps         ${schedule.keep} ${schedule.keep === 1 ? 'archive' : 'archives'}`,
-    ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
+    `keeps         ${formatCount(schedule.keep, 'archive')}`,
+    ...formatStartFlags(schedule),
     `repositories  ${repositories.length}`,
     ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
     ...formatSkipped(last_run),
@@ -306,7 +285,7 @@ function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] 
   const lines = archives.map(({ migration_id, created_at, repositories }) => {
     const more = repositories.length - MAX_NAMED
     const names = repositories.slice(0, MAX_NAMED).join(', ')
-    const migration = `  migration ${migration_id} (${ago(created_at)})`
+    const migration = `  migration ${migration_id} (${formatTime(created_at)})`
     return `${migration}: ${names}${more > 0 ? ` and ${more} more` : ''}`
   })
   return [
@@ -317,13 +296,13 @@ function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] 
   ]
 }
 
-function runRows(runs: readonly ScheduleRunResponse[]): Row[] {
+function runRows(runs: readonly ScheduleRunResponse[]): Table {
   return [
     ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
     ...runs.map((each) => [
       each.migration_id === null ? '-' : String(each.migration_id),
       each.state,
-      ago(each.created_at),
+      formatTime(each.created_at),
       each.has_archive ? 'yes' : '-',
       each.reason?.split('\n')[0] ?? '-',
     ]),

@@ -3,13 +3,14 @@ import type { Command } from 'commander'
 import { type Log, openLog } from '../service/log.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
+import { addCommand, configOf, outputFailure, print } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'serve', about)
-  withExamples(
-    command,
+  const command = addCommand(
+    program,
+    'serve',
+    about,
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git --data /var/lib/godwit',
     'godwit serve --repositories /srv/git --base-url https://migrations.example.com',

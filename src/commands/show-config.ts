@@ -1,48 +1,36 @@
 import type { Command } from 'commander'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { type ClientOrigins, clientOrigins } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { withoutPassword } from '../settings/config-values.ts'
-import type { SettingOrigin } from '../settings/setting-names.ts'
 import {
   allNames,
   anyOptionOf,
-  fileNameOf,
-  flagOf,
+  namesOf,
   type OptionName,
-  variableOf,
+  type SettingOrigin,
 } from '../settings/setting-names.ts'
-import { addCommand, configFileOf, print, settingsOf, withExamples } from './command-line.ts'
+import { addCommand, configFileOf, print, printJson, settingsOf } from './command-line.ts'
 
 export function configCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'config', about)
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'config',
+    about,
     'godwit config',
     'godwit config --config /etc/godwit/config --json',
     'GODWIT_DATA=/var/lib/godwit godwit config',
   )
-  command
     .option('--json', 'print the settings as JSON')
     .action(({ json }: { json?: boolean }, command: Command) => {
       const config = settingsOf(command)
       const client = clientOrigins({}, process.env, configFileOf(command))
-      if (json)
-        print(
-          escapeJsonForTerminal({
-            file: shownFile(config),
-            settings: shownSettings(config, client),
-          }),
-        )
+      if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })
       else print(describeConfig(config, client))
     })
 }
 
-interface ShownSetting {
-  name: string
-  flag: string
-  variable: string
+interface ShownSetting extends ReturnType<typeof namesOf> {
   /** Null if it is not set. */
   value: string | null
   from: SettingOrigin['from'] | null
@@ -57,8 +45,7 @@ export function shownSettings(config: Config, client: ClientOrigins): ShownSetti
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
     const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
-    const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
-    return { ...names, value, from, at }
+    return { ...namesOf(name), value, from, at }
   })
 }
 

@@ -2,22 +2,21 @@ import { type Command, Option } from 'commander'
 import { csvLine, listPeople } from '../importer/people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { formatBytes } from '../lib/quantities.ts'
-import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
+import { addCommand, print, printJson, printMessage, printTable } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 export function showCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'show <archive>', about).usage(
-    'ARCHIVE (a file, a directory it was unpacked into, or - for standard input)',
-  )
-  withExamples(
-    command,
+  addCommand(
+    program,
+    'show <archive>',
+    about,
     'godwit show migration.tar.gz',
     'godwit show migration.tar.gz --json',
     'godwit show migration.tar.gz --people > people.csv',
   )
-  command
+    .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for restore --people')
     .action((file: string, { json = false, people }: { json?: boolean; people?: boolean }) =>
@@ -36,13 +35,13 @@ async function showPeople(file: string, signal: AbortSignal): Promise<void> {
     ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
   ]
   print(lines.map(csvLine).join('').trimEnd())
-  for (const warning of warnings) note(escapeForTerminal(`warning: ${warning}`))
+  for (const warning of warnings) printMessage(escapeForTerminal(`warning: ${warning}`))
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
   const { summary, damage } = await summarizeArchive(open(), signal)
-  if (isJson) print(escapeJsonForTerminal(summary))
+  if (isJson) printJson(summary)
   else printSummary(summary)
   if (damage) throw damage
 }
@@ -68,8 +67,8 @@ function printSummary(summary: ArchiveSummary): void {
     printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
   }
   for (const { full_name, reason } of summary.skipped)
-    note(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
-  for (const warning of summary.warnings) note(escapeForTerminal(`warning: ${warning}`))
+    printMessage(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
+  for (const warning of summary.warnings) printMessage(escapeForTerminal(`warning: ${warning}`))
 }
 
 function printRepositories(repositories: ArchiveSummary['repositories']): void {
@@ -77,12 +76,12 @@ function printRepositories(repositories: ArchiveSummary['repositories']): void {
   printTable([
     ['REPOSITORY', 'SIZE', 'BRANCHES', 'TAGS', 'OTHER REFS', 'DEFAULT BRANCH', 'WIKI', 'LFS'],
     ...repositories.map((each) => [
-      escapeForTerminal(each.full_name),
+      each.full_name,
       formatBytes(each.bytes),
       String(each.branches),
       String(each.tags),
       String(each.other_refs),
-      escapeForTerminal(each.default_branch ?? '-'),
+      each.default_branch ?? '-',
       each.has_wiki ? 'yes' : '-',
       each.lfs_objects > 0 ? `${each.lfs_objects}, ${formatBytes(each.lfs_bytes)}` : '-',
     ]),

@@ -3,10 +3,10 @@ import { UserError } from '../lib/user-error.ts'
 
 const STOP_TIMEOUT_MS = 10_000
 
-export type StopSignal = 'SIGINT' | 'SIGTERM'
+type StopSignal = 'SIGINT' | 'SIGTERM'
 
 /** The exit code that shells report for a signal. */
-export const exitCodeOf = (signal: StopSignal): number => 128 + constants.signals[signal]
+const exitCodeOf = (signal: StopSignal): number => 128 + constants.signals[signal]
 
 /** Resolves at the first SIGTERM or SIGINT. If the process is still running after 10 seconds, or at a second signal, it exits. */
 export function untilStopSignal(): Promise<StopSignal> {
@@ -21,7 +21,7 @@ export function untilStopSignal(): Promise<StopSignal> {
   })
 }
 
-/** A command failed because a signal stopped it. */
+/** The error of a command that a signal stopped. */
 class Stopped extends UserError {
   override readonly exitCode: number
 

@@ -8,19 +8,18 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, dataConfigOf, note, print, withExamples } from './command-line.ts'
+import { addCommand, configAsDataOwner, print, printMessage } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'sync', about)
-  withExamples(command, 'godwit sync --repositories /srv/git')
+  const command = addCommand(program, 'sync', about, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
-    const config = dataConfigOf(command)
+    const config = configAsDataOwner(command)
     const paths = dataPathsOf(config, requireRepositories(config))
     await requireGit(config, createGit(paths.git))
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const now = Date.now
       const log = {
-        warn: (_: object, text: string) => note(`warning: ${escapeForTerminal(text)}`),
+        warn: (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`),
       }
       const forge = await openForge(config, { db, now, log })
       const source = withForge(openSource(paths), forge, { db, now, log })
@@ -29,7 +28,7 @@ export function syncCommand(program: Command, about: string): void {
       print(describe(report))
       const { length } = report.refused
       if (length > 0)
-        note(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
+        printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
       await settleReleasedLocks(parts)
     }
@@ -38,17 +37,12 @@ export function syncCommand(program: Command, about: string): void {
 }
 
 function describe({ found, read, missing, broken, refused, warnings }: SyncReport): string {
+  const line = (label: string, name: string, reason: string) =>
+    `${label}: ${escapeForTerminal(name)}: ${escapeForTerminal(reason)}`
   return [
     `${found} repositories, ${read} new or changed, ${missing} removed`,
-    ...broken.map(
-      ({ fullName, reason }) =>
-        `failed: ${escapeForTerminal(fullName)}: ${escapeForTerminal(reason)}`,
-    ),
-    ...refused.map(
-      ({ path, reason }) => `skipped: ${escapeForTerminal(path)}: ${escapeForTerminal(reason)}`,
-    ),
-    ...warnings.map(
-      ({ path, reason }) => `warning: ${escapeForTerminal(path)}: ${escapeForTerminal(reason)}`,
-    ),
+    ...broken.map(({ fullName, reason }) => line('failed', fullName, reason)),
+    ...refused.map(({ path, reason }) => line('skipped', path, reason)),
+    ...warnings.map(({ path, reason }) => line('warning', path, reason)),
   ].join('\n')
 }

@@ -25,36 +25,36 @@ export const paintState = (state: string, stream?: NodeJS.WriteStream): string =
     : escapeForTerminal(state)
 
 /** The last line of a terminal, which shows the progress. Disposing clears it. */
-export interface ProgressLine extends Disposable {
-  /** Draws a bar for `part`, from 0 to 1, and the text. Does nothing unless the stream is a terminal. */
-  show(part: number | undefined, text: string): void
+interface ProgressLine extends Disposable {
+  /** Draws a bar for `fraction`, from 0 to 1, and the text. Does nothing unless the stream is a terminal. */
+  update(fraction: number | undefined, text: string): void
   /** Prints a line above the progress. */
-  say(text: string): void
+  print(text: string): void
   /** Prints a line that is already escaped and may contain colours. */
-  sayPainted(text: string): void
+  printPainted(text: string): void
 }
 
 export function progressLine(to: NodeJS.WriteStream): ProgressLine {
-  const say = (text: string) => to.write(`${escapeLinesForTerminal(text)}\n`)
-  const sayPainted = (text: string) => to.write(`${text}\n`)
-  if (!to.isTTY) return { show() {}, say, sayPainted, [Symbol.dispose]() {} }
+  const printPainted = (text: string) => to.write(`${text}\n`)
+  const print = (text: string) => printPainted(escapeLinesForTerminal(text))
+  if (!to.isTTY) return { update() {}, print, printPainted, [Symbol.dispose]() {} }
 
   const clear = () => to.write('\r\x1b[K')
   return {
-    show(part, text) {
-      const drawn = part === undefined ? '' : `${bar(part, to)} `
+    update(fraction, text) {
+      const drawn = fraction === undefined ? '' : `${bar(fraction, to)} `
       // `columns` is 0 if the width is unknown.
-      const width = (to.columns || 80) - 1 - (part === undefined ? 0 : BAR_WIDTH + 3)
+      const width = (to.columns || 80) - 1 - (fraction === undefined ? 0 : BAR_WIDTH + 3)
       clear()
       to.write(drawn + escapeForTerminal(text).slice(0, Math.max(0, width)))
     },
-    say(text) {
+    print(text) {
       clear()
-      say(text)
+      print(text)
     },
-    sayPainted(text) {
+    printPainted(text) {
       clear()
-      sayPainted(text)
+      printPainted(text)
     },
     [Symbol.dispose]: clear,
   }
@@ -62,7 +62,7 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
 
 const BAR_WIDTH = 30
 
-function bar(part: number, to: NodeJS.WriteStream): string {
-  const filled = Math.round(Math.min(Math.max(part, 0), 1) * BAR_WIDTH)
+function bar(fraction: number, to: NodeJS.WriteStream): string {
+  const filled = Math.round(Math.min(Math.max(fraction, 0), 1) * BAR_WIDTH)
   return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(BAR_WIDTH - filled)}]`
 }

@@ -6,21 +6,19 @@ import {
   revokeToken,
   type TokenRecord,
 } from '../accounts/token-store.ts'
-import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { duration } from '../settings/config-values.ts'
+import { durationOrZero } from '../settings/config-values.ts'
 import { requireAccount } from './account.ts'
 import {
   addCommand,
-  ago,
-  dataConfigOf,
+  configAsDataOwner,
+  formatTime,
   idArgument,
   isoTime,
-  print,
   printAndFlush,
-  printTable,
+  printResult,
   withExamples,
 } from './command-line.ts'
 
@@ -28,71 +26,68 @@ export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
   withExamples(token, 'godwit token add alice --name laptop --expires 90d', 'godwit token list')
 
-  const add = addCommand(token, 'add <login>', 'create a token and print it; it is not shown again')
-  withExamples(add, 'godwit token add alice --name laptop --expires 90d > token')
-  add
+  addCommand(
+    token,
+    'add <login>',
+    'create a token and print it; it is not shown again',
+    'godwit token add alice --name laptop --expires 90d > token',
+  )
     .option('--name <name>', 'name of the token', '')
     .option(
       '--expires <duration>',
       'how long the token is valid, such as 90d; 0 for no expiry',
-      lifetime,
+      parseLifetime,
       0,
     )
     .action(createToken)
 
-  const list = addCommand(token, 'list', 'list all tokens, without the secrets')
-  withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
-  list.action(async ({ json }: { json?: boolean }, command: Command) => {
-    const tokens = await withDatabase(dataConfigOf(command), ({ db }) => listTokens(db))
-    if (json) return print(escapeJsonForTerminal(tokens.map(jsonOf)))
-    printTable([
-      ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
-      ...tokens.map(tokenRow),
-    ])
-  })
+  addCommand(token, 'list', 'list all tokens, without the secrets', 'godwit token list')
+    .option('--json', 'print the tokens as JSON')
+    .action(async ({ json }: { json?: boolean }, command: Command) => {
+      const tokens = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
+      const titles = ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
+      printResult({ isJson: json }, tokens.map(jsonOf), [titles, ...tokens.map(tokenRow)])
+    })
 
-  const aboutReplace =
-    'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds'
-  const replace = addCommand(token, 'replace-clone-key', aboutReplace)
-  withExamples(replace, 'godwit token replace-clone-key').action(
-    async (_options, command: Command) =>
-      withDatabase(dataConfigOf(command), ({ db }) => replaceKey(db, 'clone-key')),
+  addCommand(
+    token,
+    'replace-clone-key',
+    'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
+    'godwit token replace-clone-key',
+  ).action(async (_options, command: Command) =>
+    withDatabase(configAsDataOwner(command), ({ db }) => replaceKey(db, 'clone-key')),
   )
 
-  const revoke = addCommand(token, 'revoke', 'revoke a token')
-  withExamples(revoke, 'godwit token revoke 7')
+  addCommand(token, 'revoke', 'revoke a token', 'godwit token revoke 7')
     .argument(...idArgument('token'))
     .action(async (id: number, _options, command: Command) => {
-      const revoked = await withDatabase(dataConfigOf(command), ({ db }) =>
-        revokeToken(db, id, Date.now()),
-      )
-      if (!revoked)
+      const config = configAsDataOwner(command)
+      if (!(await withDatabase(config, ({ db }) => revokeToken(db, id, Date.now()))))
         throw new UserError(
           `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
         )
     })
 }
 
-const jsonOf = ({ createdAt, expiresAt, lastUsedAt, revokedAt, ...same }: TokenRecord) => ({
-  ...same,
+const jsonOf = ({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: TokenRecord) => ({
+  ...rest,
   created_at: isoTime(createdAt),
   expires_at: isoTime(expiresAt),
   last_used_at: isoTime(lastUsedAt),
   revoked_at: isoTime(revokedAt),
 })
 
-interface AddOptions {
-  name: string
-  expires: number
-}
-
-async function createToken(login: string, options: AddOptions, command: Command): Promise<void> {
+async function createToken(
+  login: string,
+  { name, expires }: { name: string; expires: number },
+  command: Command,
+): Promise<void> {
   const now = Date.now()
-  await withDatabase(dataConfigOf(command), async ({ db }) => {
+  await withDatabase(configAsDataOwner(command), async ({ db }) => {
     const account = await requireAccount(db, login)
     if (account.type !== 'User') throw new UserError(notAUser(account.login))
-    const expiresAt = options.expires === 0 ? null : now + options.expires
-    const token = await addToken(db, account, { name: options.name, expiresAt, now })
+    const expiresAt = expires === 0 ? null : now + expires
+    const token = await addToken(db, account, { name, expiresAt, now })
     // A token that could not be printed is useless, so it is removed.
     await printAndFlush(token).catch(async (error: unknown) => {
       await removeToken(db, token)
@@ -104,9 +99,9 @@ async function createToken(login: string, options: AddOptions, command: Command)
 const notAUser = (login: string) =>
   `${login} is an organization: create a token for a user who administers its repositories`
 
-function lifetime(text: string): number {
+function parseLifetime(text: string): number {
   try {
-    return duration(text)
+    return durationOrZero(text)
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message)
   }
@@ -114,7 +109,13 @@ function lifetime(text: string): number {
 
 function tokenRow(token: TokenRecord): string[] {
   const { id, login, name, createdAt, expiresAt, lastUsedAt, revokedAt } = token
-  const expired = expiresAt !== null && expiresAt <= Date.now()
-  const state = revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(ago)]
+  const isExpired = expiresAt !== null && expiresAt <= Date.now()
+  const state = revokedAt !== null ? 'revoked' : isExpired ? 'expired' : 'valid'
+  return [
+    String(id),
+    login,
+    name || '-',
+    state,
+    ...[createdAt, expiresAt, lastUsedAt].map(formatTime),
+  ]
 }

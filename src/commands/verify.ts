@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -10,17 +9,22 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
+import { addCommand, print, settingsOf } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'verify <archive>', about).usage(
-    'ARCHIVE (a file, a directory it was unpacked into, or - for standard input)',
+  addCommand(
+    program,
+    'verify <archive>',
+    about,
+    'godwit verify migration.tar.gz',
+    'godwit verify - < migration.tar.gz',
   )
-  withExamples(command, 'godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz')
-  command.action((file: string, _options, command: Command) =>
-    runUntilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
-  )
+    .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
+    .action((file: string, _options, command: Command) =>
+      runUntilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
+    )
 }
 
 export async function verifyFile(
@@ -29,29 +33,26 @@ export async function verifyFile(
   signal: AbortSignal,
   printLine: (text: string) => void,
 ): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'godwit-verify-'))
-  try {
-    const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
-    const open = await archiveOpener(file)
-    const counts = { error: 0, warning: 0, note: 0, verified: 0 }
-    let compared = false
-    const parts = { git, directory, file: file === '-' ? undefined : file }
-    await withWriteContext(directory, async () => {
-      for await (const finding of verifyArchive(parts, open(), signal)) {
-        if ('compared' in finding) {
-          compared = finding.compared
-          continue
-        }
-        const [label, text] = labelFinding(finding)
-        counts[label] += ('count' in finding && finding.count) || 1
-        printLine(escapeForTerminal(`${label}: ${text}`))
+  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-verify-'))
+  const directory = temporary.path
+  const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
+  const open = await archiveOpener(file)
+  const counts = { error: 0, warning: 0, note: 0, verified: 0 }
+  let compared = false
+  const parts = { git, directory, file: file === '-' ? undefined : file }
+  await withWriteContext(directory, async () => {
+    for await (const finding of verifyArchive(parts, open(), signal)) {
+      if ('compared' in finding) {
+        compared = finding.compared
+        continue
       }
-    })
-    if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
-    printLine(describeResult(file, counts, compared))
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+      const [label, text] = labelFinding(finding)
+      counts[label] += ('count' in finding && finding.count) || 1
+      printLine(escapeForTerminal(`${label}: ${text}`))
+    }
+  })
+  if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
+  printLine(describeResult(file, counts, compared))
 }
 
 function labelFinding(

@@ -8,34 +8,37 @@ import type {
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { WebhookChange } from '../wire/types.ts'
-import { addClientCommand, printResult, withClient } from './client-command.ts'
-import { ago, idArgument, idOf, withExamples } from './command-line.ts'
+import { type ClientCommands, clientCommandsOf, withClient } from './client-command.ts'
+import { formatTime, parseId, printResult, type Table, withExamples } from './command-line.ts'
 
-const ID = idArgument('webhook')
-const DELIVERY = ['<delivery>', 'ID of the delivery', idOf('delivery')] as const
+const DELIVERY = 'ID of the delivery'
+const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
 
 /** Adds the commands that manage webhooks: URLs that events are sent to when migrations end. */
 export function webhookCommands(program: Command, about: string): void {
-  const webhook = program.command('webhook').description(about)
-  withExamples(
-    webhook,
+  const webhook = withExamples(
+    program.command('webhook').description(about),
     'godwit webhook add https://ci.example.com/godwit --secret-file secret',
     'godwit webhook add https://chat.example.com/hook --org octo --events migration.failed',
     'godwit webhook deliveries 3',
   )
-  listCommand(webhook)
-  addWebhookCommand(webhook)
-  showCommand(webhook)
-  editCommand(webhook)
-  removeCommand(webhook)
-  pingCommand(webhook)
-  deliveriesCommand(webhook)
-  redeliverCommand(webhook)
+  const commands = clientCommandsOf(webhook, 'webhook')
+  listCommand(commands)
+  createCommand(commands)
+  showCommand(commands)
+  editCommand(commands)
+  removeCommand(commands)
+  pingCommand(commands)
+  deliveryCommands(commands)
 }
 
-function listCommand(webhook: Command): void {
-  const command = addClientCommand(webhook, 'list', 'list webhooks')
-  withExamples(command, 'godwit webhook list', 'godwit webhook list --org octo --json').action(
+function listCommand({ add }: ClientCommands): void {
+  add(
+    'list',
+    'list webhooks',
+    'godwit webhook list',
+    'godwit webhook list --org octo --json',
+  ).action(
     withClient(async (client) => {
       const all = await client.api.webhooks.list()
       printResult(client, all, webhookRows(all))
@@ -57,7 +60,8 @@ interface ChangeFlags {
 const EVENTS =
   'events to send, separated by commas: migration, migration.exported, migration.partial, migration.failed, migration.cancelled'
 
-function withSettings(command: Command, secret: string): Command {
+/** Adds the options that `add` and `edit` share. `secret` describes where else the secret is read from. */
+function addWebhookOptions(command: Command, secret: string): Command {
   return command
     .option('--events <LIST>', EVENTS, (text) => text.split(',').map((each) => each.trim()))
     .addOption(
@@ -66,33 +70,30 @@ function withSettings(command: Command, secret: string): Command {
     .option('--secret-file <FILE>', `file with the secret that signs deliveries, - for ${secret}`)
 }
 
-function addWebhookCommand(webhook: Command): void {
-  const about = 'add a webhook; a ping is sent to it'
-  const secret = 'standard input; GODWIT_WEBHOOK_SECRET'
-  const command = withSettings(addClientCommand(webhook, 'add', about), secret)
-    .argument('<address>', 'URL that events are sent to')
-    .option('--inactive', 'send nothing yet')
-  withExamples(
-    command,
+function createCommand({ add }: ClientCommands): void {
+  const command = add(
+    'add',
+    'add a webhook; a ping is sent to it',
     'godwit webhook add https://ci.example.com/godwit --secret-file secret',
     'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
   )
-  command.action(
-    withClient(async (client, flags: ChangeFlags, address: string) => {
-      const useVariable = flags.secretFile === undefined && Boolean(process.env[SECRET_VARIABLE])
-      const secret = useVariable ? { secret: true } : {}
-      const change = changeFrom({ contentType: 'json', ...flags, ...secret })
-      const config = { ...change.config, url: address }
-      const added = await client.api.webhooks.add({ ...change, config })
-      printResult(client, added, describeWebhook(added))
-    }),
-  )
+  addWebhookOptions(command, `standard input; ${SECRET_VARIABLE}`)
+    .argument('<address>', 'URL that events are sent to')
+    .option('--inactive', 'send nothing yet')
+    .action(
+      withClient(async (client, flags: ChangeFlags, address: string) => {
+        const useVariable = flags.secretFile === undefined && Boolean(process.env[SECRET_VARIABLE])
+        const secret = useVariable ? { secret: true } : {}
+        const change = changeFrom({ contentType: 'json', ...flags, ...secret })
+        const config = { ...change.config, url: address }
+        const added = await client.api.webhooks.add({ ...change, config })
+        printResult(client, added, describeWebhook(added))
+      }),
+    )
 }
 
-function showCommand(webhook: Command): void {
-  const command = addClientCommand(webhook, 'show', 'show one webhook')
-  withExamples(command, 'godwit webhook show 3')
-  command.argument(...ID).action(
+function showCommand({ addWithId }: ClientCommands): void {
+  addWithId('show', 'show one webhook', 'godwit webhook show 3').action(
     withClient(async (client, _options, id: number) => {
       const found = await client.api.webhooks.show(id)
       printResult(client, found, describeWebhook(found))
@@ -100,36 +101,33 @@ function showCommand(webhook: Command): void {
   )
 }
 
-function editCommand(webhook: Command): void {
-  const command = withSettings(
-    addClientCommand(webhook, 'edit', 'change a webhook'),
-    'standard input',
-  )
-    .argument(...ID)
-    .option('--to <URL>', 'URL that events are sent to')
-    .option('--secret', 'replace the secret with GODWIT_WEBHOOK_SECRET')
-    .option('--no-secret', 'remove the secret')
-    .option('--active', 'send events')
-    .option('--inactive', 'send no events')
-  withExamples(
-    command,
+function editCommand({ addWithId }: ClientCommands): void {
+  const command = addWithId(
+    'edit',
+    'change a webhook',
     'godwit webhook edit 3 --events migration.failed,migration.partial',
     'godwit webhook edit 3 --active',
   )
-  command.action(
-    withClient(async (client, flags: ChangeFlags, id: number) => {
-      const change = changeFrom(flags)
-      if (Object.keys(change).length === 0)
-        throw new UsageError(
-          'nothing to change: give --to, --events, --content-type or another option',
-        )
-      const changed = await client.api.webhooks.edit(id, change)
-      printResult(client, changed, describeWebhook(changed))
-    }),
-  )
+  addWebhookOptions(command, 'standard input')
+    .option('--to <URL>', 'URL that events are sent to')
+    .option('--secret', `replace the secret with ${SECRET_VARIABLE}`)
+    .option('--no-secret', 'remove the secret')
+    .option('--active', 'send events')
+    .option('--inactive', 'send no events')
+    .action(
+      withClient(async (client, flags: ChangeFlags, id: number) => {
+        const change = changeFrom(flags)
+        if (Object.keys(change).length === 0)
+          throw new UsageError(
+            'nothing to change: give --to, --events, --content-type or another option',
+          )
+        const changed = await client.api.webhooks.edit(id, change)
+        printResult(client, changed, describeWebhook(changed))
+      }),
+    )
 }
 
-/** Only the given options are sent: the others stay as they are. */
+/** Returns the request of the given options. What it omits stays unchanged. */
 function changeFrom(flags: ChangeFlags): WebhookChange {
   const { to, events, contentType, active, inactive } = flags
   if (active && inactive) throw new UsageError('--active and --inactive exclude each other')
@@ -146,10 +144,8 @@ function changeFrom(flags: ChangeFlags): WebhookChange {
   }
 }
 
-function removeCommand(webhook: Command): void {
-  const command = addClientCommand(webhook, 'remove', 'remove a webhook and its deliveries')
-  withExamples(command, 'godwit webhook remove 3')
-  command.argument(...ID).action(
+function removeCommand({ addWithId }: ClientCommands): void {
+  addWithId('remove', 'remove a webhook and its deliveries', 'godwit webhook remove 3').action(
     withClient(async (client, _options, id: number) => {
       await client.api.webhooks.remove(id)
       printResult(client, { id, removed: true }, `webhook ${id} is removed`)
@@ -157,10 +153,12 @@ function removeCommand(webhook: Command): void {
   )
 }
 
-function pingCommand(webhook: Command): void {
-  const command = addClientCommand(webhook, 'ping', 'send a ping to a webhook, to test it')
-  withExamples(command, 'godwit webhook ping 3 && godwit webhook deliveries 3')
-  command.argument(...ID).action(
+function pingCommand({ addWithId }: ClientCommands): void {
+  addWithId(
+    'ping',
+    'send a ping to a webhook, to test it',
+    'godwit webhook ping 3 && godwit webhook deliveries 3',
+  ).action(
     withClient(async (client, _options, id: number) => {
       await client.api.webhooks.ping(id)
       printResult(client, { id, ping: true }, `a ping will be sent to webhook ${id}`)
@@ -168,14 +166,14 @@ function pingCommand(webhook: Command): void {
   )
 }
 
-function deliveriesCommand(webhook: Command): void {
-  const about = 'list what was sent to a webhook, newest first, or show one delivery'
-  const command = addClientCommand(webhook, 'deliveries', about)
-  withExamples(command, 'godwit webhook deliveries 3', 'godwit webhook deliveries 3 41')
-  const [, aboutDelivery, read] = DELIVERY
-  command
-    .argument(...ID)
-    .argument('[delivery]', `${aboutDelivery}, to show it whole`, read)
+function deliveryCommands({ addWithId }: ClientCommands): void {
+  addWithId(
+    'deliveries',
+    'list what was sent to a webhook, newest first, or show one delivery',
+    'godwit webhook deliveries 3',
+    'godwit webhook deliveries 3 41',
+  )
+    .argument('[delivery]', `${DELIVERY}, to show it in full`, parseId('delivery'))
     .action(
       withClient(async (client, _options, id: number, delivery?: number) => {
         const { webhooks } = client.api
@@ -187,15 +185,12 @@ function deliveriesCommand(webhook: Command): void {
         printResult(client, found, describeDelivery(found))
       }),
     )
-}
-
-function redeliverCommand(webhook: Command): void {
-  const about = 'send the event of a delivery again, under the same ID'
-  const command = addClientCommand(webhook, 'redeliver', about)
-  withExamples(command, 'godwit webhook redeliver 3 41')
-  command
-    .argument(...ID)
-    .argument(...DELIVERY)
+  addWithId(
+    'redeliver',
+    'send the event of a delivery again, under the same ID',
+    'godwit webhook redeliver 3 41',
+  )
+    .argument('<delivery>', DELIVERY, parseId('delivery'))
     .action(
       withClient(async (client, _options, id: number, delivery: number) => {
         await client.api.webhooks.redeliver(id, delivery)
@@ -206,11 +201,10 @@ function redeliverCommand(webhook: Command): void {
 }
 
 const STDIN = 0
-const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
 
 /**
  * Reads the secret from a file, from standard input (`-`) or from the environment, never from an argument: every user of the
- * machine can see those. Returns undefined if no option is about the secret, and '' to remove it.
+ * machine can see those. Returns undefined to leave the secret unchanged, and '' to remove it.
  */
 function webhookSecret({ secretFile, secret }: ChangeFlags): string | undefined {
   if (secret !== undefined && secretFile !== undefined)
@@ -234,9 +228,7 @@ function readSecret(file: string): string {
   }
 }
 
-type Row = readonly string[]
-
-function webhookRows(webhooks: readonly WebhookResponse[]): Row[] {
+function webhookRows(webhooks: readonly WebhookResponse[]): Table {
   return [
     ['ID', 'STATE', 'EVENTS', 'ADDRESS', 'LAST DELIVERY'],
     ...webhooks.map((each) => [
@@ -264,35 +256,35 @@ function describeWebhook(webhook: WebhookResponse): string {
   return lines.map(escapeForTerminal).join('\n')
 }
 
-function deliveryRows(deliveries: readonly DeliveryResponse[]): Row[] {
+function deliveryRows(deliveries: readonly DeliveryResponse[]): Table {
   return [
     ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
     ...deliveries.map((each, index) => [
       String(each.id),
-      eventOf(each) + (each.redelivery ? ' (again)' : ''),
-      ago(each.delivered_at),
+      formatEvent(each) + (each.redelivery ? ' (again)' : ''),
+      formatTime(each.delivered_at),
       each.status,
-      isLatest(deliveries, index) ? nextOf(each) : '-',
+      isLatest(deliveries, index) ? formatNextAttempt(each) : '-',
     ]),
   ]
 }
 
-const eventOf = ({ event, action }: DeliveryResponse): string =>
+const formatEvent = ({ event, action }: DeliveryResponse): string =>
   action === null ? event : `${event}.${action}`
 
-/** Whether this is the latest delivery of its event: the list is sorted newest first. */
+/** Whether this is the latest delivery of its event. The list is sorted newest first. */
 const isLatest = (deliveries: readonly DeliveryResponse[], index: number): boolean =>
   deliveries.findIndex(({ guid }) => guid === deliveries[index]!.guid) === index
 
-function nextOf({ state, next_attempt_at }: DeliveryResponse): string {
+function formatNextAttempt({ state, next_attempt_at }: DeliveryResponse): string {
   if (state === 'given_up') return 'given up'
-  return ago(next_attempt_at ?? null)
+  return formatTime(next_attempt_at ?? null)
 }
 
 function describeDelivery(delivery: FullDeliveryResponse): string {
   const { request, response } = delivery
   const lines = [
-    `${eventOf(delivery)}: ${delivery.status}`,
+    `${formatEvent(delivery)}: ${delivery.status}`,
     `delivery  ${delivery.guid}`,
     `duration  ${delivery.duration} s`,
     '',
@@ -309,5 +301,5 @@ function describeDelivery(delivery: FullDeliveryResponse): string {
 const headerLines = (headers: Readonly<Record<string, unknown>>): string[] =>
   Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)
 
-/** Sets text of the receiver apart from ours. */
+/** Indents a body, to distinguish it from the lines around it. */
 const indented = (text: string): string[] => text.split('\n').map((line) => `  ${line}`)

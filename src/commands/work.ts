@@ -2,13 +2,14 @@ import type { Command } from 'commander'
 import { UsageError } from '../lib/user-error.ts'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
-import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
+import { addCommand, configOf, outputFailure, print } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'work', about)
-  withExamples(
-    command,
+  const command = addCommand(
+    program,
+    'work',
+    about,
     'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives',
   )
   command.action(async (_options, command: Command) => {

@@ -17,7 +17,7 @@ test('--token overrides the token file, and the file overrides the environment',
   assert.equal(readClientConfig({}, { ...env, GODWIT_TOKEN_FILE: '' }).token, 'from-env')
 })
 
-test("GitHub's own variable is for GitHub alone", () => {
+test('GITHUB_TOKEN is sent only to GitHub', () => {
   const env = { GITHUB_TOKEN: 'ghp_x' }
   for (const address of ['https://api.github.com', 'https://api.tenant.ghe.com'])
     assert.equal(readClientConfig({ url: address }, env).token, 'ghp_x')

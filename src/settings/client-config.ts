@@ -54,7 +54,7 @@ export function readClientConfig(
   const { url: urlOrigin } = clientOrigins(flags, env, file)
   const url = urlOrigin && read('url', urlOrigin)
   if (url === undefined) throw new ConfigError([NO_SERVER])
-  // The settings of a file, above all its token, are for the server of that file only.
+  // The settings of a configuration file, above all its token, are for the server of that file only.
   const serverFile = isServerOf(file, url) ? file : undefined
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
   const origins = clientOrigins(flags, env, serverFile)
@@ -63,27 +63,21 @@ export function readClientConfig(
   // fetch would reject other characters with a message that shows the token.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigError(['the token contains spaces or other invalid characters'])
-  const { searchPath } = config
-  const org = organization(flags.org)
-  const common = { vendor: config.vendor, git: config.git, searchPath }
-  return { ...common, url, token, org, warnings: warnings() }
-
-  function warnings(): string[] {
-    const inArguments = 'every user of this machine can see a token in the arguments'
-    const { protocol, hostname } = new URL(url!)
-    const isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
-    return [
-      ...(flags.token ? [`${inArguments}; use --token-file FILE instead`] : []),
-      ...(protocol === 'http:' && !isLocal
-        ? [`the token is sent to ${hostname} without encryption`]
-        : []),
-    ]
-  }
+  if (flags.org && !isName(flags.org))
+    throw new ConfigError(['--org: must be the login of an organization'])
+  const server = { url, token, org: flags.org || undefined, vendor: config.vendor }
+  const warnings = [...(flags.token ? [TOKEN_IN_ARGUMENTS] : []), ...encryptionWarnings(url)]
+  return { ...server, git: config.git, searchPath: config.searchPath, warnings }
 }
 
-function organization(text: string | undefined): string | undefined {
-  if (text && !isName(text)) throw new ConfigError(['--org: must be the login of an organization'])
-  return text || undefined
+const TOKEN_IN_ARGUMENTS =
+  'every user of this machine can see a token in the arguments; use --token-file FILE instead'
+
+function encryptionWarnings(url: string): string[] {
+  const { protocol, hostname } = new URL(url)
+  const isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
+  if (protocol !== 'http:' || isLocal) return []
+  return [`the token is sent to ${hostname} without encryption`]
 }
 
 const NO_SERVER = 'no server: give --url URL or set GODWIT_URL'
@@ -97,7 +91,7 @@ function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   return origin !== undefined && read('url', origin) === url
 }
 
-/** The order: --token, then the token file of a flag or variable, GODWIT_TOKEN, and the token file and token of the file. */
+/** Finds the token: --token, else the token file of a flag or variable, else GODWIT_TOKEN, else the configuration file. */
 function tokenFor(origins: ClientOrigins, env: Environment): string | undefined {
   if (origins.token?.from === 'flag') return origins.token.text
   const { tokenFile } = origins

@@ -30,7 +30,7 @@ function mistakesIn(act: () => unknown): readonly string[] {
   return assert.fail('nothing is wrong')
 }
 
-test('a line holds a name and a value, and may have comments', () => {
+test('a line contains a name and a value, and may have comments', () => {
   const text = `\uFEFF# The service.
 repositories = /srv/git
 
@@ -113,7 +113,7 @@ data = ~/godwit
       `${at(8)}web-url: the quotes are not closed, or text follows them`,
       `${at(9)}git: the quotes are not closed, or text follows them`,
       `${at(10)}listen: must be HOST:PORT, such as 127.0.0.1:3000`,
-      `${at(11)}data: ~ has no meaning here; write the whole path`,
+      `${at(11)}data: ~ is not expanded here; write the absolute path`,
     ].sort(),
   )
 })

@@ -13,7 +13,7 @@ export interface ConfigFile {
   path: string
   /** Where its path comes from. */
   from: 'flag' | 'environment' | 'default'
-  /** By the name of the setting in `settings.ts`. */
+  /** Its settings, by their names in `settings.ts`. */
   settings: ReadonlyMap<string, FileSetting>
   /** Errors in the file, each with its line. */
   mistakes: readonly string[]
@@ -99,11 +99,11 @@ function parseSettings(text: string, file: string): Pick<ConfigFile, 'settings' 
 
 /** A relative path is relative to the directory of the file. */
 function resolvePath({ text }: ConfigLine, file: string): string {
-  if (/^~/.test(text)) throw new Error('~ has no meaning here; write the whole path')
+  if (/^~/.test(text)) throw new Error('~ is not expanded here; write the absolute path')
   return resolve(dirname(file), text)
 }
 
-/** Suggests a name, also for one that is written as a flag or as a variable. */
+/** Suggests a name. `written` may also be the flag or the variable of a setting. */
 function suggestion(written: string): string {
   const plain = written
     .toLowerCase()
@@ -137,17 +137,15 @@ interface ConfigLine {
 const LINE = /^([^\s=]+)(?:\s*=\s*|\s+|$)(.*)$/s
 const NAME = /^[\w-]+$/
 
-/** Parses the lines of a file. A line that is no setting is an error. */
+/** Parses the lines of a file. A line that is not a setting, a comment or empty is a mistake. */
 export function readConfigLines(
   text: string,
   path: string,
 ): { lines: ConfigLine[]; mistakes: string[] } {
   const lines: ConfigLine[] = []
   const mistakes: string[] = []
-  for (const [index, each] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  // trim() also removes a byte order mark.
+  for (const [index, each] of text.split('\n').entries()) {
     const written = each.trim()
     if (written === '' || written.startsWith('#')) continue
     const line = index + 1
@@ -165,7 +163,7 @@ export function readConfigLines(
   return { lines, mistakes }
 }
 
-/** Removes quotes, or a comment after a space and `#`. Returns undefined if the quotes are wrong. */
+/** Removes quotes, or a comment after a space and `#`. Returns undefined if a quote is not closed or text follows it. */
 function parseValue(rest: string): string | undefined {
   const [quote] = rest
   if (quote === '"') {

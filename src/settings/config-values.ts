@@ -1,15 +1,19 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { invalidNameReason } from '../lib/names.ts'
+import { isName } from '../lib/names.ts'
 
-/** Each function parses the text of a setting, or throws an Error whose message says what is expected. */
+/** Each parser returns the value of a setting, or throws an Error whose message says what is expected. */
+
+const matching =
+  (pattern: RegExp, expected: string) =>
+  (text: string): string => {
+    if (!pattern.test(text)) throw new Error(expected)
+    return text
+  }
+
+export const nonEmpty = matching(/\S/, 'must not be empty')
 
 export const path = (text: string): string => resolve(nonEmpty(text))
-
-export const nonEmpty = (text: string): string => {
-  if (text.trim() === '') throw new Error('must not be empty')
-  return text
-}
 
 export function oneOf<const T extends string>(...values: T[]): (text: string) => T {
   return (text) => {
@@ -22,9 +26,8 @@ export function oneOf<const T extends string>(...values: T[]): (text: string) =>
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < min || value > max) {
+    if (!/^\d+$/.test(text) || value < min || value > max)
       throw new Error(`must be a whole number from ${min} to ${max}`)
-    }
     return value
   }
 }
@@ -32,27 +35,23 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Parses `90d`, `24h`, `30m` or `10s` to milliseconds. */
-export function lifetime(text: string): number {
+export function duration(text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (!Number(amount) || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
   return Number(amount) * UNITS[unit]!
 }
 
-/** Like `lifetime`, or `0` for never. */
-export const duration = (text: string): number => (text === '0' ? 0 : lifetime(text))
+export const durationOrZero = (text: string): number => (text === '0' ? 0 : duration(text))
 
-export const lifetimeUpTo =
+export const durationUpTo =
   (max: string) =>
   (text: string): number => {
-    const ms = lifetime(text)
-    if (ms > lifetime(max)) throw new Error(`must be at most ${max}`)
+    const ms = duration(text)
+    if (ms > duration(max)) throw new Error(`must be at most ${max}`)
     return ms
   }
 
-export function version(text: string): string {
-  if (!/^\d+\.\d+\.\d+$/.test(text)) throw new Error('must be a version such as 3.7.0')
-  return text
-}
+export const version = matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 3.7.0')
 
 export interface Listen {
   host: string
@@ -70,14 +69,13 @@ export function listen(text: string): Listen {
 
 export function webAddress(text: string): string {
   const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
     throw new Error('must be an http or https address without query or credentials')
-  }
   return text.replace(/\/+$/, '')
 }
 
 /** Parses a host name, with an optional port. */
-export function hostNameOf(text: string): string {
+export function hostName(text: string): string {
   const name = text.toLowerCase()
   const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?'
   if (!new RegExp(`^${label}(\\.${label})*(:\\d{1,5})?$`).test(name))
@@ -86,41 +84,30 @@ export function hostNameOf(text: string): string {
 }
 
 export function login(text: string): string {
-  if (invalidNameReason(text) !== undefined)
+  if (!isName(text))
     throw new Error('must be the name of an account: letters, digits, ".", "_" and "-"')
   return text
 }
 
 /** Requires `{name}`. Whether `{owner}` is required too depends on the layout. */
-export function addressTemplate(text: string): string {
-  if (!text.includes('{name}')) {
-    throw new Error('must contain {owner} and {name}')
-  }
-  return text
-}
+export const addressTemplate = matching(/\{name\}/, 'must contain {owner} and {name}')
 
 export function webAddressTemplate(text: string): string {
-  addressTemplate(text)
-  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
+  if (!/^https?:$/.test(URL.parse(addressTemplate(text))?.protocol ?? ''))
     throw new Error('must be an http or https address')
-  }
   return text
 }
 
 export function postgresAddress(text: string): string {
-  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')) {
+  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? ''))
     throw new Error('must be a postgres:// address')
-  }
   return text
 }
 
-/** `s3://bucket` or `s3://bucket/prefix`. */
-export function bucketAddress(text: string): string {
-  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w!.*'()-]+)*\/?$/.test(text)) {
-    throw new Error('must be s3://BUCKET or s3://BUCKET/PREFIX')
-  }
-  return text
-}
+export const bucketAddress = matching(
+  /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w!.*'()-]+)*\/?$/,
+  'must be s3://BUCKET or s3://BUCKET/PREFIX',
+)
 
 export function timeZone(text: string): string {
   if (text === 'UTC') return text
@@ -131,10 +118,7 @@ export function timeZone(text: string): string {
   }
 }
 
-export function vendorName(text: string): string {
-  if (!/^[a-z][a-z0-9-]*$/.test(text)) throw new Error('must be a lower-case word')
-  return text
-}
+export const vendorName = matching(/^[a-z][a-z0-9-]*$/, 'must be a lower-case word')
 
 /** Parses origins of web servers, separated by commas. */
 export function origins(text: string): string[] {

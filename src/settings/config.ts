@@ -19,15 +19,13 @@ import { options } from './settings.ts'
 type Options = typeof options
 type Value<N extends OptionName> = ReturnType<Options[N]['read']>
 type Derived = 'baseUrl' | 'webUrl' | 'cloneUrl' | 'sshUrl'
-type IsAlwaysSet<N extends OptionName> = Options[N] extends { fallback: string } ? true : false
+type AlwaysSet = {
+  [N in OptionName]: Options[N] extends { fallback: string } ? N : never
+}[OptionName]
 
 export type Config = Readonly<
   {
-    [N in OptionName]: IsAlwaysSet<N> extends true
-      ? Value<N>
-      : N extends Derived
-        ? Value<N>
-        : Value<N> | undefined
+    [N in OptionName]: N extends AlwaysSet | Derived ? Value<N> : Value<N> | undefined
   } & {
     /** PATH, for git. */
     searchPath: string
@@ -35,16 +33,14 @@ export type Config = Readonly<
     s3Endpoint: string | undefined
     /** The text of each setting and where it comes from; undefined for derived and unset ones. */
     origins: Readonly<Partial<Record<OptionName, SettingOrigin>>>
-    file: ReadFile | undefined
+    /** The configuration file, without its settings, which may be secrets. */
+    file: Pick<ConfigFile, 'path' | 'from' | 'isDenied' | 'exposedSecrets'> | undefined
   }
 >
 
-/** The configuration file, without its settings, which may be secrets. */
-type ReadFile = Pick<ConfigFile, 'path' | 'from' | 'isDenied' | 'exposedSecrets'>
-
 type Texts = Partial<Record<OptionName, string>>
 
-/** Reads the settings from flags, else the environment, else the file, else the defaults. Throws all errors together. */
+/** Reads the settings from flags, else the environment, else the file, else the defaults. Throws one error that lists all mistakes. */
 export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): Config {
   const mistakes = [...unknownVariables(env), ...(file?.mistakes ?? [])]
   const values: Record<string, unknown> = {}
@@ -59,7 +55,7 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
       mistakes.push(`${labelOf(name, origin)}: ${(error as Error).message}`)
     }
   }
-  for (const { name, why } of conflicts(values))
+  for (const { name, why } of conflicts(values as Partial<Config>))
     mistakes.push(`${origins[name] ? labelOf(name, origins[name]) : flagOf(name)}: ${why}`)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
@@ -68,11 +64,11 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
     origins: Object.freeze(origins),
-    file: file && withoutSettings(file),
+    file: file && describeFile(file),
   }) as Config
 }
 
-function withoutSettings({ path, from, isDenied, exposedSecrets }: ConfigFile): ReadFile {
+function describeFile({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] {
   return { path, from, isDenied, exposedSecrets }
 }
 
@@ -137,25 +133,17 @@ function asHostName(machineName: string): string {
   return name.replace(/^[.-]+|[.-]+$/g, '') || 'localhost'
 }
 
-interface RelatedSettings {
-  layout?: string
-  owner?: string
-  webUrl?: string
-  cloneUrl?: string
-  sshUrl?: string
-}
-
-/** Finds settings that are valid by themselves but not together. */
-function conflicts(values: RelatedSettings): { name: keyof RelatedSettings; why: string }[] {
+/** Finds settings whose values are valid, but not together. */
+function conflicts(values: Partial<Config>): { name: OptionName; why: string }[] {
   const { layout, owner } = values
-  const found: { name: keyof RelatedSettings; why: string }[] = []
+  const found: { name: OptionName; why: string }[] = []
   if (layout === 'flat' && owner === undefined)
     found.push({ name: 'owner', why: 'must be set with --layout flat' })
   if (layout === 'owner/name' && owner !== undefined)
     found.push({ name: 'owner', why: 'is only for --layout flat and any-depth' })
   for (const name of ['webUrl', 'cloneUrl', 'sshUrl'] as const) {
     // With --layout flat there is only one owner.
-    if (layout !== 'flat' && values[name] !== undefined && !values[name].includes('{owner}'))
+    if (layout !== 'flat' && values[name]?.includes('{owner}') === false)
       found.push({ name, why: 'must contain {owner} and {name}' })
   }
   return found

@@ -4,7 +4,6 @@ export type OptionName = keyof typeof options
 export const optionNames = Object.keys(options) as OptionName[]
 export const optionOf = (name: OptionName): Option<unknown> => options[name]
 
-/** The options of a client command, about its server. */
 export type ClientOptionName = keyof typeof clientOptions
 export const clientOptionNames = Object.keys(clientOptions) as ClientOptionName[]
 
@@ -19,7 +18,14 @@ export const flagOf = (name: AnyName): string => `--${fileNameOf(name)}`
 export const variableOf = (name: AnyName): string =>
   `GODWIT_${fileNameOf(name).replaceAll('-', '_').toUpperCase()}`
 
-/** Returns a setting of the server or of a client: one file, and one environment, may have both. */
+/** The name of a setting in a configuration file, as a flag and as an environment variable. */
+export const namesOf = (name: AnyName) => ({
+  name: fileNameOf(name),
+  flag: flagOf(name),
+  variable: variableOf(name),
+})
+
+/** Returns a setting of the service or of client commands: a file or an environment may have both. */
 export const anyOptionOf = (name: AnyName): Option<unknown> =>
   name in clientOptions ? clientOptions[name as ClientOptionName] : options[name as OptionName]
 
@@ -29,16 +35,12 @@ export const allNames: readonly AnyName[] = [...optionNames, ...clientOptionName
 export interface SettingOrigin {
   text: string
   from: 'flag' | 'environment' | 'file' | 'default'
-  /** `FILE:LINE`, if it comes from a file. */
+  /** `FILE:LINE`, if it comes from a file; the last line of a list. */
   at?: string
 }
 
 /** A setting in a configuration file. */
-export interface FileSetting {
-  text: string
-  /** `FILE:LINE`; the last one if a list is on several lines. */
-  at: string
-}
+export type FileSetting = Required<Pick<SettingOrigin, 'text' | 'at'>>
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

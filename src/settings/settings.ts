@@ -3,9 +3,9 @@ import {
   addressTemplate,
   bucketAddress,
   duration,
-  hostNameOf,
-  lifetime,
-  lifetimeUpTo,
+  durationOrZero,
+  durationUpTo,
+  hostName,
   listen,
   login,
   networks,
@@ -30,9 +30,9 @@ export interface Option<T> {
   fallback?: string
   /** Describes a default that is not a fixed text. */
   otherwise?: string
-  /** A list. A file may have its parts on several lines. */
+  /** Whether a configuration file may spread the list over several lines. */
   isList?: boolean
-  /** Never printed in full. */
+  /** Whether the value is never printed in full. */
   secret?: boolean
 }
 
@@ -58,7 +58,7 @@ export const options = {
   },
   owner: {
     argument: 'LOGIN',
-    about: 'owner of the repositories that are in no directory of an owner (flat, any-depth)',
+    about: 'owner of the repositories that are not in the directory of an owner (flat, any-depth)',
     read: login,
   },
   listen: {
@@ -83,8 +83,8 @@ export const options = {
   hostName: {
     argument: 'NAME',
     about:
-      'name of this host in the archives of `export`, where neither --base-url nor --web-url is set',
-    read: hostNameOf,
+      'name of this host in the archives of `export`, if neither --base-url nor --web-url is set',
+    read: hostName,
     otherwise: "the machine's name",
   },
   webUrl: {
@@ -137,7 +137,7 @@ export const options = {
   },
   s3PublicEndpoint: {
     argument: 'URL',
-    about: 'public address of the bucket, if clients need another one than Godwit',
+    about: 'public address of the bucket, if clients use another one than Godwit',
     read: webAddress,
   },
   downloads: {
@@ -213,46 +213,46 @@ export const options = {
   clientTimeout: {
     argument: 'DURATION',
     about: 'how long a client may take to send a request, or to read the next bytes of a stream',
-    read: lifetime,
+    read: duration,
     fallback: '1m',
   },
   archiveTtl: {
     argument: 'DURATION',
     about: 'how long an archive is kept',
-    read: lifetime,
+    read: duration,
     fallback: '7d',
   },
   linkTtl: {
     argument: 'DURATION',
     about: 'how long a download link is valid, at most 7d',
-    read: lifetimeUpTo('7d'),
+    read: durationUpTo('7d'),
     fallback: '5m',
   },
   segmentTtl: {
     argument: 'DURATION',
     about:
       'how long the exported data of a repository is kept for reuse when no archive contains it',
-    read: lifetime,
+    read: duration,
     fallback: '30d',
   },
   segmentCheckAge: {
     argument: 'DURATION',
     about:
-      'stored data whose checksum was not compared for this long is read again: in the background, and before it is reused',
-    read: lifetime,
+      'how long a comparison of stored data with its checksum stays valid; then it is repeated, in the background and before reuse',
+    read: duration,
     fallback: '7d',
   },
   migrationHistory: {
     argument: 'DURATION',
     about:
       'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
-    read: duration,
+    read: durationOrZero,
     fallback: '365d',
   },
   lockTtl: {
     argument: 'DURATION',
     about: 'how long until a lock expires',
-    read: lifetime,
+    read: duration,
     fallback: '24h',
   },
   concurrency: {
@@ -264,7 +264,7 @@ export const options = {
   syncInterval: {
     argument: 'DURATION',
     about: 'how often the catalogue is synchronized; 0 for only at start',
-    read: duration,
+    read: durationOrZero,
     fallback: '5m',
   },
   git: {
@@ -282,7 +282,7 @@ export const options = {
   forge: {
     argument: 'URL',
     about:
-      'Gitea or Forgejo that serves the repositories: what people wrote there is exported as well',
+      'Gitea or Forgejo that serves the repositories; its issues, pull requests and other records are exported as well',
     read: webAddress,
   },
   forgeTokenFile: {
@@ -306,13 +306,13 @@ export const options = {
     argument: 'DURATION',
     about:
       'how long a git process may make no progress before it is stopped and its repository fails',
-    read: lifetime,
+    read: duration,
     fallback: '10m',
   },
   gitMemory: {
     argument: 'MIB',
     about:
-      'how much memory a git process may hold, files that it maps aside, before it is stopped and its repository fails',
+      'how much memory a git process may use, without mapped files, before it is stopped and its repository fails',
     read: wholeNumber(64, 16_777_216),
     otherwise: 'half of the memory of the machine or container',
   },

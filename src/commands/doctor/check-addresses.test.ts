@@ -62,7 +62,12 @@ function handOn(from: IncomingMessage, to: ServerResponse): void {
 
 test('a proxy that forwards everything passes', async (t) => {
   const findings = await behind(t, {})
-  assertFinding(findings, 'proxy', 'passed', /leads here; streams, ranges and addresses arrive$/)
+  assertFinding(
+    findings,
+    'proxy',
+    'passed',
+    /reaches this service, with streams, ranges and addresses$/,
+  )
 })
 
 test('a proxy that buffers streams is reported', async (t) => {
@@ -101,12 +106,17 @@ test('a base URL that leads to another server, or to none, is reported', async (
       to.writeHead(200).end('<h1>Welcome</h1>')
     },
   })
-  assertFinding(elsewhere, 'proxy', 'warning', /answers 200, and not as the service that runs here/)
+  assertFinding(
+    elsewhere,
+    'proxy',
+    'warning',
+    /returns status 200, but not from the service that runs here/,
+  )
   const nowhere = await behind(t, { answer: (_, to) => to.destroy() })
   assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
 })
 
-test('the probe answers only with the key of the service', async () => {
+test('the probe responds only to a URL signed with the key of the service', async () => {
   const now = Math.floor(Date.now() / 1000) + 60
   for (const query of ['', `?expires=${now}&sig=${'0'.repeat(64)}`, '?part=stream'])
     assert.equal((await fetch(`${service.url}/proxy-probe${query}`)).status, 404)

@@ -1,15 +1,16 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { join } from 'node:path'
 import { findSigningKey } from '../../db/survey.ts'
 import { hasCode } from '../../lib/errno.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
+import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
-/** The name of a metric of the running service. */
+/** The metric in which the running service counts requests that untrusted proxies forwarded. */
 const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 
+const SET_BASE_URL = 'set --base-url to the address that clients use'
 const ALL_INTERFACES = new Set(['0.0.0.0', '[::]', '::'])
 
 export async function* checkAddresses(config: Config): AsyncGenerator<CheckResult> {
@@ -22,8 +23,7 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
   if (ALL_INTERFACES.has(hostname)) {
-    const advice = 'set --base-url to the address that clients use'
-    return failure(check, `${baseUrl} is not an address that clients can reach`, advice)
+    return failure(check, `${baseUrl} is not an address that clients can reach`, SET_BASE_URL)
   }
   try {
     if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
@@ -33,8 +33,7 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   }
   if (isLoopback(hostname)) {
     if (isLoopback(listen.host)) return passed(check, `${baseUrl}, for this machine only`)
-    const advice = 'set --base-url to the address that clients use'
-    return warning(check, `${baseUrl} works only on this machine`, advice)
+    return warning(check, `${baseUrl} works only on this machine`, SET_BASE_URL)
   }
   if (protocol === 'http:') {
     const advice = 'put a proxy with TLS in front, and set --base-url to its https address'
@@ -63,13 +62,10 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
   }).catch((error: Error) => error)
   if (response instanceof Error) {
     const found = `${address}: ${errorText(response.cause ?? response)}`
+    const advice = 'find the program that listens there (ss -ltnp), or set another --listen'
     yield hasCode(response.cause, 'ECONNREFUSED')
       ? passed('listen', `${address} is free`)
-      : warning(
-          'listen',
-          found,
-          'find the program that listens there (ss -ltnp), or set another --listen',
-        )
+      : warning('listen', found, advice)
     return
   }
   const isHealthy = await response.json().then(
@@ -102,7 +98,7 @@ async function checkForwarding(service: string): Promise<CheckResult> {
 
 const TIMEOUT_MS = 10_000
 const RANGE = { start: 2, end: 7 }
-/** If the last event comes this soon after the first, a proxy has buffered both: the service waits far longer. */
+/** If the last event arrives this soon after the first, a proxy has buffered both: the service waits far longer. */
 const BUFFERED_WITHIN_MS = 1000
 
 /** Checks the proxy between the running service and its public address. */
@@ -111,20 +107,19 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const { hostname, port } = new URL(baseUrl)
   const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
   if (config.origins.baseUrl === undefined || isDirect) return
-  const database = { sqlite: join(config.data, 'godwit.sqlite'), postgres: config.databaseUrl }
-  const key = await findSigningKey(database)
+  const key = await findSigningKey(databaseOf(config))
   if (!key) return
-  let findings: CheckResult[]
   try {
-    findings = [...(await checkRange(baseUrl, key))]
-    if (findings.length === 0) findings = await checkStream(baseUrl, key)
+    const problems = await checkRange(baseUrl, key)
+    if (problems.length === 0) problems.push(...(await checkStream(baseUrl, key)))
+    if (problems.length > 0) yield* problems
+    else
+      yield passed('proxy', `${baseUrl} reaches this service, with streams, ranges and addresses`)
   } catch (error) {
     const why = errorText((error as Error).cause ?? error)
     const advice = 'check the proxy, its certificate and the DNS name; clients use this address'
-    findings = [warning('proxy', `${baseUrl} cannot be reached from here: ${why}`, advice)]
+    yield warning('proxy', `${baseUrl} cannot be reached from here: ${why}`, advice)
   }
-  if (findings.length > 0) yield* findings
-  else yield passed('proxy', `${baseUrl} leads here; streams, ranges and addresses arrive`)
 }
 
 async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
@@ -141,7 +136,7 @@ async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> 
     return [warning('proxy', found, advice), ...(await checkStream(baseUrl, key))]
   }
   const advice = 'let the proxy forward every path below --base-url to the address of --listen'
-  const found = `${baseUrl} answers ${response.status}, and not as the service that runs here`
+  const found = `${baseUrl} returns status ${response.status}, but not from the service that runs here`
   return [warning('proxy', found, advice)]
 }
 
@@ -166,13 +161,13 @@ async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]>
   }
 }
 
-/** Returns the first event, and whether the last one came with it. */
+/** Returns the first event, and whether the last one arrived with it. */
 async function readStream(response: Response): Promise<{ event: ProbeEvent; isBuffered: boolean }> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   while (!text.includes('\n\n')) {
     const { value, done } = await reader.read()
-    if (done) throw new Error('its answer to a stream ended early')
+    if (done) throw new Error('the event stream ended early')
     text += value
   }
   const late = Symbol('late')

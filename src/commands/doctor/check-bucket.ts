@@ -60,14 +60,14 @@ async function* checkLink(
     response = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
   } catch (error) {
     // The error itself may contain the link, which is a credential.
-    const why = errorText((error as Error).cause ?? 'no answer')
+    const why = errorText((error as Error).cause ?? 'no response')
     yield linkResult(config, `${host} cannot be reached from here: ${why}`, advice)
     return
   }
   const roundTripMs = Date.now() - sentAt
   const text = await response.text()
   if (response.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
-    yield linkResult(config, `${host} answers ${response.status} to a signed link`, advice)
+    yield linkResult(config, `${host} returns status ${response.status} for a signed link`, advice)
   else yield passed('downloads', `by signed links at ${host}`)
   const date = Date.parse(response.headers.get('date') ?? '')
   // The header is rounded down to seconds.

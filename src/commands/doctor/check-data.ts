@@ -1,4 +1,5 @@
-import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
+import type { StatsFs } from 'node:fs'
+import { link, open, rename, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { listProcesses, surveyStoredData } from '../../db/survey.ts'
@@ -8,6 +9,8 @@ import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.t
 import { dataPathsOf } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, unexpectedProcesses } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
+import { temporaryDirectory } from '../temporary-directory.ts'
+import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -16,6 +19,7 @@ const MIN_SPACE = { bytes: 100 * MEBIBYTE, files: 500 }
 
 const CREATE_DIRECTORY = 'create the directory for the user that runs Godwit, or set another --data'
 const FREE_SPACE = 'free some space or repair the disk, or set another --data'
+const USE_LOCAL_DISK = 'put --data on a local disk, or use --database-url'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   const existing = await nearestExisting(data)
@@ -26,12 +30,8 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
   try {
     await tryWriting(existing)
   } catch (error) {
-    const isDiskFailure = describeDiskFailure(error) !== undefined
-    yield failure(
-      'data',
-      `${data} cannot be written: ${errorText(error)}`,
-      isDiskFailure ? FREE_SPACE : CREATE_DIRECTORY,
-    )
+    const found = `${data} cannot be written: ${errorText(error)}`
+    yield failure('data', found, describeDiskFailure(error) ? FREE_SPACE : CREATE_DIRECTORY)
     return
   }
   yield existing === data
@@ -56,19 +56,15 @@ export async function nearestExisting(path: string): Promise<string> {
 
 /** Tries what the blob store does: write, flush, link and rename. */
 async function tryWriting(directory: string): Promise<void> {
-  const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
-  try {
-    const file = join(probe, 'file')
-    await using handle = await open(file, 'wx')
-    await handle.writeFile('probe')
-    await handle.sync()
-    await link(file, join(probe, 'link'))
-    await rename(file, join(probe, 'renamed'))
-    await using folder = await open(probe)
-    await folder.sync()
-  } finally {
-    await rm(probe, { recursive: true, force: true })
-  }
+  await using probe = await temporaryDirectory(join(directory, '.godwit-doctor-'))
+  const file = join(probe.path, 'file')
+  await using handle = await open(file, 'wx')
+  await handle.writeFile('probe')
+  await handle.sync()
+  await link(file, join(probe.path, 'link'))
+  await rename(file, join(probe.path, 'renamed'))
+  await using folder = await open(probe.path)
+  await folder.sync()
 }
 
 async function checkPrivacy(data: string): Promise<CheckResult> {
@@ -78,14 +74,9 @@ async function checkPrivacy(data: string): Promise<CheckResult> {
   return warning('data', `${data}, writable, can be read by other users`, advice)
 }
 
-interface FilesystemStats {
-  bavail: number
-  bsize: number
-  files: number
-  ffree: number
-}
+type SpaceStats = Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree'>
 
-export function checkFreeSpace({ bavail, bsize, files, ffree }: FilesystemStats): CheckResult {
+export function checkFreeSpace({ bavail, bsize, files, ffree }: SpaceStats): CheckResult {
   const bytes = bavail * bsize
   // Filesystems without a fixed number of files report 0 of 0.
   const isCounted = files > 0
@@ -93,15 +84,12 @@ export function checkFreeSpace({ bavail, bsize, files, ffree }: FilesystemStats)
     bytes < limit.bytes || (isCounted && ffree < limit.files)
   const found = `${formatBytes(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
   if (!isBelow(LOW_SPACE)) return passed('disk space', found)
-  const judge = isBelow(MIN_SPACE) ? failure : warning
-  return judge(
-    'disk space',
-    found,
-    'free some space: an archive needs about the size of its repositories',
-  )
+  const report = isBelow(MIN_SPACE) ? failure : warning
+  const advice = 'free some space: an archive needs about the size of its repositories'
+  return report('disk space', found, advice)
 }
 
-/** Filesystems by their magic number of statfs(2). */
+/** Filesystems by their `f_type`, see statfs(2). */
 const FILESYSTEMS: Readonly<Record<number, { name: string; is: 'remote' | 'volatile' }>> = {
   26985: { name: 'NFS', is: 'remote' },
   4283649346: { name: 'CIFS', is: 'remote' },
@@ -120,42 +108,28 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
       await tryLocking(directory)
     } catch (error) {
       const found = `SQLite does not work here: ${errorText(error)}`
-      const advice = describeDiskFailure(error)
-        ? FREE_SPACE
-        : 'put --data on a local disk, or use --database-url'
-      return failure('filesystem', found, advice)
+      return failure('filesystem', found, describeDiskFailure(error) ? FREE_SPACE : USE_LOCAL_DISK)
     }
   }
   if (kind?.is === 'volatile') {
+    const found = `${kind.name}: all data is lost when the machine or container restarts`
     const advice = 'put --data on a disk or a volume, unless this is only a test'
-    return warning(
-      'filesystem',
-      `${kind.name}: all data is lost when the machine or container restarts`,
-      advice,
-    )
+    return warning('filesystem', found, advice)
   }
   if (kind?.is === 'remote' && !isShared) {
-    const advice = 'put --data on a local disk, or use --database-url'
-    return warning(
-      'filesystem',
-      `${kind.name}: file locks may not work, and SQLite needs them`,
-      advice,
-    )
+    const found = `${kind.name}: file locks may not work, and SQLite needs them`
+    return warning('filesystem', found, USE_LOCAL_DISK)
   }
   return passed('filesystem', isShared ? 'flush and links work' : 'flush, links and locks work')
 }
 
 /** Creates a test database: it fails on a filesystem without locks or shared memory. */
 async function tryLocking(directory: string): Promise<void> {
-  const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
-  try {
-    using database = new DatabaseSync(join(probe, 'probe.sqlite'))
-    const [mode] = database.prepare('pragma journal_mode = wal').all()
-    if (mode?.journal_mode !== 'wal') throw new Error('no shared memory for its write-ahead log')
-    database.exec('begin exclusive; create table probe (a); commit')
-  } finally {
-    await rm(probe, { recursive: true, force: true })
-  }
+  await using probe = await temporaryDirectory(join(directory, '.godwit-doctor-'))
+  using database = new DatabaseSync(join(probe.path, 'probe.sqlite'))
+  const [mode] = database.prepare('pragma journal_mode = wal').all()
+  if (mode?.journal_mode !== 'wal') throw new Error('no shared memory for its write-ahead log')
+  database.exec('begin exclusive; create table probe (a); commit')
 }
 
 /** Checks that all processes of a shared database keep archives in the same directory. */
@@ -173,12 +147,10 @@ export async function* checkSharedData(config: Config): AsyncGenerator<CheckResu
     yield passed('shared data', `${config.data} is shared by all running processes`)
 }
 
-/** Reports the results and the age of the service's own checks of stored data. It does not read the store itself. */
+/** Reports the result and age of the checks that the service makes of stored data, without reading that data. */
 export async function* checkStoredData(config: Config): AsyncGenerator<CheckResult> {
-  const { data, databaseUrl, segmentCheckAge } = config
-  const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
   // checkDatabase reports a database that cannot be read.
-  const survey = await surveyStoredData(database).catch(() => undefined)
+  const survey = await surveyStoredData(databaseOf(config)).catch(() => undefined)
   if (!survey || survey.segments === 0) return
   const { segments, damaged, oldestCheckAt } = survey
   const age = Math.max(0, Date.now() - oldestCheckAt)
@@ -187,7 +159,7 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
     const found = `${damaged} of ${formatCount(segments, 'stored segment')} ${damaged === 1 ? 'is' : 'are'} damaged; ${checked}`
     const advice = '`godwit check --store` names the archives; start their migrations again'
     yield warning('stored data', found, advice)
-  } else if (age > 2 * segmentCheckAge) {
+  } else if (age > 2 * config.segmentCheckAge) {
     const advice =
       'run `godwit check --store`, or set a longer --segment-check-age: the service reads about 2.6 TB a week'
     yield warning('stored data', `${formatCount(segments, 'segment')}, ${checked}`, advice)

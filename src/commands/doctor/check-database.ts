@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { sqliteFile } from '../../db/connect.ts'
 import {
   type PostgresSurvey,
   type SchemaAge,
@@ -16,8 +16,14 @@ import { type CheckResult, errorText, failure, passed, warning } from './check-r
 const MIN_POSTGRES_VERSION = 13
 const HOUR_MS = 3_600_000
 
+/** The database of a configuration, for the functions of survey.ts. */
+export const databaseOf = ({ data, databaseUrl }: Config) => ({
+  sqlite: sqliteFile(data),
+  postgres: databaseUrl,
+})
+
 export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
-  if (databaseUrl === undefined) yield* checkSqlite(join(data, 'godwit.sqlite'))
+  if (databaseUrl === undefined) yield* checkSqlite(sqliteFile(data))
   else yield* checkPostgres(databaseUrl)
 }
 
@@ -40,11 +46,8 @@ function* checkSqlite(file: string): Generator<CheckResult> {
     return
   }
   if (!schema && tables > 0) {
-    yield failure(
-      'database',
-      `${file} is not a Godwit database`,
-      'move or remove it, or set another --data',
-    )
+    const advice = 'move or remove it, or set another --data'
+    yield failure('database', `${file} is not a Godwit database`, advice)
     return
   }
   yield schemaResult(`SQLite at ${file}`, schema)
@@ -61,11 +64,8 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
     survey = await surveyPostgres(databaseUrl)
   } catch (error) {
     const found = `${address} cannot be used: ${errorText(error)}`
-    yield failure(
-      'database',
-      found,
-      'start it, or fix host, port, name and password in --database-url',
-    )
+    const advice = 'start it, or fix host, port, name and password in --database-url'
+    yield failure('database', found, advice)
     return
   }
   yield postgresResult(`PostgreSQL ${survey.version} at ${address}`, survey)
@@ -74,12 +74,9 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
 
 function postgresResult(what: string, survey: PostgresSurvey): CheckResult {
   const { versionNumber, isStandby, encoding, mayCreate, schema } = survey
+  const newer = `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`
   if (versionNumber < MIN_POSTGRES_VERSION * 10_000)
-    return failure(
-      'database',
-      `${what} is too old`,
-      `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`,
-    )
+    return failure('database', `${what} is too old`, newer)
   if (isStandby)
     return failure('database', `${what} is a standby`, 'set --database-url to the primary')
   if (encoding !== 'UTF8')

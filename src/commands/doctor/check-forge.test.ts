@@ -58,7 +58,7 @@ test('a token that may not act for other users is reported', async (t) => {
   const results = await check({ forge: forge.url, forgeTokenFile })
   assert.match(
     errorText(results).at(-1) ?? '',
-    /^forge-token error: .* may not ask what people may do/,
+    /^forge-token error: .* may not read the permissions of users/,
   )
 })
 

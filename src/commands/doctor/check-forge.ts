@@ -13,7 +13,7 @@ const TOKEN_ADVICE =
   'write an access token of an administrator of the forge to a file that only the user that runs Godwit can read'
 const TIMEOUT_MS = 10_000
 
-/** Checks that the forge answers, that its version is supported, and that the token can read everything. */
+/** Checks that the forge responds, that its version is supported, and that the token can read everything. */
 export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
   const location = forgeLocation(config)
   if (!location) return
@@ -25,12 +25,9 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
     yield failure('forge-token', errorText(error), TOKEN_ADVICE)
     return
   }
+  const exposed = `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`
   yield (await isReadableByAll(tokenFile))
-    ? warning(
-        'forge-token',
-        `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`,
-        `run \`chmod 600 ${tokenFile}\``,
-      )
+    ? warning('forge-token', exposed, `run \`chmod 600 ${tokenFile}\``)
     : passed('forge-token', `${tokenFile}, readable`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const forge = connectForge({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
@@ -41,7 +38,7 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
     else yield* checkSudo(forge, signal)
   } catch (error) {
-    const found = signal.aborted ? `${url} did not answer within 10 s` : errorText(error)
+    const found = signal.aborted ? `${url} did not respond within 10 s` : errorText(error)
     yield failure('forge', found, 'check --forge, the forge, and the token')
   }
 }
@@ -53,7 +50,7 @@ async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<Che
     await forge.readRights(owner, signal)
   } catch (error) {
     if (!(error instanceof ForgeRequestFailed)) throw error
-    const found = `the forge's token may not ask what people may do: ${error.message}`
+    const found = `the forge's token may not read the permissions of users: ${error.message}`
     yield failure('forge-token', found, SCOPES_ADVICE)
   }
 }

@@ -3,24 +3,17 @@ import type { Config } from '../../settings/config.ts'
 import { exposedFile } from '../../settings/config-file.ts'
 import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
-const MIN_NODE_VERSION = 24
 /** An export of a repository opens about a dozen files, a client one, and a bucket up to some hundreds. */
 const ADVISED_OPEN_FILES = 1024
 const MIN_OPEN_FILES = 256
-/** Earlier than any version of Godwit. */
+/** A clock before this date is wrong: no version of Godwit is older. */
 const FIRST_DATE = Date.UTC(2026, 0, 1)
 
 export async function* checkMachine(): AsyncGenerator<CheckResult> {
-  yield checkNode(process.versions.node)
+  yield passed('node', `${process.versions.node}, at ${process.execPath}`)
   yield checkClock(Date.now())
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   yield checkOpenFiles(/^Max open files +(\S+)/m.exec(limits)?.[1])
-}
-
-function checkNode(version: string): CheckResult {
-  const found = `${version}, at ${process.execPath}`
-  if (Number.parseInt(version, 10) >= MIN_NODE_VERSION) return passed('node', found)
-  return failure('node', found, `use Node ${MIN_NODE_VERSION} or newer`)
 }
 
 export function checkClock(now: number): CheckResult {
@@ -35,9 +28,9 @@ function checkOpenFiles(limit: string | undefined): CheckResult {
   if (limit === undefined) return passed('open files', 'the limit of this system is unknown')
   if (limit === 'unlimited' || Number(limit) >= ADVISED_OPEN_FILES)
     return passed('open files', limit)
-  const judge = Number(limit) < MIN_OPEN_FILES ? failure : warning
+  const report = Number(limit) < MIN_OPEN_FILES ? failure : warning
   const advice = `allow at least ${ADVISED_OPEN_FILES}: LimitNOFILE= in the unit, or ulimit -n`
-  return judge('open files', `at most ${limit}`, advice)
+  return report('open files', `at most ${limit}`, advice)
 }
 
 /** Checks that this user can read the configuration file, and that it does not expose secrets. */

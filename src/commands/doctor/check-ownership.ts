@@ -10,7 +10,7 @@ import { type CheckResult, failure, firstFew, passed, warning } from './check-re
 const MAX_ENTRIES = 50_000
 const SCAN_TIMEOUT_MS = 10_000
 
-/** Checks that the owner of the data directory owns all its entries, and that this user can use them. */
+/** Checks that the owner of the data directory owns everything in it, and that this user can use it. */
 export async function* checkOwnership(config: Config): AsyncGenerator<CheckResult> {
   const { data } = config
   const directory = await lstat(data).catch(() => undefined)
@@ -30,7 +30,7 @@ export async function* checkOwnership(config: Config): AsyncGenerator<CheckResul
 interface ScanResult {
   /** Entries that this user cannot read, or cannot write although the service has to. */
   unusable: string[]
-  /** Entries of another user than the owner of the directory. */
+  /** Entries that the owner of the directory does not own. */
   foreign: string[]
   count: number
   isComplete: boolean
@@ -48,7 +48,7 @@ async function scan(root: string, uid: number): Promise<ScanResult> {
         return { ...found, isComplete: false }
       const path = join(folder, name)
       const stats = await lstat(path).catch(() => undefined)
-      // A running service may have removed it.
+      // A running service may have removed the entry in the meantime.
       if (!stats) continue
       found.count += 1
       const shown = `${relative(root, path)} (${userName(stats.uid)})`
@@ -67,14 +67,9 @@ async function isUsable(path: string, stats: Stats): Promise<boolean> {
   if (stats.isSymbolicLink()) return true
   const isWritten = /\.(sqlite(-wal|-shm)?|lock)$/.test(path)
   const mode = stats.isDirectory() ? R_OK | W_OK | X_OK : isWritten ? R_OK | W_OK : R_OK
-  return access(path, mode).then(
-    () => true,
-    () =>
-      lstat(path).then(
-        () => false,
-        () => true,
-      ),
-  )
+  const denied = await access(path, mode).catch((error: unknown) => error)
+  // A running service may have removed the entry in the meantime.
+  return denied === undefined || !(await lstat(path).catch(() => undefined))
 }
 
 /** Git runs with a HOME of its own, so that it reads no user's settings. It fails if it cannot enter that directory. */
@@ -82,7 +77,7 @@ async function* checkGitHome(config: Config, advice: string): AsyncGenerator<Che
   const { home } = dataPathsOf(config, '').git
   const stats = await lstat(home).catch(() => undefined)
   if (!stats) return
-  const isUsableHome = stats.isDirectory() && (await isUsable(home, stats))
-  if (isUsableHome) yield passed('git-home', `${home}, writable`)
+  if (stats.isDirectory() && (await isUsable(home, stats)))
+    yield passed('git-home', `${home}, writable`)
   else yield failure('git-home', `${home} cannot be written`, advice)
 }

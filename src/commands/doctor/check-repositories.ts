@@ -10,6 +10,7 @@ import { type GitDirectory, gitDirectory } from '../../sources/directory/git-dir
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestExisting } from './check-data.ts'
+import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 /** The checks wait for git processes, so this does not depend on the number of cores. */
@@ -83,24 +84,18 @@ async function openAll(
 }
 
 async function whyNotLockable(source: Source, found: FoundRepository, dir: string) {
-  if (await exists(join(dir, 'config.lock'))) return 'config.lock exists'
+  if (await lstat(join(dir, 'config.lock')).catch(() => undefined)) return 'config.lock exists'
   return source.checkLock(found).then(
     () => undefined,
     (error: unknown) => errorText(error),
   )
 }
 
-const exists = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  )
-
 /** Where repositories are expected, by layout. */
 const EXPECTED = {
   'owner/name': 'as OWNER/NAME.git',
   flat: 'as NAME.git',
-  'any-depth': 'as OWNER/…/NAME.git, with names that are all different when / is written -',
+  'any-depth': 'as OWNER/…/NAME.git, with names that are still unique when / is replaced by -',
 } as const
 
 function* describeProblems(
@@ -127,7 +122,7 @@ function* describeProblems(
   }
   if (caseConflicts.length > 0) {
     const advice =
-      'rename one of each: names ignore case, and only one of each is served ' +
+      'rename one of each: names are case-insensitive, and only one of each is served ' +
       '(`godwit sync` lists the others)'
     yield warning('repositories', `names differ only in case: ${firstFew(caseConflicts)}`, advice)
   }
@@ -147,16 +142,14 @@ async function checkSnapshots({ data }: Config, root: string): Promise<CheckResu
   return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
 }
 
-/** Finds repositories that refuse pushes for a migration that does not hold their lock. */
+/** Finds repositories that are locked although no migration holds the lock. */
 export async function* checkLocks(config: Config, git: Git): AsyncGenerator<CheckResult> {
-  const { repositories: root, data, databaseUrl } = config
+  const { repositories: root } = config
   if (root === undefined) return
-  const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
+  const source = gitDirectory({ root, git, layout: layoutOptions(config) })
   // Other checks report a database or a directory that cannot be read.
-  const known = await lockedRepositories(database).catch(() => undefined)
-  const locked = await findLocked(gitDirectory({ root, git, layout: layoutOptions(config) })).catch(
-    () => [],
-  )
+  const known = await lockedRepositories(databaseOf(config)).catch(() => undefined)
+  const locked = await findLocked(source).catch(() => [])
   const stray = known && locked.filter((name) => !known.has(name.toLowerCase()))
   if (!stray || stray.length === 0) return
   const advice =
@@ -186,8 +179,8 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
   const unreadable: string[] = []
   try {
     for (const entry of await readdir(lfsDirectory, { withFileTypes: true })) {
-      if (entry.isDirectory() && !(await isReadable(join(lfsDirectory, entry.name))))
-        unreadable.push(entry.name)
+      if (!entry.isDirectory()) continue
+      await readdir(join(lfsDirectory, entry.name)).catch(() => unreadable.push(entry.name))
     }
   } catch (error) {
     yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
@@ -197,9 +190,3 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
     ? warning('lfs', `${lfsDirectory}: cannot be read: ${firstFew(unreadable)}`, LFS_ADVICE)
     : passed('lfs', `${lfsDirectory}, readable`)
 }
-
-const isReadable = (folder: string): Promise<boolean> =>
-  readdir(folder).then(
-    () => true,
-    () => false,
-  )

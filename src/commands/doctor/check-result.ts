@@ -1,11 +1,11 @@
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 
-/** The result of one check, and what to do about it. */
+/** The result of one check of `godwit doctor`. */
 export interface CheckResult {
   check: string
   state: 'passed' | 'warning' | 'error'
   found: string
-  /** Present unless the check passed. */
+  /** What to do about it. Absent if the check passed. */
   advice?: string
 }
 
@@ -15,19 +15,12 @@ export const passed = (check: string, found: string): CheckResult => ({
   found,
 })
 
-export const warning = (check: string, found: string, advice: string): CheckResult => ({
-  check,
-  state: 'warning',
-  found,
-  advice,
-})
+const problem =
+  (state: 'warning' | 'error') =>
+  (check: string, found: string, advice: string): CheckResult => ({ check, state, found, advice })
 
-export const failure = (check: string, found: string, advice: string): CheckResult => ({
-  check,
-  state: 'error',
-  found,
-  advice,
-})
+export const warning = problem('warning')
+export const failure = problem('error')
 
 /** Formats an error as one line. A failed connection to several addresses is an AggregateError without a message. */
 export function errorText(error: unknown): string {
@@ -42,7 +35,7 @@ export function errorText(error: unknown): string {
 
 const MAX_NAMED = 3
 
-/** Lists the first names in order, and counts the others. */
+/** Lists the first names in alphabetical order, and counts the others. */
 export function firstFew(names: readonly string[]): string {
   const rest = names.length - MAX_NAMED
   const shown = names.toSorted().slice(0, MAX_NAMED).join(', ')

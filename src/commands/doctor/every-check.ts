@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit } from '../../git/git.ts'
 import { findGit } from '../../git/installed-git.ts'
 import type { Config } from '../../settings/config.ts'
+import { temporaryDirectory } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
 import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
@@ -14,33 +14,29 @@ import { checkOwnership } from './check-ownership.ts'
 import { checkLfs, checkLocks, checkRepositories } from './check-repositories.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
-/** Runs all checks, also after one has failed. They leave no changes. */
+/** Runs all checks, even after one has failed. They change nothing permanently. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
-  const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
-  try {
-    const options = { program: config.git, searchPath: config.searchPath }
-    const git = createGit({ ...options, home })
-    yield* guarded('machine', checkMachine())
-    yield* guarded('config', checkConfig(config))
-    const { found, advice } = await findGit(options, git)
-    yield advice === undefined ? passed('git', found) : failure('git', found, advice)
-    yield* guarded('data', checkData(config))
-    yield* guarded('ownership', checkOwnership(config))
-    if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
-    yield* guarded('lfs', checkLfs(config))
-    yield* guarded('forge', checkForge(config))
-    yield* guarded('database', checkDatabase(config))
-    yield* guarded('shared data', checkSharedData(config))
-    if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
-    yield* guarded('bucket', checkBucket(config))
-    yield* guarded('stored data', checkStoredData(config))
-    yield* guarded('addresses', checkAddresses(config))
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
+  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-doctor-'))
+  const options = { program: config.git, searchPath: config.searchPath }
+  const git = createGit({ ...options, home: home.path })
+  yield* guarded('machine', checkMachine())
+  yield* guarded('config', checkConfig(config))
+  const { found, advice } = await findGit(options, git)
+  yield advice === undefined ? passed('git', found) : failure('git', found, advice)
+  yield* guarded('data', checkData(config))
+  yield* guarded('ownership', checkOwnership(config))
+  if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
+  yield* guarded('lfs', checkLfs(config))
+  yield* guarded('forge', checkForge(config))
+  yield* guarded('database', checkDatabase(config))
+  yield* guarded('shared data', checkSharedData(config))
+  if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
+  yield* guarded('bucket', checkBucket(config))
+  yield* guarded('stored data', checkStoredData(config))
+  yield* guarded('addresses', checkAddresses(config))
 }
 
-/** Turns an unexpected error of a check into a result, so that the other checks still run. */
+/** Reports an unexpected error of a check as its result, so that the other checks still run. */
 async function* guarded(
   check: string,
   findings: AsyncGenerator<CheckResult>,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ArchivePlan } from '../../archive/plan-archive.ts'
+import type { Bytes } from '../../blobs/blob-store.ts'
 import {
   type ArchiveOrder,
   type ArchiveParts,
@@ -15,12 +16,12 @@ import { withWriteContext } from '../../lib/disk-errors.ts'
 import { makeDirectory } from '../../lib/make-directory.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { refuseExistingFile, writeWholeFile } from '../whole-file.ts'
+import { refuseExistingFile, writeFileAtomically } from '../atomic-file.ts'
 
 export interface WrittenArchive {
   bytes: number
   /** With --one-archive-per-repository: the repository, and the file relative to --output. */
-  of?: { fullName: string; file: string }
+  repository?: { fullName: string; file: string }
 }
 
 interface WriteOptions {
@@ -37,51 +38,48 @@ export interface ExportOutput {
   write(parts: ArchiveParts, order: ArchiveOrder, options: WriteOptions): Promise<WrittenArchive[]>
 }
 
-const STANDARD_OUTPUT = '-'
-
 interface OutputOptions {
   output: string
   force?: boolean
   oneArchivePerRepository?: boolean
 }
 
-export async function outputOf(options: OutputOptions): Promise<ExportOutput> {
+export async function chooseOutput(options: OutputOptions): Promise<ExportOutput> {
   const { output, force = false, oneArchivePerRepository = false } = options
-  const isStandardOutput = output === STANDARD_OUTPUT
+  const isStandardOutput = output === '-'
   if (isStandardOutput && oneArchivePerRepository)
     throw new UsageError('--one-archive-per-repository writes many files: use --output DIR')
   if (isStandardOutput) return toStandardOutput()
   const path = resolve(output)
   if (oneArchivePerRepository) return toDirectory(path, force)
   await refuseExistingFile(path, force)
-  return toFile(path)
+  return oneArchive(dirname(path), (bytes, writeOptions) =>
+    writeFileAtomically(path, bytes, writeOptions),
+  )
 }
 
 function toStandardOutput(): ExportOutput {
   if (process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
-  return {
-    nearby: tmpdir(),
-    refuseExisting: async () => {},
-    async write(parts, order, { onBytes, signal }) {
-      await using archive = await exportArchive(parts, order, signal)
-      const bytes = countBytes(archive.plan, parts, onBytes, signal)
-      const write = () => pipeline(bytes, process.stdout, { signal, end: false })
-      await withWriteContext('standard output', write, archive.plan.length)
-      return [{ bytes: archive.plan.length }]
-    },
-  }
+  return oneArchive(tmpdir(), (bytes, { signal, length }) => {
+    const write = () => pipeline(bytes, process.stdout, { signal, end: false })
+    return withWriteContext('standard output', write, length)
+  })
 }
 
-function toFile(file: string): ExportOutput {
+/** Writes all repositories to one archive, with `writeBytes`. */
+function oneArchive(
+  nearby: string,
+  writeBytes: (bytes: Bytes, options: WriteOptions & { length: number }) => Promise<void>,
+): ExportOutput {
   return {
-    nearby: dirname(file),
+    nearby,
     refuseExisting: async () => {},
-    async write(parts, order, { onBytes, ...options }) {
+    async write(parts, order, options) {
       await using archive = await exportArchive(parts, order, options.signal)
-      const bytes = countBytes(archive.plan, parts, onBytes, options.signal)
-      await writeWholeFile(file, bytes, { ...options, length: archive.plan.length })
-      return [{ bytes: archive.plan.length }]
+      const { length } = archive.plan
+      await writeBytes(countedBytes(archive.plan, parts, options), { ...options, length })
+      return [{ bytes: length }]
     },
   }
 }
@@ -97,29 +95,25 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
       for (const file of repositories.map(fileOf))
         if (existsSync(dirname(file))) await refuseExistingFile(file, force)
     },
-    async write(parts, order, { onBytes, ...options }) {
+    async write(parts, order, options) {
       const written: WrittenArchive[] = []
       for await (const each of exportSeparately(parts, order, options.signal)) {
         await using archive = each
         const { plan, facts } = archive
         const file = fileOf(facts)
         makeDirectory(dirname(file))
-        const bytes = countBytes(plan, parts, onBytes, options.signal)
-        await writeWholeFile(file, bytes, { ...options, length: plan.length })
-        const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
-        written.push({ bytes: plan.length, of })
+        const bytes = countedBytes(plan, parts, options)
+        await writeFileAtomically(file, bytes, { ...options, length: plan.length })
+        const repository = { fullName: fullNameOf(facts), file: relative(directory, file) }
+        written.push({ bytes: plan.length, repository })
       }
       return written
     },
   }
 }
 
-function countBytes(
-  plan: ArchivePlan,
-  parts: ArchiveParts,
-  onBytes: (written: number) => void,
-  signal: AbortSignal,
-) {
+/** Returns the bytes of an archive, and calls `onBytes` with the number of bytes so far. */
+function countedBytes(plan: ArchivePlan, parts: ArchiveParts, { onBytes, signal }: WriteOptions) {
   let written = 0
   return onChunk(archiveBytes(parts, plan, signal), ({ length }) => {
     written += length

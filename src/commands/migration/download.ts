@@ -1,17 +1,16 @@
 import { resolve } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Command } from 'commander'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
 import type { DownloadTarget } from '../../client/download-archive.ts'
 import { checkArchive, checkGzip, type Proof } from '../../importer/check-archive.ts'
 import { writeChunk } from '../../lib/chunks.ts'
 import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
-import { addClientCommand, type ClientContext, printResult, withClient } from '../client-command.ts'
-import { addSetting, idArgument, note, print, withExamples } from '../command-line.ts'
+import { refuseExistingFile } from '../atomic-file.ts'
+import { type ClientCommands, type ClientContext, withClient } from '../client-command.ts'
+import { addSetting, print, printMessage, printResult } from '../command-line.ts'
 import { progressLine } from '../terminal.ts'
-import { refuseExistingFile } from '../whole-file.ts'
 import { requireCompleteExport } from './partial-export.ts'
 import { ResumableFile } from './resumable-file.ts'
 
@@ -23,25 +22,21 @@ interface Options {
   verify?: boolean
 }
 
-export function downloadCommand(migration: Command): void {
-  const about = 'download the archive; an interrupted download is resumed'
-  const command = addClientCommand(migration, 'download', about)
-  command
-    .argument(...idArgument('migration'))
+export function downloadCommand({ addWithId }: ClientCommands): void {
+  const command = addWithId(
+    'download',
+    'download the archive; an interrupted download is resumed',
+    'godwit migration download 7',
+    'godwit migration download 7 --output backup.tar.gz --verify',
+    'godwit migration download 7 --output - | tar tz',
+  )
     .option(
       '--output <FILE>',
       'file to write (default: migration-ID-LOGIN-DATE.tar.gz); - for standard output',
     )
     .option('--force', 'replace the file if it exists')
     .option('--verify', 'then check every repository with git, as `godwit verify` does')
-  addSetting(command, 'git', 'Options:')
-  withExamples(
-    command,
-    'godwit migration download 7',
-    'godwit migration download 7 --output backup.tar.gz --verify',
-    'godwit migration download 7 --output - | tar tz',
-  )
-  command.action(
+  addSetting(command, 'git', 'Options:').action(
     withClient(
       (client, options: Options, id: number) =>
         options.output === STANDARD_OUTPUT
@@ -87,7 +82,7 @@ async function toFile(
   const { git, searchPath } = client.config
   if (verify) {
     const { verifyFile } = await import('../verify.ts')
-    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? note : print)
+    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? printMessage : print)
     client.setStopMessage(`stopped; ${name} is downloaded and verified`)
   }
   await requireCompleteExport(client, id)
@@ -100,7 +95,7 @@ const PROOF_TEXTS: Record<Proof, string> = {
 
 async function checkDownload(file: string, signal: AbortSignal): Promise<Proof> {
   using line = progressLine(process.stderr)
-  line.show(undefined, 'checking the download')
+  line.update(undefined, 'checking the download')
   return checkArchive(file, signal)
 }
 
@@ -111,7 +106,7 @@ async function fetchInto(
 ): Promise<void> {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
-  if (target.position > 0) line.say(`resuming after ${formatBytes(target.position)}`)
+  if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
   let drawnAt = 0
   await downloadArchive(api, id, target, {
     signal,
@@ -119,14 +114,14 @@ async function fetchInto(
       if (performance.now() - drawnAt < 100 && position !== total) return
       drawnAt = performance.now()
       const of = total === undefined ? '' : ` of ${formatBytes(total)}`
-      line.show(total && position / total, `${formatBytes(position)}${of}`)
+      line.update(total && position / total, `${formatBytes(position)}${of}`)
     },
     onError: (error, position) =>
-      line.say(`${error.message}; resuming after ${formatBytes(position)}`),
+      line.print(`${error.message}; resuming after ${formatBytes(position)}`),
   })
 }
 
-/** Checks the archive while it is written: damage is reported, but the output cannot be taken back. */
+/** Checks the archive while it is written: damage is reported, but the bytes are already written. */
 async function toStandardOutput(
   client: ClientContext,
   id: number,
@@ -166,25 +161,20 @@ function teeInto(copy: PassThrough) {
 
 /** A target that cannot be rewound. `written` rejects when standard output fails. */
 function streamTarget(input: PassThrough, written: Promise<void>): DownloadTarget {
-  let position = 0
-  let etag: string | undefined
-  return {
-    get position() {
-      return position
-    },
-    get etag() {
-      return etag
-    },
-    async begin(newEtag) {
-      if (position > 0)
+  const target = {
+    position: 0,
+    etag: undefined as string | undefined,
+    async begin(etag: string | undefined) {
+      if (target.position > 0)
         throw new UserError(
           'the download was interrupted and standard output cannot be resumed: use --output FILE',
         )
-      etag = newEtag
+      target.etag = etag
     },
-    async write(bytes) {
+    async write(bytes: Uint8Array) {
       if (!(await writeChunk(input, bytes))) await written
-      position += bytes.length
+      target.position += bytes.length
     },
   }
+  return target
 }

@@ -9,38 +9,36 @@ import {
 import { isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
-import { ago } from '../command-line.ts'
+import { formatTime, type Table } from '../command-line.ts'
 import { paintState } from '../terminal.ts'
 import { formatCounts, formatSkipped } from './partial-export.ts'
 
-type Row = readonly string[]
-
 const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
 
-export const migrationRows = (migrations: readonly MigrationResponse[]): Row[] => [
+export const migrationRows = (migrations: readonly MigrationResponse[]): Table => [
   MIGRATION_TITLES,
   ...migrations.map((each) => [
     String(each.id),
     each.state,
     String(each.repositories.length),
-    ago(each.created_at),
+    formatTime(each.created_at),
     each.archive_url ? 'yes' : '-',
   ]),
 ]
 
 /** Formats summaries, which only Godwit servers have. They distinguish partial and cancelled migrations. */
-export const summaryRows = (summaries: readonly SummaryResponse[]): Row[] => [
+export const summaryRows = (summaries: readonly SummaryResponse[]): Table => [
   MIGRATION_TITLES,
   ...summaries.map((each) => [
     String(each.id),
-    isPartial(each) ? 'partial' : each.state,
+    stateOf(each),
     formatCounts(each),
-    ago(each.created_at),
+    formatTime(each.created_at),
     each.archive ? (each.archive.damaged ? 'damaged' : 'yes') : '-',
   ]),
 ]
 
-export function repositoryRows(repositories: readonly RepositoryResponse[]): Row[] {
+export function repositoryRows(repositories: readonly RepositoryResponse[]): Table {
   return [
     ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
     ...repositories.map((each) => [
@@ -48,18 +46,13 @@ export function repositoryRows(repositories: readonly RepositoryResponse[]): Row
       each.private ? 'private' : 'public',
       typeof each.size !== 'number' ? '-' : formatBytes(each.size * 1024),
       each.default_branch ?? '-',
-      ago(each.pushed_at ?? null),
+      formatTime(each.pushed_at ?? null),
     ]),
   ]
 }
 
-const stateOf = (migration: MigrationResponse, summary: SummaryResponse | undefined): string =>
-  summary && isPartial(summary) ? 'partial' : (summary ?? migration).state
-
-const countOf = (
-  { repositories }: MigrationResponse,
-  summary: SummaryResponse | undefined,
-): string => (summary ? formatCounts(summary) : String(repositories.length))
+const stateOf = (summary: SummaryResponse): string =>
+  isPartial(summary) ? 'partial' : summary.state
 
 export function describeMigration(
   migration: MigrationResponse,
@@ -68,20 +61,25 @@ export function describeMigration(
   orgFlag = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
-  const fields = migration as unknown as Record<string, unknown>
-  const flags = Object.keys(startFlagHelp).filter((flag) => fields[flag] === true)
   return [
-    `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
+    `Migration ${id} is ${paintState(summary ? stateOf(summary) : state)}.`,
     '',
     `guid          ${escapeForTerminal(guid)}`,
-    `created       ${ago(created_at)} (${escapeForTerminal(created_at)})`,
-    `updated       ${ago(updated_at)} (${escapeForTerminal(updated_at)})`,
-    ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
+    `created       ${formatTime(created_at)} (${escapeForTerminal(created_at)})`,
+    `updated       ${formatTime(updated_at)} (${escapeForTerminal(updated_at)})`,
+    ...formatStartFlags(migration),
     `archive       ${describeArchive(state, `${id}${orgFlag}`, archive_url, summary?.archive?.damaged)}`,
-    `repositories  ${countOf(migration, summary)}`,
+    `repositories  ${summary ? formatCounts(summary) : repositories.length}`,
     ...repositories.map(({ full_name }) => `  ${escapeForTerminal(full_name)}`),
     ...(notExported.length > 0 ? ['', ...formatSkipped(notExported)] : []),
   ].join('\n')
+}
+
+/** Returns a line with the start flags that a migration or schedule has, or none. */
+export function formatStartFlags(resource: object): string[] {
+  const values = resource as Record<string, unknown>
+  const flags = Object.keys(startFlagHelp).filter((flag) => values[flag] === true)
+  return flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []
 }
 
 function describeArchive(
@@ -96,7 +94,7 @@ function describeArchive(
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
-export function forecastRows({ repositories }: ForecastResponse): Row[] {
+export function forecastRows({ repositories }: ForecastResponse): Table {
   return [
     ['REPOSITORY', 'SIZE', 'RESULT'],
     ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
@@ -116,7 +114,6 @@ export function formatForecast(forecast: ForecastResponse): string {
   const time =
     typeof estimated_seconds !== 'number' ? '' : `, about ${formatDuration(estimated_seconds)}`
   return [
-    // Older servers send no warnings.
     ...(forecast.warnings ?? []).map((warning) => `warning: ${escapeForTerminal(warning)}`),
     `${formatBytes(bytes_to_write)} to write${free}${time}; nothing was started`,
   ].join('\n')

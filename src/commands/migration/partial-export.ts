@@ -9,24 +9,20 @@ class PartialExport extends UserError {
   override readonly exitCode: number = EXIT.partial
 }
 
-/** The server did not answer whether the archive lacks repositories. */
+/** The server could not be asked whether the archive lacks repositories. */
 class CompletenessUnknown extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
 const MAX_NAMED = 20
 
-/** Returns `9 of 10, 1 skipped`, or just the number if none was skipped. */
+/** Returns `9 of 10, 1 skipped`, or only the total if none was skipped. */
 export function formatCounts(summary: SummaryResponse): string {
   const { total, exported, skipped } = summary.repositories
   return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
 }
 
-interface Counts {
-  total: number
-  exported: number
-  skipped: number
-}
+type Counts = Pick<SummaryResponse['repositories'], 'total' | 'exported' | 'skipped'>
 
 /** Throws an error that lists the skipped repositories, if there are any. `known` saves a request. */
 export async function requireCompleteExport(
@@ -55,7 +51,7 @@ async function countsOf(client: ClientContext, id: number): Promise<Counts | und
   }
 }
 
-/** Lists the skipped repositories, or says why the server did not answer: the export is partial either way. */
+/** Lists the skipped repositories, or returns why the server could not list them: the export is partial either way. */
 async function describeSkipped(client: ClientContext, id: number): Promise<string[]> {
   try {
     return formatSkipped(await client.api.notExported(id))
@@ -65,7 +61,7 @@ async function describeSkipped(client: ClientContext, id: number): Promise<strin
   }
 }
 
-/** Returns a temporary error, and throws any other. */
+/** Returns an error of a server that is temporarily unavailable, and throws any other. */
 async function asOutage({ api, signal }: ClientContext, error: unknown): Promise<Error> {
   signal.throwIfAborted()
   const { asTemporaryError } = await import('../../client/errors.ts')

@@ -1,24 +1,14 @@
-import { randomUUID } from 'node:crypto'
-import {
-  type FileHandle,
-  lstat,
-  open,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+import { type FileHandle, lstat, open, readFile, rm, stat } from 'node:fs/promises'
 import type { DownloadTarget } from '../../client/download-archive.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { UserError } from '../../lib/user-error.ts'
-import { moveIntoPlace } from '../whole-file.ts'
+import { moveIntoPlace, writeFileAtomically } from '../atomic-file.ts'
 
 /**
  * A download that a later run can resume: `FILE.part` holds the bytes and `FILE.part.etag` the ETag of the archive, empty
  * if it has none. The ETag is written before the first byte, and a new ETag starts a new file, so bytes of two archives
- * never mix; a part without an ETag file is not ours. Bytes are written at their positions, so two runs at the same time
+ * never mix; a `.part` file without an ETag file belongs to another program. Bytes are written at their positions, so two runs at the same time
  * write the same file.
  */
 export class ResumableFile implements DownloadTarget, AsyncDisposable {
@@ -57,7 +47,7 @@ export class ResumableFile implements DownloadTarget, AsyncDisposable {
 
   async begin(etag: string | undefined): Promise<void> {
     await this.discard()
-    await withWriteContext(this.#etagFile, () => writeAtomically(this.#etagFile, etag ?? ''))
+    await writeFileAtomically(this.#etagFile, [Buffer.from(etag ?? '')], { force: true })
     // Other users of this machine must not read an archive.
     this.#handle = await open(this.unfinished, 'wx', 0o600)
     this.etag = etag
@@ -95,16 +85,5 @@ export class ResumableFile implements DownloadTarget, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle?.close()
-  }
-}
-
-async function writeAtomically(file: string, text: string): Promise<void> {
-  const unfinished = `${file}.${randomUUID()}`
-  try {
-    await writeFile(unfinished, text, { flush: true, mode: 0o600 })
-    await rename(unfinished, file)
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
   }
 }

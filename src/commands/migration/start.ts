@@ -4,13 +4,12 @@ import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import type { StartFlag, StartRequest } from '../../wire/types.ts'
 import {
-  addClientCommand,
+  type ClientCommands,
   type ClientContext,
-  printResult,
   startOnce,
   withClient,
 } from '../client-command.ts'
-import { idArgument, note, withExamples } from '../command-line.ts'
+import { printMessage, printResult } from '../command-line.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 
@@ -23,27 +22,26 @@ interface Options extends StartOptions {
   watch?: boolean
 }
 
-export function startCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'start', 'start a migration and print its ID')
-  addStartArguments(command)
-    .option('--watch', 'watch it until it has ended')
-    .option('--preflight', 'print an estimate, start nothing (Godwit only)')
-  addStartFlags(command)
-  withExamples(
-    command,
+export function startCommand({ add }: ClientCommands): void {
+  const command = add(
+    'start',
+    'start a migration and print its ID',
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration start --all --lock-repositories',
     'godwit migration start alice/site --preflight',
     'godwit migration start --org octo --all --watch',
   )
-  command.action(
+  addStartArguments(command)
+    .option('--watch', 'watch it until it has ended')
+    .option('--preflight', 'print an estimate, start nothing (Godwit only)')
+  addStartFlags(command).action(
     withClient(async (client, options: Options, names: string[]) => {
       const body = await startRequest(client, names, options)
       if (options.preflight) return forecast(client, body)
       const started = await startOnce(client, () => client.api.start(body))
-      if (!options.watch) return printResult(client, started, String(started.id))
-      if (!client.isJson) printResult(client, started, String(started.id))
-      await watchUntilEnd(client, started.id)
+      // With --json, the watch prints the migration when it has ended.
+      if (!options.watch || !client.isJson) printResult(client, started, String(started.id))
+      if (options.watch) await watchUntilEnd(client, started.id)
     }),
   )
 }
@@ -51,7 +49,7 @@ export function startCommand(migration: Command): void {
 async function forecast(client: ClientContext, body: StartRequest): Promise<void> {
   const found = await client.api.preflight(body)
   printResult(client, found, forecastRows(found))
-  note(formatForecast(found))
+  printMessage(formatForecast(found))
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
     throw new UserError(
@@ -59,19 +57,19 @@ async function forecast(client: ClientContext, body: StartRequest): Promise<void
     )
 }
 
-export function retryCommand(migration: Command): void {
-  const about =
-    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)'
-  const command = addClientCommand(migration, 'retry', about)
-  withExamples(command, 'godwit migration retry 7', 'godwit migration retry 7 --allow-partial')
-  command
-    .argument(...idArgument('migration'))
+export function retryCommand({ addWithId }: ClientCommands): void {
+  addWithId(
+    'retry',
+    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)',
+    'godwit migration retry 7',
+    'godwit migration retry 7 --allow-partial',
+  )
     .option('--allow-partial', 'skip repositories that still cannot be exported')
     .action(
       withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const forecast = await client.api.retryForecast(id)
         const lines = forecast ? describeForecast(id, forecast, { allowPartial }) : []
-        for (const line of lines) note(line)
+        for (const line of lines) printMessage(line)
         const body = allowPartial ? { allow_partial: true } : {}
         const retried = await startOnce(client, () => client.api.retry(id, body))
         printResult(client, retried, String(retried.id))
@@ -139,7 +137,7 @@ async function administeredRepositories({ api }: ClientContext): Promise<string[
   const mine = all.filter(({ permissions }) => permissions?.admin !== false)
   const others = all.length - mine.length
   if (others > 0)
-    note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
+    printMessage(`skipped ${others} of ${all.length} repositories: you do not administer them`)
   if (mine.length === 0)
     throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
   return mine.map(({ full_name }) => full_name)

@@ -8,15 +8,7 @@ import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
 
-export interface WholeFileOptions {
-  /** Whether an existing file is replaced. */
-  force: boolean
-  signal: AbortSignal
-  /** The size, if known, for the message of a full disk. */
-  length?: number
-}
-
-/** Throws if the file exists (without `force`) or its directory does not. Call it before the work. */
+/** Throws if the file exists (without `force`) or its directory does not. Call it before the bytes are produced. */
 export async function refuseExistingFile(file: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(file)).catch(() => undefined)
   if (!folder?.isDirectory()) throw new UserError(`directory ${dirname(file)} does not exist`)
@@ -26,18 +18,30 @@ export async function refuseExistingFile(file: string, force: boolean): Promise<
   if (existing && !force) throw new UserError(`${file} exists already; use --force to replace it`)
 }
 
-/** Writes a file atomically and durably. */
-export async function writeWholeFile(
+interface WriteOptions {
+  /** Whether an existing file is replaced. */
+  force: boolean
+  signal?: AbortSignal
+  /** The size, if known, for the message of a full disk. */
+  length?: number
+}
+
+/** Writes a file atomically and durably: under a temporary name, which is then renamed. */
+export async function writeFileAtomically(
   file: string,
   bytes: Bytes,
-  { force, signal, length }: WholeFileOptions,
+  { force, signal, length }: WriteOptions,
 ): Promise<void> {
   const folder = dirname(file)
   const unfinished = join(folder, `.${basename(file)}.${randomUUID()}`)
   try {
     // Other users of this machine must not read an archive.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
-    await withWriteContext(file, () => pipeline(bytes, written, { signal }), length)
+    await withWriteContext(
+      file,
+      () => pipeline(bytes, written, { ...(signal && { signal }) }),
+      length,
+    )
     await moveIntoPlace(unfinished, file, force)
   } finally {
     await rm(unfinished, { force: true })

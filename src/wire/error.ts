@@ -28,7 +28,10 @@ export const validationErrorSchema = object(
           field: { ...string, description: 'The field of the request.' },
           code: enumOf(codes),
           index: { ...count, description: 'The index of the element, if the field is a list.' },
-          value: { ...string, description: 'The element, if the request did not send the list.' },
+          value: {
+            ...string,
+            description: 'The element, if the list was not part of the request.',
+          },
           message: {
             ...string,
             description: 'An explanation for people, if the code is not enough.',
@@ -38,7 +41,7 @@ export const validationErrorSchema = object(
       ),
     ),
   },
-  { description: 'The request is valid JSON, but cannot be done. Nothing was changed.' },
+  { description: 'The request is valid JSON, but cannot be fulfilled. Nothing was changed.' },
 )
 
 export type ApiError = Static<typeof errorSchema>

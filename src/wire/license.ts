@@ -14,7 +14,7 @@ export const licenseTextSchema = object(
     ...each(['description', 'implementation'], string),
     ...each(['permissions', 'conditions', 'limitations'], {
       ...arrayOf(string),
-      description: 'Known for the commonly used licences; empty for the others.',
+      description: 'Empty for licences that are not commonly used.',
     }),
     body: { ...string, description: 'The text.' },
     featured: boolean,

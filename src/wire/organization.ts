@@ -20,7 +20,7 @@ export const organizationSchema = object(
   {
     login: string,
     id: integer,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...string, description: 'An opaque identifier.' },
     ...each(['url', 'repos_url', 'events_url', 'hooks_url', 'issues_url', 'avatar_url'], uri),
     ...each(['members_url', 'public_members_url'], uriTemplate),
     description: { ...string, description: 'Always empty.' },
@@ -44,7 +44,7 @@ export const fullOrganizationSchema = object(
     updated_at: dateTime,
     archived_at: nullSchema,
   },
-  { description: 'An organization, with more about it.' },
+  { description: 'An organization with all of its fields.' },
 )
 
 export const organizationMembershipSchema = object(

@@ -23,7 +23,7 @@ const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed
 const archiveWarnings = {
   ...arrayOf(string),
   description:
-    "Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for.",
+    "Warnings about the archive, such as damaged data, or a size that GitHub's importers refuse or that the disk has no space for.",
 }
 
 export const totalsSchema = object({
@@ -32,18 +32,21 @@ export const totalsSchema = object({
   bytes_expected: {
     ...count,
     description:
-      'From the catalogue, until the repositories have been examined. Without skipped and failed ones.',
+      'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
   },
   bytes_per_second: {
     ...countOrNull,
-    description: 'Average of the whole export, without reused repositories.',
+    description: 'Average since the export started, excluding reused repositories.',
   },
   seconds_left: { ...countOrNull, description: 'Null while no estimate is possible.' },
-  records_done: { ...count, description: 'Issues and pull requests that were read of the forge.' },
-  records_expected: { ...count, description: 'As far as they are known.' },
+  records_done: {
+    ...count,
+    description: 'Issues and pull requests that were read from the forge.',
+  },
+  records_expected: { ...count, description: 'Issues and pull requests to read, as far as known.' },
   waiting_until: {
     ...nullable(dateTime),
-    description: 'When the forge can be asked again; null if nothing waits for that.',
+    description: 'When the forge accepts requests again; null if no repository is waiting for it.',
   },
 })
 
@@ -52,9 +55,12 @@ const records = {
     object({
       ...each(['done', 'expected'], count),
       as_of: { ...nullable(dateTime), description: 'The records are at least as new as this.' },
-      waiting_until: { ...nullable(dateTime), description: 'When the forge can be asked again.' },
-      waiting_for: { ...nullable(string), description: 'Why the forge cannot be asked now.' },
-      notes: { ...arrayOf(string), description: 'What the forge does not give.' },
+      waiting_until: {
+        ...nullable(dateTime),
+        description: 'When the forge accepts requests again.',
+      },
+      waiting_for: { ...nullable(string), description: 'Why the forge refuses requests now.' },
+      notes: { ...arrayOf(string), description: 'Records that the forge does not provide.' },
     }),
   ),
   description:
@@ -72,17 +78,16 @@ export const repositoryProgressSchema = object(
     bytes_done: count,
     bytes_expected: {
       ...count,
-      description: 'From the catalogue, until the repository has been examined.',
+      description: 'Estimated from the catalogue until the repository has been examined.',
     },
-    reused: { ...boolean, description: 'Exported before and unchanged since then.' },
+    reused: { ...boolean, description: 'Unchanged since an earlier export, which was reused.' },
     reason: { ...nullable(string), description: 'Why it was skipped or failed.' },
     warning: {
       ...nullable(string),
       description:
         "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
     },
-    started_at: nullable(dateTime),
-    finished_at: nullable(dateTime),
+    ...each(['started_at', 'finished_at'], nullable(dateTime)),
     records,
   },
   { description: 'The progress of one repository of a migration.' },
@@ -92,30 +97,31 @@ export const progressSchema = object(
   {
     state: enumOf(shownStates),
     reason: { ...nullable(string), description: 'Why it failed.' },
-    started_at: nullable(dateTime),
-    ended_at: nullable(dateTime),
+    ...each(['started_at', 'ended_at'], nullable(dateTime)),
     totals: totalsSchema,
     repositories: arrayOf(ref<RepositoryProgress>('repository-progress')),
   },
   { description: 'The progress of a migration.' },
 )
 
+const { state, reason, started_at } = progressSchema.properties
+
 export const progressUpdateSchema = object(
   {
     ...totalsSchema.properties,
-    state: progressSchema.properties.state,
-    started_at: progressSchema.properties.started_at,
+    state,
+    started_at,
     under_way: {
       ...arrayOf(ref<RepositoryProgress>('repository-progress')),
       description: 'The repositories that are being exported.',
     },
   },
-  { description: 'The data of an event `progress`.' },
+  { description: 'The data of a `progress` event.' },
 )
 
 export const progressEndSchema = object(
-  { state: progressSchema.properties.state, reason: progressSchema.properties.reason },
-  { description: 'The data of an event `end`.' },
+  { state, reason },
+  { description: 'The data of an `end` event.' },
 )
 
 export const reportSchema = object(
@@ -133,10 +139,7 @@ export const reportSchema = object(
 export const forecastRepositorySchema = object({
   full_name: string,
   ...each(['bytes', 'lfs_bytes'], count),
-  reused: {
-    ...boolean,
-    description: 'Exported before and unchanged since then: it will be reused.',
-  },
+  reused: { ...boolean, description: 'Unchanged since an earlier export, which will be reused.' },
   reason: { ...nullable(string), description: 'Why it would be skipped.' },
   warning: {
     ...nullable(string),
@@ -167,11 +170,11 @@ export const brokenRepositorySchema = object({
   gone: {
     ...boolean,
     description:
-      'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
+      'Whether the repository no longer exists, or the caller may no longer migrate it. A retry with `allow_partial` skips it; any other retry is refused.',
   },
   changed: {
     ...nullable(boolean),
-    description: 'Whether the repository has changed since then. Null if unknown.',
+    description: 'Whether the repository has changed since the migration. Null if unknown.',
   },
 })
 
@@ -179,14 +182,14 @@ export const retryForecastSchema = object(
   {
     broken: {
       ...arrayOf(brokenRepositorySchema),
-      description: 'The repositories that could not be exported, and those that are gone.',
+      description: 'The repositories that could not be exported, and those that no longer exist.',
     },
     unchanged: {
       ...boolean,
-      description: 'None of them has changed: a retry would end in the same way.',
+      description: 'Whether none of them has changed, so that a retry would have the same result.',
     },
   },
-  { description: 'What a retry of a migration has to expect.' },
+  { description: 'A forecast of the retry of a migration.' },
 )
 
 export const retryRequestSchema = request(
@@ -194,7 +197,7 @@ export const retryRequestSchema = request(
     allow_partial: {
       ...boolean,
       default: false,
-      description: 'Skip repositories that cannot be exported, instead of failing.',
+      description: 'Skip repositories that cannot be exported, instead of failing the migration.',
     },
   },
   { examples: [{ allow_partial: true }] },

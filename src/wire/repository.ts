@@ -79,7 +79,7 @@ const alwaysZero = { ...count, description: 'Always 0: Godwit does not count the
 export const repositorySchema = object(
   {
     id: integer,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...string, description: 'An opaque identifier.' },
     name: string,
     full_name: { ...string, description: 'Login of the owner, a slash, and the name.' },
     owner: ref<User>('user'),
@@ -119,7 +119,7 @@ export const extendedRepositorySchema = object(
     ...each(['network_count', 'forks'], count),
     license: nullable(ref<License>('license')),
   },
-  { description: 'A repository with all fields.' },
+  { description: 'A repository with all of its fields.' },
 )
 
 /** Declared as an interface because a template is a repository too. */
@@ -132,14 +132,11 @@ export const fullRepositorySchema = object(
   {
     ...extendedRepositorySchema.properties,
     has_discussions: literal(false),
-    organization: {
-      ...ref<User>('user'),
-      description: 'The owner, if that is an organization.',
-    },
-    parent: { ...forkOrigin, description: 'What it is a fork of, if the caller may read that.' },
+    organization: { ...ref<User>('user'), description: 'The owner, if it is an organization.' },
+    parent: { ...forkOrigin, description: 'The origin of this fork, if the caller may read it.' },
     source: {
       ...forkOrigin,
-      description: 'What its parent goes back to, if the caller may read that.',
+      description: 'The earliest repository in the chain of forks that the caller may read.',
     },
   },
   {
@@ -155,7 +152,7 @@ export const branchSchema = object(
     protected: {
       ...boolean,
       description:
-        'Set for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
+        'True for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
     },
   },
   { description: 'A branch.' },
@@ -164,14 +161,11 @@ export const branchSchema = object(
 export const tagSchema = object(
   {
     name: string,
-    ...each(['zipball_url', 'tarball_url'], {
-      ...uri,
-      description: 'This server does not answer there.',
-    }),
+    ...each(['zipball_url', 'tarball_url'], { ...uri, description: 'Not served by this server.' }),
     commit,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...string, description: 'An opaque identifier.' },
   },
-  { description: 'A tag and the commit that it names in the end.' },
+  { description: 'A tag and the commit that it points to.' },
 )
 
 export const topicsSchema = object({ names: arrayOf(string) }, { description: 'Topics.' })
@@ -187,7 +181,7 @@ export const collaboratorSchema = object(
     permissions: object(each(['admin', 'maintain', 'push', 'triage', 'pull'], boolean)),
     role_name: enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
   },
-  { description: 'Somebody who may read or change a repository.' },
+  { description: 'An account that may read or change a repository.' },
 )
 
 export const licenseContentSchema = object(

@@ -8,9 +8,9 @@ import {
   arrayOf,
   boolean,
   dateTime,
+  each,
   enumOf,
   integer,
-  MAX_LIST_LENGTH,
   nullable,
   object,
   ref,
@@ -32,16 +32,16 @@ const weekdays = [
 ] as const
 
 const timing = {
-  every: { ...enumOf(['day', 'week']), description: 'How often.' },
+  every: { ...enumOf(['day', 'week']), description: 'How often it runs.' },
   weekday: {
     ...nullable(enumOf(weekdays)),
-    description: 'For `every: week`, and only then.',
+    description: 'Required with `every: week`, otherwise null.',
   },
   at: {
     ...string,
     pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
     description:
-      'Time of the day in `time_zone`, such as `03:30`. A time that does not exist on a day, because the clocks go forward, runs at the first moment after; one that occurs twice runs once, the first time.',
+      'Time of the day in `time_zone`, such as `03:30`. On a day when the clocks skip this time, it runs at the first moment after the gap; on a day when the time occurs twice, it runs at the first occurrence.',
   },
   time_zone: {
     ...string,
@@ -52,14 +52,14 @@ const timing = {
     minimum: 1,
     maximum: MAX_KEEP,
     description:
-      'How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire.',
+      'How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those with a repository that no newer archive contains (`protected_archives`). Kept archives do not expire.',
   },
 }
 
 const paused = { ...boolean, description: 'A paused schedule does not run.' }
 
 const requestFields = {
-  repositories: { ...startRequestSchema.properties.repositories, maxItems: MAX_LIST_LENGTH },
+  repositories: startRequestSchema.properties.repositories,
   ...startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },
@@ -80,7 +80,7 @@ export const scheduleRequestSchema = request(requestFields, {
   ],
 })
 
-/** Fields that are not sent do not change, so they have no defaults. */
+/** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = request(
   { repositories: requestFields.repositories, ...startFlagsWithoutDefaults, ...timing, paused },
   { examples: [{ at: '04:00', paused: false }] },
@@ -91,24 +91,21 @@ const skippedSchema = object({ full_name: string, reason: string })
 export const scheduleRunSchema = object(
   {
     id: integer,
-    due_at: {
-      ...nullable(dateTime),
-      description: 'When it was due; null if somebody asked for it.',
-    },
+    due_at: { ...nullable(dateTime), description: 'When it was due; null if a user started it.' },
     created_at: { ...dateTime, description: 'When it was started, skipped, or failed to start.' },
     migration_id: {
       ...nullable(integer),
-      description: 'The migration that it started; null if it started none.',
+      description: 'The migration that the run started, or null.',
     },
     state: {
       ...enumOf([...shownStates, 'skipped']),
       description:
-        "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: none could be started.",
+        "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: it could not be started.",
     },
     reason: { ...nullable(string), description: 'Why it failed or was skipped.' },
     skipped_repositories: {
       ...arrayOf(skippedSchema),
-      description: 'Repositories that the account could not migrate any more, with the reason.',
+      description: 'Repositories that the account could no longer migrate, with the reason.',
     },
     has_archive: { ...boolean, description: 'Whether there is an archive to download.' },
   },
@@ -120,7 +117,7 @@ const protectedArchiveSchema = object({
   created_at: { ...dateTime, description: 'When that migration was started.' },
   repositories: {
     ...arrayOf(string),
-    description: 'Full names of the repositories that no newer archive of the schedule holds.',
+    description: 'Full names of the repositories that no newer archive of the schedule contains.',
   },
 })
 
@@ -136,20 +133,19 @@ export const scheduleSchema = object(
     paused,
     paused_reason: {
       ...nullable(string),
-      description: 'Why the service stopped it; null if somebody paused it.',
+      description: 'Why the service paused it; null if a user paused it.',
     },
     next_run_at: { ...nullable(dateTime), description: 'Null while it is paused.' },
     last_run: {
       ...nullable(ref<ScheduleRun>('schedule-run')),
-      description: 'Null before the first.',
+      description: 'Null before the first run.',
     },
     protected_archives: {
       ...arrayOf(protectedArchiveSchema),
       description:
-        'Archives that are kept beyond `keep`, newest first, because each holds repositories that no newer archive of the schedule holds.',
+        'Archives that are kept beyond `keep`, newest first, because each contains repositories that no newer archive of the schedule contains.',
     },
-    created_at: dateTime,
-    updated_at: dateTime,
+    ...each(['created_at', 'updated_at'], dateTime),
   },
   { description: 'A migration that is started every day or every week.' },
 )

@@ -72,10 +72,8 @@ export const rootSchema = object(
       description: `Media type of the preview, for \`accept\`. ${EXTENSION}`,
     },
   },
-  { description: 'Addresses of the API. Many of them do not exist on a git host.' },
+  { description: "The URLs of GitHub's API. This server does not serve all of them." },
 )
-
-const throughputPeriods = ['hour', 'day', 'week'] as const
 
 const migration = { id: integer, guid: uuid, login: string }
 
@@ -104,32 +102,27 @@ const bucket = object({
 })
 
 const throughput = object({
-  period: enumOf(throughputPeriods),
+  period: enumOf(['hour', 'day', 'week']),
   bucket_seconds: count,
   buckets: { ...arrayOf(bucket), description: 'Oldest first; the last one is not complete yet.' },
 })
 
 const storage = object({
-  used_bytes: { ...count, description: 'Held in all: by archives, for reuse, and as scratch.' },
+  used_bytes: { ...count, description: 'Total of archives, data kept for reuse, and scratch.' },
   archive_bytes: {
     ...count,
-    description: 'Held by archives and running exports. What several archives share counts once.',
+    description:
+      'Used by archives and running exports. Data that several archives share counts once.',
   },
-  reuse_bytes: { ...count, description: 'Held only for reuse by later exports.' },
-  scratch_bytes: { ...count, description: 'Held by snapshots of running exports.' },
+  reuse_bytes: { ...count, description: 'Kept only for reuse by later exports.' },
+  scratch_bytes: { ...count, description: 'Used by snapshots of running exports.' },
   ...each(['segments', 'archives'], count),
-  free_bytes: {
-    ...nullable(count),
-    description: 'Null if a bucket is used, or if unknown.',
-  },
+  free_bytes: { ...nullable(count), description: 'Null if a bucket is used, or if unknown.' },
 })
 
 const locks = object({
   held: count,
-  newest: {
-    ...arrayOf(ref<HeldLock>('held-lock')),
-    description: 'The newest locks.',
-  },
+  newest: { ...arrayOf(ref<HeldLock>('held-lock')), description: 'The newest locks.' },
 })
 
 const failure = object({
@@ -158,7 +151,7 @@ const checks = object(
       description: 'The newest failures.',
     },
   },
-  { description: 'What `godwit check` last found of each repository.' },
+  { description: 'The results of the last `godwit check` of each repository.' },
 )
 
 export const tokenSchema = object(
@@ -179,14 +172,17 @@ const worker = object({
   concurrency: { ...count, description: 'Maximum number of jobs at the same time.' },
   running_jobs: count,
   started_at: dateTime,
-  seen_at: { ...dateTime, description: 'Its last heartbeat; there is one every ten seconds.' },
+  seen_at: {
+    ...dateTime,
+    description: 'Time of its last heartbeat; workers send one every ten seconds.',
+  },
   alive: boolean,
 })
 
 export const serviceStateSchema = object(
   {
     observed_at: dateTime,
-    version: { ...string, description: 'Version of the process that answers.' },
+    version: { ...string, description: 'Version of the process that sent the response.' },
     migrations: object(each(shownStates, count), {
       description: 'Number of migrations in each state.',
     }),
@@ -197,7 +193,7 @@ export const serviceStateSchema = object(
     locks,
     failures: {
       ...arrayOf(failure),
-      description: 'The newest migrations that failed, or skipped repositories.',
+      description: 'The newest migrations that failed or skipped repositories.',
     },
     workers: arrayOf(worker),
     archives: { ...arrayOf(archive), description: 'The largest archives.' },

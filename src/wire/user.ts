@@ -16,12 +16,9 @@ import {
 
 export const userSchema = object(
   {
-    login: {
-      ...string,
-      description: 'Shown as on the host; case is ignored when compared.',
-    },
+    login: { ...string, description: 'In the spelling of the host. Comparisons ignore case.' },
     id: integer,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...string, description: 'An opaque identifier.' },
     ...each(['avatar_url', 'url', 'html_url'], uri),
     gravatar_id: { ...string, description: 'Always empty.' },
     ...each(['following_url', 'gists_url', 'starred_url', 'events_url'], uriTemplate),

@@ -30,7 +30,7 @@ import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
 import { tokenJson } from './service-state-json.ts'
 
-const SITE_ADMIN_ONLY = `Of any account. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
+const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function adminActions(app: FastifyInstance, parts: ApiParts): void {
@@ -85,20 +85,17 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const migrationInPath = (request: FastifyRequest<ById>) =>
     migrationById(db, migrationIdOf(request))
 
-  app.post<ById>(
-    '/admin/migrations/:migration_id/cancel',
-    { schema: cancelOperation },
-    async (request, reply) => {
-      const migration = await migrationInPath(request)
-      await cancelMigration(parts, migration, () =>
-        auditMigration(log, request, 'admin.migration.cancel', migration),
-      )
-      return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
-    },
-  )
+  const path = '/admin/migrations/:migration_id'
+  app.post<ById>(`${path}/cancel`, { schema: cancelOperation }, async (request, reply) => {
+    const migration = await migrationInPath(request)
+    await cancelMigration(parts, migration, () =>
+      auditMigration(log, request, 'admin.migration.cancel', migration),
+    )
+    return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
+  })
 
   app.post<ById & { Body: wire.RetryRequest }>(
-    '/admin/migrations/:migration_id/retry',
+    `${path}/retry`,
     { schema: retryOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
@@ -116,7 +113,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   )
 
   app.delete<ById>(
-    '/admin/migrations/:migration_id/archive',
+    `${path}/archive`,
     { schema: deleteArchiveOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
@@ -132,7 +129,7 @@ const releaseLockOperation = {
   operationId: 'admin/release-lock',
   tags: ['Operator'],
   summary: 'Release the locks of any repository',
-  description: `Whichever migrations hold them. ${SITE_ADMIN_ONLY}`,
+  description: `Releases the locks of all migrations. ${SITE_ADMIN_ONLY}`,
   parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
   responses: { 204: DONE, 404: notFound },
 } satisfies Operation
@@ -166,7 +163,7 @@ const revokeTokenOperation = {
   operationId: 'admin/revoke-token',
   tags: ['Operator'],
   summary: 'Revoke any token',
-  description: `Sessions that were opened with it end, too. ${SITE_ADMIN_ONLY}`,
+  description: `Also ends the sessions that were opened with it. ${SITE_ADMIN_ONLY}`,
   parameters: [inPath('token_id', integer, 7)],
   responses: { 204: DONE, 404: notFound },
 } satisfies Operation

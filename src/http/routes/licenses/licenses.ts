@@ -25,7 +25,7 @@ const listLicenses = {
   summary: 'List the commonly used licences',
   security: OPTIONAL_TOKEN,
   parameters: [
-    inQuery('featured', boolean, `Only those that are used most. ${INVALID_IGNORED}`),
+    inQuery('featured', boolean, `Only the most used licences. ${INVALID_IGNORED}`),
     ...PAGE_PARAMETERS,
   ],
   responses: pageResponses('license', 'licenses'),
@@ -43,7 +43,7 @@ const getLicense = {
 
 const config = { anonymous: true }
 
-/** The target of the `url` of every licence, with its text from the SPDX list. */
+/** Adds the target of the `url` of every licence, with its text from the SPDX list. */
 export function licenses(
   app: FastifyInstance,
   { rendering }: Pick<ServerParts, 'rendering'>,
@@ -55,9 +55,9 @@ export function licenses(
     '/licenses',
     { config, schema: listLicenses },
     async (request, reply) => {
-      const isFeatured = request.query.featured === 'true'
+      const onlyFeatured = request.query.featured === 'true'
       const all = Object.entries(COMMON_LICENSES).filter(
-        ([, { featured }]) => featured || !isFeatured,
+        ([, { featured }]) => featured || !onlyFeatured,
       )
       return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
     },

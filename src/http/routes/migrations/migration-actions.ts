@@ -35,7 +35,7 @@ import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
 import { endId } from './progress-stream.ts'
-import { answerStarted } from './start-migration.ts'
+import { STARTED, sendStarted } from './start-migration.ts'
 
 /** Operations that GitHub does not have, so no preview is required. */
 export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath) => {
@@ -48,7 +48,7 @@ export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath)
 
 const eventsSchema = {
   ...string,
-  description: 'Server-sent events. The data of each is JSON.',
+  description: 'Server-sent events. The data of each event is JSON.',
   contentMediaType: 'text/event-stream',
   contentSchema: {
     anyOf: [
@@ -63,7 +63,7 @@ const progressOperation = {
   operationId: 'migrations/get-progress',
   tags: ['Migrations'],
   summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are under way (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+  description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
   parameters: [
     parameter('migration-id'),
     IF_NONE_MATCH,
@@ -86,11 +86,11 @@ const progressOperation = {
 const addProgress: AddMigrationRoutes = (
   app,
   { db, now, streams, admission, largeResponses },
-  { path, describe },
+  { path, options },
 ) => {
   app.get<ById>(
     `${path}/:migration_id/progress`,
-    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(progressOperation) },
+    options(progressOperation, { alsoAccepts: [EVENT_STREAM] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (accepts(request, EVENT_STREAM)) {
@@ -123,10 +123,10 @@ const reportOperation = {
   },
 } satisfies Operation
 
-const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, describe }) => {
+const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, options }) => {
   app.get<ById>(
     `${path}/:migration_id/report`,
-    { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
+    options(reportOperation, { alsoAccepts: [TEXT] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
@@ -159,29 +159,26 @@ const cancelOperation = {
   },
 } satisfies Operation
 
-const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
-  app.post<ById>(
-    `${path}/:migration_id/cancel`,
-    { schema: describe(cancelOperation) },
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      const cancelled = await cancelMigration(parts, migration, () =>
-        auditMigration(log, request, 'migration.cancel', migration),
-      )
-      return sendJson(reply, migrationJson(cancelled, [], rendering))
-    },
-  )
+  const url = `${path}/:migration_id/cancel`
+  app.post<ById>(url, options(cancelOperation), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    const cancelled = await cancelMigration(parts, migration, () =>
+      auditMigration(log, request, 'migration.cancel', migration),
+    )
+    return sendJson(reply, migrationJson(cancelled, [], rendering))
+  })
 }
 
 const retryForecastOperation = {
   operationId: 'migrations/get-retry-forecast',
   tags: ['Migrations'],
-  summary: 'Get what a retry of a migration has to expect',
-  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
+  summary: 'Get a forecast of the retry of a migration',
+  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: recordResponse('What a retry has to expect.', 'retry-forecast'),
+    200: recordResponse('The forecast.', 'retry-forecast'),
     404: notFound,
   },
 } satisfies Operation
@@ -190,36 +187,29 @@ const retryOperation = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: jsonResponse('Created.', {
-      schema: schemaRef('migration'),
-      example: 'started',
-      headers: ['location'],
-    }),
+    201: STARTED,
     404: notFound,
     422: errorResponse('invalid'),
   },
 } satisfies Operation
 
-const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, starts } = parts
-  app.get<ById>(
-    `${path}/:migration_id/retry`,
-    { schema: describe(retryForecastOperation) },
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      const signal = await starts.begin(request, reply)
-      const expected = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
-      return sendJson(reply, retryForecastJson(expected))
-    },
-  )
+  const url = `${path}/:migration_id/retry`
+  app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    const signal = await starts.begin(request, reply)
+    const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
+    return sendJson(reply, retryForecastJson(forecast))
+  })
 
   app.post<ById & { Body: wire.RetryRequest }>(
-    `${path}/:migration_id/retry`,
-    { schema: describe(retryOperation) },
+    url,
+    options(retryOperation),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const signal = await starts.begin(request, reply)
@@ -230,7 +220,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
         { allowPartial: request.body.allow_partial ?? false },
         (started) => auditMigration(log, request, 'migration.retry', started),
       )
-      return answerStarted(parts, request, reply, retried)
+      return sendStarted(parts, request, reply, retried)
     },
   )
 }
@@ -248,10 +238,11 @@ const preflightOperation = {
   },
 } satisfies Operation
 
-const addPreflight: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const url = `${path}/preflight`
   app.post<{ Body: wire.StartRequest }>(
-    `${path}/preflight`,
-    { schema: describe(preflightOperation) },
+    url,
+    options(preflightOperation),
     async (request, reply) => {
       const signal = await parts.starts.begin(request, reply)
       const start = startRequestOf(request.body)

@@ -1,11 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { isFullName } from '../../../lib/names.ts'
 import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
 import { countMigrations } from '../../../migrations/migration-store.ts'
 import {
-  findSummary,
   listSummaries,
   NEWEST_LOOKED_AT,
   type Summary,
@@ -29,10 +28,9 @@ import {
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
 import { addArchiveLink } from './archive.ts'
 import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
-import { type AddMigrationRoutes, type ById, migrationIdOf, scopeOf } from './migration-paths.ts'
+import { type AddMigrationRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
 
 const listSummariesOperation = {
   operationId: 'migrations/list-summaries',
@@ -43,7 +41,7 @@ const listSummariesOperation = {
     inQuery(
       'repository',
       string,
-      `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
+      `\`owner/name\`: only migrations of this repository, among the newest ${NEWEST_LOOKED_AT}.`,
     ),
     ...PAGE_PARAMETERS,
   ],
@@ -76,14 +74,14 @@ const listLocksOperation = {
   },
 } satisfies Operation
 
-/** The operations that a page about migrations needs. GitHub has none of them, so no preview is required. */
+/** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
 export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering, largeResponses } = parts
-  const { path, describe } = migrationsPath
+  const { path, options } = migrationsPath
 
   app.get<{ Querystring: Record<string, unknown> }>(
     `${path}/summaries`,
-    { schema: describe(listSummariesOperation) },
+    options(listSummariesOperation),
     async (request, reply) => {
       const scope = scopeOf(request)
       const paging = parsePaging(request.query)
@@ -99,27 +97,21 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
     },
   )
 
-  app.get<ById>(
-    `${path}/:migration_id/summary`,
-    { schema: describe(getSummaryOperation) },
-    async (request, reply) =>
-      sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
+  const migrationPath = `${path}/:migration_id`
+  app.get<ById>(`${migrationPath}/summary`, options(getSummaryOperation), async (request, reply) =>
+    sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
   )
 
-  app.get<ById>(
-    `${path}/:migration_id/locks`,
-    { schema: describe(listLocksOperation) },
-    async (request, reply) => {
-      const { id, heldLocks: count } = await summaryInPath(db, request)
-      if (isLargeResponse(count)) await largeResponses.begin(request, reply)
-      return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
-    },
-  )
+  app.get<ById>(`${migrationPath}/locks`, options(listLocksOperation), async (request, reply) => {
+    const { id, heldLocks: count } = await summaryInPath(db, request)
+    if (isLargeResponse(count)) await largeResponses.begin(request, reply)
+    return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
+  })
 
   addArchiveLink(app, parts, migrationsPath)
 }
 
-/** Returns none if there is no such repository. */
+/** Returns the newest migrations that contain a repository; none if it does not exist. */
 async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summary[]> {
   if (!isFullName(fullName)) return []
   const [owner = '', name = ''] = fullName.split('/')
@@ -127,15 +119,11 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
   return entry ? summariesCovering(db, scope, entry.id) : []
 }
 
-async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
-  return requireFound(await findSummary(db, scopeOf(request), migrationIdOf(request)))
-}
-
 const listOwnLocksOperation = {
   operationId: 'migrations/list-own-locks',
   tags: ['Migrations'],
   summary: "List the locks on the caller's repositories",
-  description: `Locks on repositories that the caller owns or administers, with the migration that holds each of them and whose it is. Newest first. ${EXTENSION}`,
+  description: `Locks on repositories that the caller owns or administers, each with its migration and the owner of the migration. Newest first. ${EXTENSION}`,
   parameters: [IF_NONE_MATCH],
   responses: {
     200: jsonResponse('The locked repositories.', {
@@ -147,7 +135,7 @@ const listOwnLocksOperation = {
   },
 } satisfies Operation
 
-/** Shows the caller why pushes to their repositories are refused, also by migrations of other accounts. */
+/** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
 export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
     const body = (await locksOnOwn(db, requireViewer(request))).map(heldLockJson)

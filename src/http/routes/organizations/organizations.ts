@@ -5,11 +5,11 @@ import { InvalidRequest } from '../../../migrations/errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
-import type { Operation } from '../../description/operation.ts'
 import {
   IF_NONE_MATCH,
   inQuery,
   notFound,
+  type Operation,
   PAGE_PARAMETERS,
   pageResponses,
   parameter,
@@ -19,9 +19,8 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { answerRepositoryList } from '../repositories/answer-repositories.ts'
-import { repositoryQueryOf } from '../repositories/repository-query.ts'
-import { listUserRepositories } from '../repositories/user-repositories.ts'
+import { repositoryQueryOf, sorts } from '../repositories/repository-query.ts'
+import { listUserRepositories, sendRepositoryList } from '../repositories/user-repositories.ts'
 import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
@@ -29,10 +28,10 @@ import { organizationInPath } from './organization-path.ts'
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 type WithQuery = { Querystring: Record<string, unknown> }
 
-const WHO =
-  'Only for members of the organization and for site admins; for all others it does not exist.'
+const MEMBERS_ONLY =
+  'Only for members of the organization and for site admins; the response is 404 for all others.'
 
-/** Organizations as their members see them, and the caller's memberships. */
+/** Adds the organizations that the caller may see, and the caller's memberships. */
 export function organizations(app: FastifyInstance, parts: Parts): void {
   addOrganization(app, parts)
   addRepositories(app, parts)
@@ -44,7 +43,7 @@ const getOperation = {
   operationId: 'orgs/get',
   tags: ['Organizations'],
   summary: 'Get an organization',
-  description: WHO,
+  description: MEMBERS_ONLY,
   parameters: [parameter('org'), IF_NONE_MATCH],
   responses: { ...recordResponses('The organization.', 'full-organization'), 404: notFound },
 } satisfies Operation
@@ -70,7 +69,7 @@ function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
   }
 }
 
-/** Parameters of the list of own repositories that this list does not have, or has with other values. */
+/** Parameters of the caller's list of repositories that this list lacks, or has with other values. */
 const REPLACED_PARAMETERS = ['affiliation', 'visibility', 'type', 'sort']
 
 const repositoriesOperation = {
@@ -78,11 +77,11 @@ const repositoriesOperation = {
   operationId: 'repos/list-for-org',
   tags: ['Organizations'],
   summary: 'List the repositories of an organization',
-  description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
+  description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
   parameters: [
     parameter('org'),
     inQuery('type', enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
-    inQuery('sort', enumOf(['created', 'updated', 'pushed', 'full_name'], 'created')),
+    inQuery('sort', enumOf(sorts, 'created')),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && REPLACED_PARAMETERS.includes(each.name)),
     ),
@@ -99,13 +98,6 @@ const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['sources', { isFork: false }],
 ])
 
-function filterOfType(type: unknown): Partial<RepositoryFilter> {
-  const filter = FILTER_OF_TYPE.get(type)
-  if (!filter)
-    throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-  return filter
-}
-
 function addRepositories(app: FastifyInstance, parts: Parts): void {
   app.get<WithQuery>(
     '/orgs/:org/repos',
@@ -115,12 +107,15 @@ function addRepositories(app: FastifyInstance, parts: Parts): void {
       const viewer = requireViewer(request)
       const { type = 'all', ...query } = request.query
       const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
-      return answerRepositoryList(parts, request, reply, {
+      const typeFilter = FILTER_OF_TYPE.get(type)
+      if (!typeFilter)
+        throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+      return sendRepositoryList(parts, request, reply, {
         of: { account },
         seenBy: mayMigrate ? { account } : viewer,
         filter: {
           ...filter,
-          ...filterOfType(type),
+          ...typeFilter,
           affiliations: ['owner'],
           readableBy: mayMigrate ? undefined : viewer.account.id,
         },
@@ -134,7 +129,7 @@ const membersOperation = {
   operationId: 'orgs/list-members',
   tags: ['Organizations'],
   summary: 'List the members of an organization',
-  description: WHO,
+  description: MEMBERS_ONLY,
   parameters: [
     parameter('org'),
     inQuery(
@@ -181,7 +176,7 @@ const ownMembershipsOperation = {
     inQuery(
       'state',
       enumOf(['active', 'pending']),
-      'Every membership is `active`. Other values are ignored.',
+      'Every membership is `active`, so the list for `pending` is empty. Other values are ignored.',
     ),
     ...PAGE_PARAMETERS,
   ],

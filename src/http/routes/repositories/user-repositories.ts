@@ -1,16 +1,27 @@
-import type { FastifyInstance } from 'fastify'
-import { affiliations } from '../../../repositories/administered-repositories.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../../accounts/account.ts'
+import {
+  affiliations,
+  countAdministered,
+  listAdministered,
+  type RepositoryFilter,
+  type RepositoryOrder,
+} from '../../../repositories/administered-repositories.ts'
+import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
-import type { Operation } from '../../description/operation.ts'
 import {
   errorResponse,
   inQuery,
+  type Operation,
   PAGE_PARAMETERS,
   pageResponses,
 } from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { answerRepositoryList } from './answer-repositories.ts'
+import { tokenInserter } from './rendered-repositories.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
 import {
   directions,
   repositoryQueryOf,
@@ -35,13 +46,13 @@ export const listUserRepositories = {
     inQuery(
       'type',
       enumOf(repositoryTypes, 'all'),
-      '`member` for all except their own. Cannot be used together with `visibility` or `affiliation`.',
+      "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",
     ),
     inQuery('sort', enumOf(sorts, 'full_name'), 'Field to sort by.'),
     inQuery(
       'direction',
       enumOf(directions),
-      'Default `asc` when sorted by `full_name`, otherwise `desc`.',
+      'The default is `asc` for `full_name`, otherwise `desc`.',
     ),
     inQuery('since', dateTime, 'Only repositories updated after this time.'),
     inQuery('before', dateTime, 'Only repositories updated before this time.'),
@@ -60,7 +71,37 @@ export function userRepositories(app: FastifyInstance, parts: ServerParts): void
     async (request, reply) => {
       const viewer = requireViewer(request)
       const query = repositoryQueryOf(request.query)
-      return answerRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
+      return sendRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
     },
   )
+}
+
+interface RepositoryList {
+  /** The account that owns or administers the repositories. */
+  of: { account: Account }
+  /** The account whose permissions are shown. */
+  seenBy: { account: Account }
+  filter: RepositoryFilter
+  order: RepositoryOrder
+}
+
+/** Sends one page of the repositories that an account owns or administers, with clone tokens for the caller. */
+export async function sendRepositoryList(
+  { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
+  request: FastifyRequest<{ Querystring: Record<string, unknown> }>,
+  reply: FastifyReply,
+  { of, seenBy, filter, order }: RepositoryList,
+): Promise<FastifyReply> {
+  const { addresses } = rendering
+  const paging = parsePaging(request.query)
+  const total = await countAdministered(db, of, filter)
+  const entries = await listAdministered(db, of, filter, { ...paging, order })
+  setLinkHeader(request, reply, { addresses, paging, total })
+  reply.header('x-total-count', total)
+  const repositories = await factsForViewer(db, seenBy, entries)
+  const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
+  return sendJsonWithEtag(request, reply, body, {
+    extraEtagParts: [total],
+    complete: tokenInserter(repositories, cloneTokens.for(requireViewer(request))),
+  })
 }

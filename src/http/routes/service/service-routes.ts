@@ -31,7 +31,7 @@ const getReadiness = {
   tags: ['Service'],
   summary: 'Check that the process is ready',
   description:
-    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it answers reads, downloads and deletions, and refuses to start migrations with 503.',
+    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
   security: [],
   responses: {
     200: jsonResponse('The process is ready, or degraded.', {
@@ -41,7 +41,7 @@ const getReadiness = {
       ),
       example: 'healthy',
     }),
-    503: jsonResponse('The process is not ready: a dependency does not answer.', {
+    503: jsonResponse('The process is not ready: a dependency is unavailable.', {
       schema: object({
         status: literal('unavailable'),
         waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
@@ -52,19 +52,19 @@ const getReadiness = {
 } satisfies Operation
 
 /**
- * Adds the checks of load balancers. A process that can read but not write stays ready, so that users can still download archives
- * and delete them to free space; its answer is `degraded`.
+ * Adds the checks for load balancers. A process that can read but not write stays ready, with the status `degraded`, so that users
+ * can still download archives and delete them to free space.
  */
 export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
   app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
   app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
-    const answers = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
-    const missing = dependencies.filter((_, index) => !answers[index])
+    const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
+    const missing = dependencies.filter((_, index) => !available[index])
     if (missing.length === 0) return { status: 'ok' }
-    const waitingFor = missing.map(({ name }) => name)
+    const waiting_for = missing.map(({ name }) => name)
     if (missing.every(({ isForWritesOnly }) => isForWritesOnly))
-      return { status: 'degraded', waiting_for: waitingFor }
-    return reply.code(503).send({ status: 'unavailable', waiting_for: waitingFor })
+      return { status: 'degraded', waiting_for }
+    return reply.code(503).send({ status: 'unavailable', waiting_for })
   })
 }
 
@@ -90,7 +90,7 @@ const getMeta = {
   },
 } satisfies Operation
 
-/** Clients read `/meta` to learn whether this is GitHub Enterprise Server, and which version. It needs no token. */
+/** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
 export function meta(
   app: FastifyInstance,
   { installedVersion }: Pick<ServerParts, 'installedVersion'>,

@@ -25,13 +25,13 @@ const getUser = {
   tags: ['Repositories'],
   summary: 'Get a person or an organization',
   description:
-    'Without a token: only owners of public repositories. An organization is 404 for callers who are not members and may read none of its repositories.',
+    'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
   security: OPTIONAL_TOKEN,
   parameters: [parameter('username'), IF_NONE_MATCH],
   responses: { ...recordResponses('The account.', 'current-user'), 404: notFound },
 } satisfies Operation
 
-/** The target of the `url` of every owner, a person or an organization. */
+/** Adds the target of the `url` of every account: a person or an organization. */
 export function users(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get<{ Params: { username: string } }>(
     '/users/:username',

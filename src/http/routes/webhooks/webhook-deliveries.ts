@@ -28,7 +28,6 @@ import {
   type AddWebhookRoutes,
   auditWebhook,
   type ByHook,
-  HOOK_CONFIG,
   type WebhookParts,
   webhookInPath,
 } from './webhook-paths.ts'
@@ -38,7 +37,7 @@ const listOperation = {
   tags: ['Webhooks'],
   summary: 'List the deliveries of a webhook',
   description:
-    'Newest first; every try is one. An event that cannot be delivered is tried ten times within a day. While 500 events of a webhook wait, new ones are not sent, and listed as such. Deliveries are kept for 30 days, at most 500 of each webhook.',
+    'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
   parameters: [
     parameter('hook-id'),
     parameter('per-page'),
@@ -78,11 +77,12 @@ const redeliverOperation = {
   },
 } satisfies Operation
 
-export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe }) => {
+export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
-  const deliveries = `${path}/:hook_id/deliveries`
+  const listPath = `${path}/:hook_id/deliveries`
+  const deliveryPath = `${listPath}/:delivery_id`
 
-  app.get<ByHook>(deliveries, { schema: describe(listOperation) }, async (request, reply) => {
+  app.get<ByHook>(listPath, options(listOperation), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     const { limit } = parsePaging(request.query)
     const from = parseId(request.query.cursor)
@@ -93,27 +93,20 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
     return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
   })
 
-  app.get<ByHook>(
-    `${deliveries}/:delivery_id`,
-    { schema: describe(getOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
-      return sendJsonWithEtag(request, reply, body)
-    },
-  )
+  app.get<ByHook>(deliveryPath, options(getOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
+    return sendJsonWithEtag(request, reply, body)
+  })
 
-  app.post<ByHook>(
-    `${deliveries}/:delivery_id/attempts`,
-    { config: HOOK_CONFIG, schema: describe(redeliverOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
-      await redeliver(parts, webhook, eventId)
-      auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
-      return sendJson(reply.code(202), {})
-    },
-  )
+  const attemptsPath = `${deliveryPath}/attempts`
+  app.post<ByHook>(attemptsPath, options(redeliverOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
+    await redeliver(parts, webhook, eventId)
+    auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
+    return sendJson(reply.code(202), {})
+  })
 }
 
 async function deliveryInPath(

@@ -1,13 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { string } from '../../wire/schema.ts'
-import {
-  ETAG_HEADER,
-  IF_NONE_MATCH,
-  NOT_MODIFIED,
-  type Operation,
-  recordResponses,
-  withContentType,
-} from '../description/operation.ts'
+import * as openapi from '../description/operation.ts'
 import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
 import type { Rendering } from '../rendering.ts'
@@ -27,28 +20,31 @@ const getRoot = {
   summary: 'Get the URLs of the API',
   description: 'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    ...withContentType('text/html', recordResponses('The URLs of the API.', 'root')),
-    304: NOT_MODIFIED,
+    ...openapi.withContentType(
+      'text/html',
+      openapi.recordResponses('The URLs of the API.', 'root'),
+    ),
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const getDocs = {
   operationId: 'service/docs',
   tags: ['Service'],
   summary: 'Read this description as a web page',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
     200: {
       description: 'A web page.',
-      ...ETAG_HEADER,
+      ...openapi.ETAG_HEADER,
       content: { 'text/html': { schema: string } },
     },
-    304: NOT_MODIFIED,
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {

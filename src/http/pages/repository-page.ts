@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
-import { notFound, type Operation, parameter, withHeaders } from '../description/operation.ts'
+import * as openapi from '../description/operation.ts'
 import { prefersOver } from '../middleware/api-headers.ts'
 
 interface PageParts {
@@ -17,12 +17,12 @@ const getRepositoryPage = {
   description:
     'The `html_url` of a repository, unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows the repository to callers who may read it. Clients that prefer JSON get 404.',
   security: [],
-  parameters: [parameter('owner'), parameter('repo')],
+  parameters: [openapi.parameter('owner'), openapi.parameter('repo')],
   responses: {
-    302: { description: 'The URL of the page.', ...withHeaders('location') },
-    404: notFound,
+    302: { description: 'The URL of the page.', ...openapi.withHeaders('location') },
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /**
  * Redirects the `html_url` of a repository, unless the operator has set another `--web-url`, to its page in the dashboard, which

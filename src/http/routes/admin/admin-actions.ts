@@ -10,17 +10,7 @@ import { summaryById } from '../../../migrations/summaries.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, integer, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  DONE,
-  errorResponse,
-  inPath,
-  jsonResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  schemaList,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { requireId } from '../../middleware/path-parameters.ts'
@@ -49,36 +39,36 @@ const cancelOperation = {
   tags: ['Operator'],
   summary: 'Cancel any migration',
   description: SITE_ADMIN_ONLY,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('The migration is cancelled.', 'summary'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The migration is cancelled.', 'summary'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const retryOperation = {
   operationId: 'admin/retry-migration',
   tags: ['Operator'],
   summary: 'Retry any migration',
   description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: recordResponse('The new migration.', 'summary'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('The new migration.', 'summary'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteArchiveOperation = {
   operationId: 'admin/delete-archive',
   tags: ['Operator'],
   summary: 'Delete the archive of any migration',
   description: SITE_ADMIN_ONLY,
-  parameters: [parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
@@ -130,9 +120,9 @@ const releaseLockOperation = {
   tags: ['Operator'],
   summary: 'Release the locks of any repository',
   description: `Releases the locks of all migrations. ${SITE_ADMIN_ONLY}`,
-  parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.inPath('owner', string, 'alice'), openapi.inPath('name', string, 'atlas')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addLocks(app: FastifyInstance, parts: ApiParts): void {
   app.delete<{ Params: { owner: string; name: string } }>(
@@ -154,19 +144,22 @@ const listTokensOperation = {
   summary: 'List all tokens',
   description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
   responses: {
-    200: jsonResponse('The tokens.', { schema: schemaList('token'), example: 'tokens' }),
-    404: notFound,
+    200: openapi.jsonResponse('The tokens.', {
+      schema: openapi.schemaList('token'),
+      example: 'tokens',
+    }),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const revokeTokenOperation = {
   operationId: 'admin/revoke-token',
   tags: ['Operator'],
   summary: 'Revoke any token',
   description: `Also ends the sessions that were opened with it. ${SITE_ADMIN_ONLY}`,
-  parameters: [inPath('token_id', integer, 7)],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.inPath('token_id', integer, 7)],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
   app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>

@@ -9,18 +9,13 @@ import {
 } from '../../../migrations/service-state.ts'
 import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
 import { EXTENSION, enumOf } from '../../../wire/schema.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inQuery,
-  notFound,
-  type Operation,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { serviceStateJson } from './service-state-json.ts'
+
+type WithQuery = { Querystring: Record<string, unknown> }
 
 const getServiceState = {
   operationId: 'admin/get-service-state',
@@ -28,15 +23,15 @@ const getServiceState = {
   summary: 'Get the state of the whole service',
   description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
   parameters: [
-    inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
-    IF_NONE_MATCH,
+    openapi.inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    openapi.IF_NONE_MATCH,
   ],
   responses: {
-    ...recordResponses('The state of the service.', 'service-state'),
-    404: notFound,
-    422: errorResponse('invalid-query'),
+    ...openapi.recordResponses('The state of the service.', 'service-state'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid-query'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /** Adds the state of the service; 404 for callers who are not site admins. */
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
@@ -52,24 +47,20 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
     return { ...use, scratchBytes, freeBytes }
   }
 
-  app.get<{ Querystring: Record<string, unknown> }>(
-    '/admin/service',
-    { schema: getServiceState },
-    async (request, reply) => {
-      if (!requireViewer(request).account.siteAdmin) throw new NotFound()
-      const period = periodOf(request.query.period)
-      const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
-      const body = serviceStateJson(state, storage, version)
-      // These fields change all the time, so the ETag does not cover them.
-      const stable = {
-        ...body,
-        observed_at: '',
-        storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
-      }
-      if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
-      return sendJson(reply, body)
-    },
-  )
+  app.get<WithQuery>('/admin/service', { schema: getServiceState }, async (request, reply) => {
+    if (!requireViewer(request).account.siteAdmin) throw new NotFound()
+    const period = periodOf(request.query.period)
+    const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+    const body = serviceStateJson(state, storage, version)
+    // These fields change all the time, so the ETag does not cover them.
+    const stable = {
+      ...body,
+      observed_at: '',
+      storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
+    }
+    if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
+    return sendJson(reply, body)
+  })
 }
 
 function periodOf(sent: unknown): ThroughputPeriod {

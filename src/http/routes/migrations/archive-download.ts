@@ -17,18 +17,15 @@ import { NotFound } from '../../../migrations/errors.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
-import {
-  errorResponse,
-  inHeader,
-  inPath,
-  type Operation,
-  withHeaders,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import type { OutcomeCounter } from '../../middleware/response-stream.ts'
-import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
+import {
+  ClientDisconnected,
+  type OutcomeCounter,
+  watchClient,
+} from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
@@ -77,12 +74,7 @@ export interface DownloadParts {
   now: () => number
 }
 
-interface Download {
-  Params: { guid: string }
-  Querystring: Record<string, unknown>
-}
-
-const archiveHeaders = withHeaders('etag', 'accept-ranges', 'content-disposition')
+const archiveHeaders = openapi.withHeaders('etag', 'accept-ranges', 'content-disposition')
 const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
 
 const downloadOperation = {
@@ -93,7 +85,7 @@ const downloadOperation = {
     'The operations that get the archive of a migration return this link. No token is needed. Interrupted downloads can be resumed with a range.',
   security: [],
   parameters: [
-    inPath(
+    openapi.inPath(
       'guid',
       { ...string, format: 'uuid' },
       '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
@@ -101,33 +93,33 @@ const downloadOperation = {
     ),
     { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
     { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
-    inHeader(
+    openapi.inHeader(
       'range',
       'One range of bytes, such as `bytes=1048576-`. If there are several ranges, the response is the whole archive.',
     ),
-    inHeader('if-range', 'The `etag` of the first part.'),
+    openapi.inHeader('if-range', 'The `etag` of the first part.'),
   ],
   responses: {
     200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
     206: {
       description: 'The requested range.',
-      headers: { ...archiveHeaders.headers, ...withHeaders('content-range').headers },
+      headers: { ...archiveHeaders.headers, ...openapi.withHeaders('content-range').headers },
       content: archiveContent,
     },
-    403: errorResponse('link-invalid'),
-    404: errorResponse('link-gone'),
-    410: errorResponse('archive-damaged'),
-    416: errorResponse('range-outside'),
-    429: errorResponse('too-many-requests'),
-    503: errorResponse('archive-unreadable'),
+    403: openapi.errorResponse('link-invalid'),
+    404: openapi.errorResponse('link-gone'),
+    410: openapi.errorResponse('archive-damaged'),
+    416: openapi.errorResponse('range-outside'),
+    429: openapi.errorResponse('too-many-requests'),
+    503: openapi.errorResponse('archive-unreadable'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
   const { db, links, admission, now } = parts
 
-  app.get<Download>(
+  app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
     { schema: downloadOperation },
     async (request, reply) => {

@@ -10,15 +10,7 @@ import type { Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { STORED } from '../../../repositories/refresh-rights.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
-import {
-  DONE,
-  errorResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  withHeaders,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
@@ -72,27 +64,27 @@ const getArchiveOperation = {
   operationId: 'migrations/get-archive-for-authenticated-user',
   tags: ['Archives'],
   summary: 'Get a link to the archive of a migration',
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
     302: {
       description:
         'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
-      ...withHeaders('location'),
+      ...openapi.withHeaders('location'),
       content: { 'text/plain': { schema: uri } },
     },
-    404: notFound,
-    410: errorResponse('archive-damaged'),
+    404: openapi.notFound,
+    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteArchiveOperation = {
   operationId: 'migrations/delete-archive-for-authenticated-user',
   tags: ['Archives'],
   summary: 'Delete the archive of a migration',
   description: 'The migration itself is kept.',
-  parameters: [parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 /** The operations on an archive that GitHub has too. */
 export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
@@ -118,13 +110,16 @@ const getArchiveLinkOperation = {
   tags: ['Archives'],
   summary: 'Get a link to the archive of a migration as JSON',
   description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('A link that expires, after five minutes by default.', 'archive-link'),
-    404: notFound,
-    410: errorResponse('archive-damaged'),
+    200: openapi.recordResponse(
+      'A link that expires, after five minutes by default.',
+      'archive-link',
+    ),
+    404: openapi.notFound,
+    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/:migration_id/archive/link`

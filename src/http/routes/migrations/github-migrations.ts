@@ -16,16 +16,7 @@ import {
   pageOfReferences,
   type SnapshotPart,
 } from '../../../migrations/snapshot-store.ts'
-import {
-  DONE,
-  IF_NONE_MATCH,
-  notFound,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { type JsonItems, type Piece, sendRenderedWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
@@ -45,6 +36,7 @@ import {
   migrationIdOf,
   migrationInPath,
   scopeOf,
+  type WithQuery,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
@@ -63,14 +55,14 @@ const listOperation = {
   tags: ['Migrations'],
   summary: "List the caller's migrations",
   description: 'Newest first.',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('migration', 'migrations'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('migration', 'migrations'),
+} satisfies openapi.Operation
 
 const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, text } = parts
   const { addresses, edition } = rendering
-  app.get<{ Querystring: Query }>(path, previewOptions(listOperation), async (request, reply) => {
+  app.get<WithQuery>(path, previewOptions(listOperation), async (request, reply) => {
     const scope = scopeOf(request)
     const paging = parsePaging(request.query)
     const migrations = await listMigrations(db, scope, paging)
@@ -102,9 +94,13 @@ const statusOperation = {
   operationId: 'migrations/get-status-for-authenticated-user',
   tags: ['Migrations'],
   summary: 'Get a migration and its state',
-  parameters: [parameter('migration-id'), parameter('exclude'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The migration.', 'migration'), 404: notFound },
-} satisfies Operation
+  parameters: [
+    openapi.parameter('migration-id'),
+    openapi.parameter('exclude'),
+    openapi.IF_NONE_MATCH,
+  ],
+  responses: { ...openapi.recordResponses('The migration.', 'migration'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, text } = parts
@@ -143,9 +139,9 @@ const repositoriesOperation = {
   summary: 'List the repositories of a migration',
   description:
     'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [parameter('migration-id'), ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('repository', 'repositories'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id'), ...openapi.PAGE_PARAMETERS],
+  responses: { ...openapi.pageResponses('repository', 'repositories'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const repositoriesByFormerPathOperation = {
   ...repositoriesOperation,
@@ -153,13 +149,13 @@ const repositoriesByFormerPathOperation = {
   summary: 'List the repositories of a migration (old path)',
   description: 'Used by old clients. The response is the same.',
   deprecated: true,
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const { path, previewOptions } = migrationsPath
-  const operations: Record<string, Operation> = {
+  const operations: Record<string, openapi.Operation> = {
     [`${path}/:migration_id/repositories`]: repositoriesOperation,
     ...(migrationsPath === CALLER_PATH && {
       '/user/:migration_id/repositories': repositoriesByFormerPathOperation,
@@ -190,9 +186,9 @@ const unlockOperation = {
   summary: 'Unlock a repository',
   description:
     'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
-  parameters: [parameter('migration-id'), parameter('repo-name')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id'), openapi.parameter('repo-name')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
@@ -243,10 +239,8 @@ function listedRepositories(
   }
 }
 
-type Query = Record<string, unknown>
-
 /** Clients separate the values of `exclude` by commas, repeat the parameter, or name it `exclude[]`. */
-function excludesRepositories(query: Query): boolean {
+function excludesRepositories(query: WithQuery['Querystring']): boolean {
   return hasRepositories(query.exclude) || hasRepositories(query['exclude[]'])
 }
 

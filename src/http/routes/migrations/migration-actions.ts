@@ -8,19 +8,7 @@ import { startRequestSchema } from '../../../wire/migration.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inHeader,
-  jsonResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  recordResponses,
-  schemaRef,
-  withContentType,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import {
@@ -52,9 +40,9 @@ const eventsSchema = {
   contentMediaType: 'text/event-stream',
   contentSchema: {
     anyOf: [
-      schemaRef('repository-progress'),
-      schemaRef('progress-update'),
-      schemaRef('progress-end'),
+      openapi.schemaRef('repository-progress'),
+      openapi.schemaRef('progress-update'),
+      openapi.schemaRef('progress-end'),
     ],
   },
 }
@@ -65,23 +53,23 @@ const progressOperation = {
   summary: 'Follow the progress of a migration',
   description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
   parameters: [
-    parameter('migration-id'),
-    IF_NONE_MATCH,
-    inHeader(
+    openapi.parameter('migration-id'),
+    openapi.IF_NONE_MATCH,
+    openapi.inHeader(
       'last-event-id',
       'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
     ),
   ],
   responses: {
-    ...withContentType(
+    ...openapi.withContentType(
       'text/event-stream',
-      recordResponses('The progress.', 'progress'),
+      openapi.recordResponses('The progress.', 'progress'),
       eventsSchema,
     ),
     204: { description: 'All events have been sent already.' },
-    404: notFound,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addProgress: AddMigrationRoutes = (
   app,
@@ -116,12 +104,12 @@ const reportOperation = {
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
   description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
-  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
   responses: {
-    ...withContentType('text/plain', recordResponses('The report.', 'report')),
-    404: notFound,
+    ...openapi.withContentType('text/plain', openapi.recordResponses('The report.', 'report')),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, options }) => {
   app.get<ById>(
@@ -148,16 +136,16 @@ const cancelOperation = {
   tags: ['Migrations'],
   summary: 'Cancel a migration',
   description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: jsonResponse('The migration is cancelled.', {
-      schema: schemaRef('migration'),
+    200: openapi.jsonResponse('The migration is cancelled.', {
+      schema: openapi.schemaRef('migration'),
       example: 'cancelled',
     }),
-    404: notFound,
-    422: errorResponse('invalid'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
@@ -176,26 +164,26 @@ const retryForecastOperation = {
   tags: ['Migrations'],
   summary: 'Get a forecast of the retry of a migration',
   description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('The forecast.', 'retry-forecast'),
-    404: notFound,
+    200: openapi.recordResponse('The forecast.', 'retry-forecast'),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const retryOperation = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
   description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
     201: STARTED,
-    404: notFound,
-    422: errorResponse('invalid'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, starts } = parts
@@ -232,11 +220,11 @@ const preflightOperation = {
   description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
   body: startRequestSchema,
   responses: {
-    200: recordResponse('The estimate.', 'forecast'),
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The estimate.', 'forecast'),
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/preflight`

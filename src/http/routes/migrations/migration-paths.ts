@@ -110,9 +110,12 @@ export function requireOrganization(
 export const scopeOf = (request: FastifyRequest): Scope =>
   request.scope ?? ownScope(requireViewer(request))
 
-export interface ById {
-  Params: { migration_id: string }
+export interface WithQuery {
   Querystring: Record<string, unknown>
+}
+
+export interface ById extends WithQuery {
+  Params: { migration_id: string }
 }
 
 export const migrationIdOf = ({ params }: FastifyRequest<ById>): number =>

@@ -4,12 +4,7 @@ import { nextTurn } from '../../../lib/turns.ts'
 import type { StartedMigration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
-import {
-  errorResponse,
-  jsonResponse,
-  type Operation,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendRendered } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
@@ -19,8 +14,8 @@ import { migrationsAddress, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
 
 /** Describes the response of `sendStarted`. */
-export const STARTED = jsonResponse('Created.', {
-  schema: schemaRef('migration'),
+export const STARTED = openapi.jsonResponse('Created.', {
+  schema: openapi.schemaRef('migration'),
   example: 'started',
   headers: ['location'],
 })
@@ -34,10 +29,10 @@ const startOperation = {
   body: startRequestSchema,
   responses: {
     201: STARTED,
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
   app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {

@@ -5,16 +5,7 @@ import { InvalidRequest } from '../../../migrations/errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
-import {
-  IF_NONE_MATCH,
-  inQuery,
-  notFound,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
@@ -25,8 +16,8 @@ import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 type WithQuery = { Querystring: Record<string, unknown> }
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 
 const MEMBERS_ONLY =
   'Only for members of the organization and for site admins; the response is 404 for all others.'
@@ -44,16 +35,19 @@ const getOperation = {
   tags: ['Organizations'],
   summary: 'Get an organization',
   description: MEMBERS_ONLY,
-  parameters: [parameter('org'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The organization.', 'full-organization'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('org'), openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('The organization.', 'full-organization'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const getByIdOperation = {
   ...getOperation,
   operationId: 'orgs/get-by-id',
   summary: 'Get an organization by ID',
-  parameters: [parameter('organization-id'), IF_NONE_MATCH],
-} satisfies Operation
+  parameters: [openapi.parameter('organization-id'), openapi.IF_NONE_MATCH],
+} satisfies openapi.Operation
 
 function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
   for (const [path, schema] of [
@@ -79,15 +73,18 @@ const repositoriesOperation = {
   summary: 'List the repositories of an organization',
   description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
   parameters: [
-    parameter('org'),
-    inQuery('type', enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
-    inQuery('sort', enumOf(sorts, 'created')),
+    openapi.parameter('org'),
+    openapi.inQuery(
+      'type',
+      enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
+    ),
+    openapi.inQuery('sort', enumOf(sorts, 'created')),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && REPLACED_PARAMETERS.includes(each.name)),
     ),
   ],
-  responses: { ...listUserRepositories.responses, 404: notFound },
-} satisfies Operation
+  responses: { ...listUserRepositories.responses, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['all', {}],
@@ -131,16 +128,16 @@ const membersOperation = {
   summary: 'List the members of an organization',
   description: MEMBERS_ONLY,
   parameters: [
-    parameter('org'),
-    inQuery(
+    openapi.parameter('org'),
+    openapi.inQuery(
       'role',
       enumOf(['all', 'admin', 'member'], 'all'),
       'Only members with this role; `admin` for owners. Other values are ignored.',
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('user', 'users'), 404: notFound },
-} satisfies Operation
+  responses: { ...openapi.pageResponses('user', 'users'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const ROLES = new Map<unknown, MembershipRole>([
   ['admin', 'owner'],
@@ -164,24 +161,24 @@ const ownOrganizationsOperation = {
   operationId: 'orgs/list-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the organizations of the caller',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('organization', 'organizations'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('organization', 'organizations'),
+} satisfies openapi.Operation
 
 const ownMembershipsOperation = {
   operationId: 'orgs/list-memberships-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the memberships of the caller',
   parameters: [
-    inQuery(
+    openapi.inQuery(
       'state',
       enumOf(['active', 'pending']),
       'Every membership is `active`, so the list for `pending` is empty. Other values are ignored.',
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: pageResponses('organization-membership', 'organization-memberships'),
-} satisfies Operation
+  responses: openapi.pageResponses('organization-membership', 'organization-memberships'),
+} satisfies openapi.Operation
 
 function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering

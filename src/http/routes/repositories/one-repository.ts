@@ -16,20 +16,7 @@ import {
 import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  IF_NONE_MATCH,
-  INVALID_IGNORED,
-  inQuery,
-  notFound,
-  notModified,
-  OPTIONAL_TOKEN,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
@@ -57,15 +44,15 @@ interface InPath {
 const path = '/repos/:owner/:repo'
 
 /** Returns the Fastify options of a route that needs no token for public repositories, like a clone. */
-const anonymous = (operation: Operation) => ({
+const anonymous = (operation: openapi.Operation) => ({
   config: { anonymous: true },
-  schema: { ...operation, security: OPTIONAL_TOKEN },
+  schema: { ...operation, security: openapi.OPTIONAL_TOKEN },
 })
 
 const READ_ACCESS =
   'Public repositories need no token. The response is 404 if the caller may not read the repository.'
 const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
-const PATH_PARAMETERS = [parameter('owner'), parameter('repo')]
+const PATH_PARAMETERS = [openapi.parameter('owner'), openapi.parameter('repo')]
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
 export function oneRepository(app: FastifyInstance, parts: Parts): void {
@@ -93,12 +80,12 @@ const getOperation = {
   tags: ['Repositories'],
   summary: 'Get a repository',
   description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
   responses: {
-    ...recordResponses('The repository in its current state.', 'full-repository'),
-    404: notFound,
+    ...openapi.recordResponses('The repository in its current state.', 'full-repository'),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
   app.get<InPath>(path, anonymous(getOperation), async (request, reply) => {
@@ -149,15 +136,18 @@ const branchesOperation = {
   description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   parameters: [
     ...PATH_PARAMETERS,
-    inQuery(
+    openapi.inQuery(
       'protected',
       boolean,
-      `Only protected branches, or only unprotected ones. ${INVALID_IGNORED}`,
+      `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('branch', 'branches', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  responses: {
+    ...openapi.pageResponses('branch', 'branches', 'x-total-count'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
@@ -185,9 +175,9 @@ const tagsOperation = {
   tags: ['Repositories'],
   summary: 'List the tags of a repository',
   description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('tag', 'tags', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
+  responses: { ...openapi.pageResponses('tag', 'tags', 'x-total-count'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
@@ -205,13 +195,13 @@ const topicsOperation = {
   tags: ['Repositories'],
   summary: 'List the topics of a repository',
   description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
+  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
   responses: {
-    200: recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
-    304: notModified,
-    404: notFound,
+    200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
+    304: openapi.notModified,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering
@@ -230,18 +220,21 @@ const languagesOperation = {
   tags: ['Repositories'],
   summary: 'List the languages of a repository',
   description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...recordResponses('Bytes by language.', 'languages'), 404: notFound },
-} satisfies Operation
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('Bytes by language.', 'languages'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const licenseOperation = {
   operationId: 'licenses/get-for-repo',
   tags: ['Repositories'],
   summary: 'Get the licence file of a repository',
   description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...recordResponses('The file.', 'license-content'), 404: notFound },
-} satisfies Operation
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The file.', 'license-content'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   app.get<InPath>(`${path}/languages`, anonymous(languagesOperation), async (request, reply) => {
@@ -264,20 +257,20 @@ const collaboratorsOperation = {
     'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
   parameters: [
     ...PATH_PARAMETERS,
-    inQuery(
+    openapi.inQuery(
       'affiliation',
       enumOf(['outside', 'direct', 'all'], 'all'),
-      `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${INVALID_IGNORED}`,
+      `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
     ),
-    inQuery(
+    openapi.inQuery(
       'permission',
       enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only collaborators with this permission. ${INVALID_IGNORED}`,
+      `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('collaborator', 'collaborators'), 404: notFound },
-} satisfies Operation
+  responses: { ...openapi.pageResponses('collaborator', 'collaborators'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering

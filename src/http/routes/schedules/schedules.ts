@@ -19,18 +19,7 @@ import {
 import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
 import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  DONE,
-  errorResponse,
-  IF_NONE_MATCH,
-  notFound,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
@@ -38,12 +27,11 @@ import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { optionsOf } from '../migrations/migration-json.ts'
-import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
+import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
-interface ById {
+interface ById extends WithQuery {
   Params: { schedule_id: string }
-  Querystring: Record<string, unknown>
 }
 
 /** Validation errors name this resource. */
@@ -61,23 +49,23 @@ const listOperation = {
   tags: ['Schedules'],
   summary: "List the caller's schedules",
   description: `Oldest first. ${EXTENSION}`,
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('schedule', 'schedules', 'x-total-count'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
+} satisfies openapi.Operation
 
 const getOperation = {
   operationId: 'schedules/get',
   tags: ['Schedules'],
   summary: 'Get a schedule, its next run and its last run',
   description: EXTENSION,
-  parameters: [parameter('schedule-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The schedule.', 'schedule'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('schedule-id'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The schedule.', 'schedule'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
 
-  app.get<{ Querystring: Record<string, unknown> }>(
+  app.get<WithQuery>(
     `${path}/schedules`,
     options(listOperation, config),
     async (request, reply) => {
@@ -103,35 +91,35 @@ const createOperation = {
   description: `Starts a migration of the repositories every day or every week. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. A repository of an earlier archive that a run can no longer migrate is listed as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
   body: scheduleRequestSchema,
   responses: {
-    201: recordResponse('Created.', 'schedule', 'location'),
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Created.', 'schedule', 'location'),
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const updateOperation = {
   operationId: 'schedules/update',
   tags: ['Schedules'],
   summary: 'Change, pause or resume a schedule',
   description: `Omitted fields do not change. Runs that were due while the schedule was paused are not repeated. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
+  parameters: [openapi.parameter('schedule-id')],
   body: scheduleChangeSchema,
   responses: {
-    200: recordResponse('The changed schedule.', 'schedule'),
-    404: notFound,
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The changed schedule.', 'schedule'),
+    404: openapi.notFound,
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteOperation = {
   operationId: 'schedules/delete',
   tags: ['Schedules'],
   summary: 'Delete a schedule',
   description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('schedule-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
@@ -187,31 +175,34 @@ const listRunsOperation = {
   tags: ['Schedules'],
   summary: 'List the runs of a schedule',
   description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
-  parameters: [parameter('schedule-id'), ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('schedule-id'), ...openapi.PAGE_PARAMETERS],
+  responses: {
+    ...openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const releaseArchiveOperation = {
   operationId: 'schedules/release-archive',
   tags: ['Schedules'],
   summary: 'Release a protected archive',
   description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
-  parameters: [parameter('schedule-id'), parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('schedule-id'), openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const runOperation = {
   operationId: 'schedules/run',
   tags: ['Schedules'],
   summary: 'Run a schedule now',
   description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
+  parameters: [openapi.parameter('schedule-id')],
   responses: {
-    201: recordResponse('Started.', 'schedule-run'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Started.', 'schedule-run'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts

@@ -1,13 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.ts'
-import {
-  IF_NONE_MATCH,
-  jsonResponse,
-  NOT_MODIFIED,
-  notModified,
-  OPTIONAL_TOKEN,
-  type Operation,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { API_VERSIONS } from '../../middleware/api-headers.ts'
 import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
@@ -19,12 +12,12 @@ const getHealth = {
   summary: 'Check that the process is alive',
   security: [],
   responses: {
-    200: jsonResponse('The process is alive.', {
+    200: openapi.jsonResponse('The process is alive.', {
       schema: object({ status: literal('ok') }),
       example: 'healthy',
     }),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const getReadiness = {
   operationId: 'service/readyz',
@@ -34,14 +27,14 @@ const getReadiness = {
     'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
   security: [],
   responses: {
-    200: jsonResponse('The process is ready, or degraded.', {
+    200: openapi.jsonResponse('The process is ready, or degraded.', {
       schema: object(
         { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(literal('data')) },
         { optional: ['waiting_for'] },
       ),
       example: 'healthy',
     }),
-    503: jsonResponse('The process is not ready: a dependency is unavailable.', {
+    503: openapi.jsonResponse('The process is not ready: a dependency is unavailable.', {
       schema: object({
         status: literal('unavailable'),
         waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
@@ -49,7 +42,7 @@ const getReadiness = {
       example: 'waiting',
     }),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /**
  * Adds the checks for load balancers. A process that can read but not write stays ready, with the status `degraded`, so that users
@@ -73,9 +66,9 @@ const getMeta = {
   tags: ['Service'],
   summary: 'Get facts about the server',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('Facts about the server.', {
+    200: openapi.jsonResponse('Facts about the server.', {
       schema: object(
         {
           verifiable_password_authentication: { const: false },
@@ -86,9 +79,9 @@ const getMeta = {
       example: 'meta',
       headers: ['etag'],
     }),
-    304: NOT_MODIFIED,
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
 export function meta(
@@ -115,17 +108,17 @@ const listVersions = {
   operationId: 'meta/get-all-versions',
   tags: ['Service'],
   summary: 'List the versions of the API',
-  security: OPTIONAL_TOKEN,
-  parameters: [IF_NONE_MATCH],
+  security: openapi.OPTIONAL_TOKEN,
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('The versions, newest first.', {
+    200: openapi.jsonResponse('The versions, newest first.', {
       schema: arrayOf({ ...string, format: 'date' }),
       example: 'versions',
       headers: ['etag'],
     }),
-    304: notModified,
+    304: openapi.notModified,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export function versions(app: FastifyInstance): void {
   app.get(

@@ -4,7 +4,7 @@ import { closeSession, findSession, openSession } from '../../../accounts/sessio
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import { errorResponse, type Operation, recordResponse } from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import {
   type FailedLogins,
   isFromOwnPage,
@@ -32,8 +32,8 @@ const getSession = {
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 200: recordResponse('The session.', 'session') },
-} satisfies Operation
+  responses: { 200: openapi.recordResponse('The session.', 'session') },
+} satisfies openapi.Operation
 
 const postSession = {
   operationId: 'session/open',
@@ -49,12 +49,12 @@ const postSession = {
     examples: [{ token: 'gwt_…' }],
   },
   responses: {
-    201: recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
-    401: errorResponse('unauthenticated'),
-    403: errorResponse('forbidden'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+    401: openapi.errorResponse('unauthenticated'),
+    403: openapi.errorResponse('forbidden'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteSession = {
   operationId: 'session/close',
@@ -63,8 +63,8 @@ const deleteSession = {
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 204: { description: 'Signed out.' }, 403: errorResponse('forbidden') },
-} satisfies Operation
+  responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
+} satisfies openapi.Operation
 
 interface SessionParts
   extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {

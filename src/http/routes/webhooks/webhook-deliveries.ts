@@ -8,18 +8,7 @@ import {
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inQuery,
-  jsonResponse,
-  notFound,
-  notModified,
-  type Operation,
-  pageResponses,
-  parameter,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, requestAddress } from '../../middleware/pagination.ts'
 import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
@@ -39,29 +28,36 @@ const listOperation = {
   description:
     'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
   parameters: [
-    parameter('hook-id'),
-    parameter('per-page'),
-    inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    IF_NONE_MATCH,
+    openapi.parameter('hook-id'),
+    openapi.parameter('per-page'),
+    openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
+    openapi.IF_NONE_MATCH,
   ],
-  responses: { ...pageResponses('webhook-delivery', 'webhook-deliveries'), 404: notFound },
-} satisfies Operation
+  responses: {
+    ...openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const getOperation = {
   operationId: 'users/get-webhook-delivery',
   tags: ['Webhooks'],
   summary: 'Get a delivery of a webhook',
-  parameters: [parameter('hook-id'), parameter('delivery-id'), IF_NONE_MATCH],
+  parameters: [
+    openapi.parameter('hook-id'),
+    openapi.parameter('delivery-id'),
+    openapi.IF_NONE_MATCH,
+  ],
   responses: {
-    200: jsonResponse('The delivery.', {
-      schema: schemaRef('full-webhook-delivery'),
+    200: openapi.jsonResponse('The delivery.', {
+      schema: openapi.schemaRef('full-webhook-delivery'),
       example: 'webhook-delivery',
       headers: ['etag'],
     }),
-    304: notModified,
-    404: notFound,
+    304: openapi.notModified,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const redeliverOperation = {
   operationId: 'users/redeliver-webhook-delivery',
@@ -69,13 +65,16 @@ const redeliverOperation = {
   summary: 'Send the event of a delivery again',
   description:
     'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
-  parameters: [parameter('hook-id'), parameter('delivery-id')],
+  parameters: [openapi.parameter('hook-id'), openapi.parameter('delivery-id')],
   responses: {
-    202: jsonResponse('It will be sent.', { schema: { type: 'object' }, example: 'accepted' }),
-    404: notFound,
-    422: errorResponse('invalid'),
+    202: openapi.jsonResponse('It will be sent.', {
+      schema: { type: 'object' },
+      example: 'accepted',
+    }),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts

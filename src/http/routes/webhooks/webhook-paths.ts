@@ -5,7 +5,7 @@ import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
+import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { describedForOrganization } from '../organizations/organization-path.ts'
 
 /** A path prefix for the routes of webhooks. The same routes are registered under each. */
@@ -35,9 +35,8 @@ function forOrganization(operation: Operation): Operation {
   return describedForOrganization(operation, `orgs/${name}${suffix}`)
 }
 
-export interface ByHook {
+export interface ByHook extends WithQuery {
   Params: { hook_id: string; delivery_id?: string }
-  Querystring: Record<string, unknown>
 }
 
 export type WebhookParts = Pick<

@@ -23,22 +23,11 @@ import {
   webhookConfigChangeSchema,
   webhookRequestSchema,
 } from '../../../wire/webhook.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  notFound,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
+import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
@@ -60,9 +49,9 @@ const listOperation = {
   operationId: 'users/list-webhooks',
   tags: ['Webhooks'],
   summary: 'List webhooks',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('webhook', 'webhooks'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('webhook', 'webhooks'),
+} satisfies openapi.Operation
 
 const createOperation = {
   operationId: 'users/create-webhook',
@@ -72,22 +61,18 @@ const createOperation = {
     'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
   body: webhookRequestSchema,
   responses: {
-    201: recordResponse('Created.', 'webhook', 'location'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Created.', 'webhook', 'location'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addListAndCreate: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const { addresses } = rendering
-  app.get<{ Querystring: Record<string, unknown> }>(
-    path,
-    options(listOperation),
-    async (request, reply) => {
-      const all = await listWebhooks(db, scopeOf(request))
-      return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
-    },
-  )
+  app.get<WithQuery>(path, options(listOperation), async (request, reply) => {
+    const all = await listWebhooks(db, scopeOf(request))
+    return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
+  })
 
   app.post<{ Body: wire.WebhookRequest }>(
     path,
@@ -107,32 +92,32 @@ const getOperation = {
   operationId: 'users/get-webhook',
   tags: ['Webhooks'],
   summary: 'Get a webhook',
-  parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The webhook.', 'webhook'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The webhook.', 'webhook'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const updateOperation = {
   operationId: 'users/update-webhook',
   tags: ['Webhooks'],
   summary: 'Change a webhook',
   description: 'Omitted fields do not change, including the secret.',
-  parameters: [parameter('hook-id')],
+  parameters: [openapi.parameter('hook-id')],
   body: webhookChangeSchema,
   responses: {
-    200: recordResponse('Changed.', 'webhook'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('Changed.', 'webhook'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteOperation = {
   operationId: 'users/delete-webhook',
   tags: ['Webhooks'],
   summary: 'Delete a webhook',
   description: 'Also deletes its deliveries and the events that are waiting.',
-  parameters: [parameter('hook-id')],
-  responses: { 204: { description: 'Deleted.' }, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('hook-id')],
+  responses: { 204: { description: 'Deleted.' }, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const pingOperation = {
   operationId: 'users/ping-webhook',
@@ -140,13 +125,13 @@ const pingOperation = {
   summary: 'Send a ping to a webhook',
   description:
     'Sent soon, without retries. A webhook gets at most 60 pings an hour and can have at most 500 waiting events.',
-  parameters: [parameter('hook-id')],
+  parameters: [openapi.parameter('hook-id')],
   responses: {
     204: { description: 'It will be sent.' },
-    404: notFound,
-    422: errorResponse('invalid'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { addresses } = parts.rendering
@@ -184,22 +169,25 @@ const getConfigOperation = {
   operationId: 'users/get-webhook-config',
   tags: ['Webhooks'],
   summary: 'Get the configuration of a webhook',
-  parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The configuration.', 'webhook-config'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('The configuration.', 'webhook-config'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const updateConfigOperation = {
   operationId: 'users/update-webhook-config',
   tags: ['Webhooks'],
   summary: 'Change the configuration of a webhook',
-  parameters: [parameter('hook-id')],
+  parameters: [openapi.parameter('hook-id')],
   body: webhookConfigChangeSchema,
   responses: {
-    200: recordResponse('Changed.', 'webhook-config'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('Changed.', 'webhook-config'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addConfig: AddWebhookRoutes = (app, parts, { path, options }) => {
   const configPath = `${path}/:hook_id/config`
@@ -297,7 +285,7 @@ export const migrationEvent = {
   security: [],
   requestBody: {
     required: true,
-    content: { 'application/json': { schema: schemaRef('webhook-event') } },
+    content: { 'application/json': { schema: openapi.schemaRef('webhook-event') } },
   },
   responses: {
     204: { description: 'Received.' },

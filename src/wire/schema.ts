@@ -16,7 +16,7 @@ type Properties = Readonly<Record<string, Schema>>
 type Fields<P extends Properties> = { -readonly [K in keyof P]: Static<P[K]> }
 type WithOptional<T, O extends keyof T> = Simplify<Omit<T, O> & Partial<Pick<T, O>>>
 
-export interface ObjectSchema<P extends Properties, T> {
+interface ObjectSchema<P extends Properties, T> {
   readonly [TYPE]?: () => T
   readonly [keyword: string]: unknown
   readonly type: 'object'

@@ -119,16 +119,8 @@ function securityHeaders(api: string) {
     ].join('; '),
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
-    'permissions-policy': [
-      'camera',
-      'display-capture',
-      'geolocation',
-      'microphone',
-      'payment',
-      'usb',
-    ]
-      .map((feature) => `${feature}=()`)
-      .join(', '),
+    'permissions-policy':
+      'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   }

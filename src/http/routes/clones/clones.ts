@@ -122,7 +122,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
     const { owner, name } = visible.entry
     const repository = { owner: owner.login, name }
-    await serveClone(parts, request, reply, { repository, isWiki, answer, viewer, read })
+    await serveClone(parts, request, reply, { repository, isWiki, answer, read })
     return reply
   }
 }
@@ -190,7 +190,6 @@ interface ServedClone {
   repository: RepositoryName
   isWiki: boolean
   answer: FetchRequest['answer']
-  viewer: Viewer | null
   /** Reads the body of the request; undefined for an advertisement, which has none. */
   read: (() => Promise<ReceivedBody>) | undefined
 }
@@ -206,7 +205,7 @@ async function serveClone(
   clone: ServedClone,
 ): Promise<void> {
   const { source, places, admission, outcomes, log } = parts
-  const { repository, viewer, read } = clone
+  const { repository, read } = clone
   const logFields = { id: request.id, repository: `${repository.owner}/${repository.name}` }
   if (!source) {
     log.info(
@@ -221,7 +220,7 @@ async function serveClone(
     body = await read?.()
     const release = await places.take(callerKey(request), client.signal)
     try {
-      admission.stream(reply.raw, viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID)
+      admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID)
       await sendGitOutput(source, client, reply, { ...clone, body })
       outcomes.add('whole')
     } finally {

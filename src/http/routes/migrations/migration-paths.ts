@@ -10,7 +10,7 @@ import { type Operation, PAGE_PARAMETERS, parameter } from '../../description/op
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
-import { describedForOrganization, organizationInPath } from '../organizations/organization-path.ts'
+import { describeForOrganization, organizationInPath } from '../organizations/organization-path.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -78,7 +78,7 @@ function forOrganization(operation: Operation): Operation {
   const overridden = { ...operation, ...ORGANIZATION_OVERRIDES[operation.operationId] }
   const operationId = `${overridden.operationId.replace(/-for-authenticated-user$/, '')}-for-org`
   const summary = overridden.summary.replace("the caller's ", '')
-  return describedForOrganization({ ...overridden, tags: ['Organizations'], summary }, operationId)
+  return describeForOrganization({ ...overridden, tags: ['Organizations'], summary }, operationId)
 }
 
 function forNumberedOrganization(operation: Operation): Operation {

@@ -32,7 +32,7 @@ const OWNERS_ONLY =
   'Only for owners of the organization and for site admins; the response is 404 for all others.'
 
 /** Adapts the description of an operation on the caller's own resources to those of an organization. */
-export const describedForOrganization = (operation: Operation, operationId: string): Operation => ({
+export const describeForOrganization = (operation: Operation, operationId: string): Operation => ({
   ...operation,
   operationId,
   summary: `${operation.summary} (organization)`,

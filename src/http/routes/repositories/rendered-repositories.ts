@@ -149,7 +149,7 @@ export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number
 }
 
 /** The position of an empty `temp_clone_token` in rendered JSON. */
-export interface TokenPlaceholder {
+interface TokenPlaceholder {
   at: number
   repositoryId: number
 }
@@ -160,7 +160,7 @@ const EMPTY_TOKEN = Buffer.from('"temp_clone_token":""')
 const NO_PLACEHOLDERS: readonly TokenPlaceholder[] = []
 
 /** Returns whether the repository or its template is private. Public repositories are cloned without a token. */
-export const needsTokens = (facts: RepositoryFacts): boolean =>
+const needsTokens = (facts: RepositoryFacts): boolean =>
   facts.private || facts.template?.private === true
 
 /** Returns the placeholders in the JSON of these repositories, which must be in the order of the JSON. */

@@ -76,7 +76,7 @@ const redeliverOperation = {
   },
 } satisfies openapi.Operation
 
-export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, options }) => {
+export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const listPath = `${path}/:hook_id/deliveries`
   const deliveryPath = `${listPath}/:delivery_id`

@@ -6,10 +6,10 @@ import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
-import { describedForOrganization } from '../organizations/organization-path.ts'
+import { describeForOrganization } from '../organizations/organization-path.ts'
 
 /** A path prefix for the routes of webhooks. The same routes are registered under each. */
-export interface WebhooksPath {
+interface WebhooksPath {
   path: string
   /** Returns the Fastify options of a route. The description of its operation is adapted to this path. */
   options(operation: Operation): { schema: Operation; config: typeof config }
@@ -32,7 +32,7 @@ export const ORGANIZATION_WEBHOOKS_PATH: WebhooksPath = {
 function forOrganization(operation: Operation): Operation {
   const name = operation.operationId.replace('users/', '')
   const suffix = name.endsWith('-config') ? '-for-org' : ''
-  return describedForOrganization(operation, `orgs/${name}${suffix}`)
+  return describeForOrganization(operation, `orgs/${name}${suffix}`)
 }
 
 export interface ByHook extends WithQuery {

@@ -28,7 +28,7 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
-import { webhookDeliveries } from './webhook-deliveries.ts'
+import { addDeliveryRoutes } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
   type AddWebhookRoutes,
@@ -42,7 +42,7 @@ export const webhooks: AddWebhookRoutes = (app, parts, webhooksPath) => {
   addListAndCreate(app, parts, webhooksPath)
   addReadAndChange(app, parts, webhooksPath)
   addConfig(app, parts, webhooksPath)
-  webhookDeliveries(app, parts, webhooksPath)
+  addDeliveryRoutes(app, parts, webhooksPath)
 }
 
 const listOperation = {

@@ -1,4 +1,4 @@
-import { arrayOf, count, enumOf, object, type Static, string, uri } from './schema.ts'
+import * as s from './schema.ts'
 
 const codes = [
   'missing',
@@ -9,28 +9,31 @@ const codes = [
   'custom',
 ] as const
 
-export const errorSchema = object(
+export const errorSchema = s.object(
   {
-    message: string,
-    documentation_url: uri,
-    status: { ...string, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
+    message: s.string,
+    documentation_url: s.uri,
+    status: { ...s.string, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
   },
   { description: 'An error.' },
 )
 
-export const validationErrorSchema = object(
+export const validationErrorSchema = s.object(
   {
     ...errorSchema.properties,
-    errors: arrayOf(
-      object(
+    errors: s.arrayOf(
+      s.object(
         {
-          resource: enumOf(['Migration', 'Repository', 'Service', 'Schedule', 'Hook']),
-          field: { ...string, description: 'The field of the request.' },
-          code: enumOf(codes),
-          index: { ...count, description: 'The index of the element, if the field is a list.' },
-          value: { ...string, description: 'The element, if the request did not send the list.' },
+          resource: s.enumOf(['Migration', 'Repository', 'Service', 'Schedule', 'Hook']),
+          field: { ...s.string, description: 'The field of the request.' },
+          code: s.enumOf(codes),
+          index: { ...s.count, description: 'The index of the element, if the field is a list.' },
+          value: {
+            ...s.string,
+            description: 'The element, if the list was not part of the request.',
+          },
           message: {
-            ...string,
+            ...s.string,
             description: 'An explanation for people, if the code is not enough.',
           },
         },
@@ -38,8 +41,8 @@ export const validationErrorSchema = object(
       ),
     ),
   },
-  { description: 'The request is valid JSON, but cannot be done. Nothing was changed.' },
+  { description: 'The request is valid JSON, but cannot be fulfilled. Nothing was changed.' },
 )
 
-export type ApiError = Static<typeof errorSchema>
-export type ValidationError = Static<typeof validationErrorSchema>
+export type ApiError = s.Static<typeof errorSchema>
+export type ValidationError = s.Static<typeof validationErrorSchema>

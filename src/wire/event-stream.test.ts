@@ -11,11 +11,11 @@ test('events do not depend on the chunks of the stream', async () => {
     const pieces = Array.from({ length: Math.ceil(STREAM.length / length) }, (_, n) =>
       STREAM.subarray(n * length, (n + 1) * length),
     )
-    async function* arriving() {
+    async function* body() {
       yield* pieces
     }
     assert.deepEqual(
-      await Array.fromAsync(readEvents(arriving())),
+      await Array.fromAsync(readEvents(body())),
       [
         { name: 'repository', id: '1', data: '{"a": "größe"}' },
         { name: 'end', id: undefined, data: 'one\ntwo' },

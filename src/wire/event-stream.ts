@@ -5,7 +5,7 @@ export interface ServerEvent {
 }
 
 /**
- * Parses a stream of server-sent events. An event without data, or one that the end of the stream cuts off, is dropped. `onChunk` is
+ * Parses a stream of server-sent events. Drops events without data, and an incomplete event at the end of the stream. `onChunk` is
  * called whenever bytes arrive, also for comments, which keep the connection open.
  */
 export async function* readEvents(

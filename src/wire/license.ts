@@ -1,26 +1,26 @@
-import { arrayOf, boolean, each, object, type Static, string, uri } from './schema.ts'
+import * as s from './schema.ts'
 
-export const licenseSchema = object(
+export const licenseSchema = s.object(
   {
-    ...each(['key', 'name', 'spdx_id', 'node_id'], string),
-    ...each(['url', 'html_url'], uri),
+    ...s.each(['key', 'name', 'spdx_id', 'node_id'], s.string),
+    ...s.each(['url', 'html_url'], s.uri),
   },
   { description: 'A licence, detected from its text or set by the operator.' },
 )
 
-export const licenseTextSchema = object(
+export const licenseTextSchema = s.object(
   {
     ...licenseSchema.properties,
-    ...each(['description', 'implementation'], string),
-    ...each(['permissions', 'conditions', 'limitations'], {
-      ...arrayOf(string),
-      description: 'Known for the commonly used licences; empty for the others.',
+    ...s.each(['description', 'implementation'], s.string),
+    ...s.each(['permissions', 'conditions', 'limitations'], {
+      ...s.arrayOf(s.string),
+      description: 'Empty for licences that are not commonly used.',
     }),
-    body: { ...string, description: 'The text.' },
-    featured: boolean,
+    body: { ...s.string, description: 'The text.' },
+    featured: s.boolean,
   },
   { description: 'A licence with its text.' },
 )
 
-export type License = Static<typeof licenseSchema>
-export type LicenseText = Static<typeof licenseTextSchema>
+export type License = s.Static<typeof licenseSchema>
+export type LicenseText = s.Static<typeof licenseTextSchema>

@@ -1,64 +1,49 @@
-import {
-  boolean,
-  count,
-  dateTime,
-  each,
-  enumOf,
-  integer,
-  literal,
-  nullSchema,
-  object,
-  ref,
-  type Static,
-  string,
-  uri,
-  uriTemplate,
-} from './schema.ts'
+import * as s from './schema.ts'
 import type { User } from './user.ts'
 
-export const organizationSchema = object(
+export const organizationSchema = s.object(
   {
-    login: string,
-    id: integer,
-    node_id: { ...string, description: 'Opaque.' },
-    ...each(['url', 'repos_url', 'events_url', 'hooks_url', 'issues_url', 'avatar_url'], uri),
-    ...each(['members_url', 'public_members_url'], uriTemplate),
-    description: { ...string, description: 'Always empty.' },
+    login: s.string,
+    id: s.integer,
+    node_id: { ...s.string, description: 'An opaque identifier.' },
+    ...s.each(['url', 'repos_url', 'events_url', 'hooks_url', 'issues_url', 'avatar_url'], s.uri),
+    ...s.each(['members_url', 'public_members_url'], s.uriTemplate),
+    description: { ...s.string, description: 'Always empty.' },
   },
   { description: 'An organization.' },
 )
 
-export const fullOrganizationSchema = object(
+export const fullOrganizationSchema = s.object(
   {
     ...organizationSchema.properties,
-    name: string,
-    ...each(['has_organization_projects', 'has_repository_projects'], boolean),
-    public_repos: { ...count, description: 'Number of public repositories.' },
-    ...each(['public_gists', 'followers', 'following'], {
-      ...count,
+    name: s.string,
+    ...s.each(['has_organization_projects', 'has_repository_projects'], s.boolean),
+    public_repos: { ...s.count, description: 'Number of public repositories.' },
+    ...s.each(['public_gists', 'followers', 'following'], {
+      ...s.count,
       description: 'Always 0: Godwit does not count these.',
     }),
-    html_url: uri,
-    type: literal('Organization'),
-    created_at: { ...dateTime, description: 'When the account was created here.' },
-    updated_at: dateTime,
-    archived_at: nullSchema,
+    html_url: s.uri,
+    type: s.literal('Organization'),
+    created_at: { ...s.dateTime, description: 'When the account was created here.' },
+    updated_at: s.dateTime,
+    archived_at: s.nullSchema,
   },
-  { description: 'An organization, with more about it.' },
+  { description: 'An organization with all of its fields.' },
 )
 
-export const organizationMembershipSchema = object(
+export const organizationMembershipSchema = s.object(
   {
-    url: uri,
-    state: literal('active'),
-    role: { ...enumOf(['admin', 'member']), description: '`admin` for owners.' },
-    organization_url: uri,
-    organization: ref<Organization>('organization'),
-    user: ref<User>('user'),
+    url: s.uri,
+    state: s.literal('active'),
+    role: { ...s.enumOf(['admin', 'member']), description: '`admin` for owners.' },
+    organization_url: s.uri,
+    organization: s.ref<Organization>('organization'),
+    user: s.ref<User>('user'),
   },
   { description: 'The membership of an account in an organization.' },
 )
 
-export type Organization = Static<typeof organizationSchema>
-export type FullOrganization = Static<typeof fullOrganizationSchema>
-export type OrganizationMembership = Static<typeof organizationMembershipSchema>
+export type Organization = s.Static<typeof organizationSchema>
+export type FullOrganization = s.Static<typeof fullOrganizationSchema>
+export type OrganizationMembership = s.Static<typeof organizationMembershipSchema>

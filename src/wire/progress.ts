@@ -1,153 +1,143 @@
 import { shownStates } from './migration.ts'
-import {
-  arrayOf,
-  boolean,
-  count,
-  dateTime,
-  each,
-  enumOf,
-  integer,
-  nullable,
-  number,
-  object,
-  ref,
-  request,
-  type Static,
-  string,
-  uuid,
-} from './schema.ts'
+import * as s from './schema.ts'
 
-const countOrNull = nullable(count)
+const countOrNull = s.nullable(s.count)
 const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed'] as const
 
 const archiveWarnings = {
-  ...arrayOf(string),
+  ...s.arrayOf(s.string),
   description:
-    "Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for.",
+    "Warnings about the archive, such as damaged data, or a size that GitHub's importers refuse or that the disk has no space for.",
 }
 
-export const totalsSchema = object({
-  ...each(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
-  ...each(['remaining', 'bytes_done'], count),
+export const totalsSchema = s.object({
+  ...s.each(['repositories', 'exported', 'reused', 'skipped', 'failed'], s.count),
+  ...s.each(['remaining', 'bytes_done'], s.count),
   bytes_expected: {
-    ...count,
+    ...s.count,
     description:
-      'From the catalogue, until the repositories have been examined. Without skipped and failed ones.',
+      'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
   },
   bytes_per_second: {
     ...countOrNull,
-    description: 'Average of the whole export, without reused repositories.',
+    description: 'Average since the export started, excluding reused repositories.',
   },
   seconds_left: { ...countOrNull, description: 'Null while no estimate is possible.' },
-  records_done: { ...count, description: 'Issues and pull requests that were read of the forge.' },
-  records_expected: { ...count, description: 'As far as they are known.' },
+  records_done: {
+    ...s.count,
+    description: 'Issues and pull requests that were read from the forge.',
+  },
+  records_expected: {
+    ...s.count,
+    description: 'Issues and pull requests to read, as far as known.',
+  },
   waiting_until: {
-    ...nullable(dateTime),
-    description: 'When the forge can be asked again; null if nothing waits for that.',
+    ...s.nullable(s.dateTime),
+    description: 'When the forge accepts requests again; null if no repository is waiting for it.',
   },
 })
 
 const records = {
-  ...nullable(
-    object({
-      ...each(['done', 'expected'], count),
-      as_of: { ...nullable(dateTime), description: 'The records are at least as new as this.' },
-      waiting_until: { ...nullable(dateTime), description: 'When the forge can be asked again.' },
-      waiting_for: { ...nullable(string), description: 'Why the forge cannot be asked now.' },
-      notes: { ...arrayOf(string), description: 'What the forge does not give.' },
+  ...s.nullable(
+    s.object({
+      ...s.each(['done', 'expected'], s.count),
+      as_of: { ...s.nullable(s.dateTime), description: 'The records are at least as new as this.' },
+      waiting_until: {
+        ...s.nullable(s.dateTime),
+        description: 'When the forge accepts requests again.',
+      },
+      waiting_for: { ...s.nullable(s.string), description: 'Why the forge refuses requests now.' },
+      notes: { ...s.arrayOf(s.string), description: 'Records that the forge does not provide.' },
     }),
   ),
   description:
     'Issues and pull requests of the forge; null if there is no forge, or they have not been read yet.',
 }
 
-export const repositoryProgressSchema = object(
+export const repositoryProgressSchema = s.object(
   {
-    full_name: string,
+    full_name: s.string,
     state: {
-      ...enumOf(repositoryStates),
+      ...s.enumOf(repositoryStates),
       description:
         '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
     },
-    bytes_done: count,
+    bytes_done: s.count,
     bytes_expected: {
-      ...count,
-      description: 'From the catalogue, until the repository has been examined.',
+      ...s.count,
+      description: 'Estimated from the catalogue until the repository has been examined.',
     },
-    reused: { ...boolean, description: 'Exported before and unchanged since then.' },
-    reason: { ...nullable(string), description: 'Why it was skipped or failed.' },
+    reused: { ...s.boolean, description: 'Unchanged since an earlier export, which was reused.' },
+    reason: { ...s.nullable(s.string), description: 'Why it was skipped or failed.' },
     warning: {
-      ...nullable(string),
+      ...s.nullable(s.string),
       description:
         "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
     },
-    started_at: nullable(dateTime),
-    finished_at: nullable(dateTime),
+    ...s.each(['started_at', 'finished_at'], s.nullable(s.dateTime)),
     records,
   },
   { description: 'The progress of one repository of a migration.' },
 )
 
-export const progressSchema = object(
+export const progressSchema = s.object(
   {
-    state: enumOf(shownStates),
-    reason: { ...nullable(string), description: 'Why it failed.' },
-    started_at: nullable(dateTime),
-    ended_at: nullable(dateTime),
+    state: s.enumOf(shownStates),
+    reason: { ...s.nullable(s.string), description: 'Why it failed.' },
+    ...s.each(['started_at', 'ended_at'], s.nullable(s.dateTime)),
     totals: totalsSchema,
-    repositories: arrayOf(ref<RepositoryProgress>('repository-progress')),
+    repositories: s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
   },
   { description: 'The progress of a migration.' },
 )
 
-export const progressUpdateSchema = object(
+const { state, reason, started_at } = progressSchema.properties
+
+export const progressUpdateSchema = s.object(
   {
     ...totalsSchema.properties,
-    state: progressSchema.properties.state,
-    started_at: progressSchema.properties.started_at,
+    state,
+    started_at,
     under_way: {
-      ...arrayOf(ref<RepositoryProgress>('repository-progress')),
+      ...s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
       description: 'The repositories that are being exported.',
     },
   },
-  { description: 'The data of an event `progress`.' },
+  { description: 'The data of a `progress` event.' },
 )
 
-export const progressEndSchema = object(
-  { state: progressSchema.properties.state, reason: progressSchema.properties.reason },
-  { description: 'The data of an event `end`.' },
+export const progressEndSchema = s.object(
+  { state, reason },
+  { description: 'The data of an `end` event.' },
 )
 
-export const reportSchema = object(
+export const reportSchema = s.object(
   {
-    id: integer,
-    guid: uuid,
-    login: string,
-    seconds: { ...nullable(number), minimum: 0, description: 'Null before it has started.' },
+    id: s.integer,
+    guid: s.uuid,
+    login: s.string,
+    seconds: { ...s.nullable(s.number), minimum: 0, description: 'Null before it has started.' },
     warnings: archiveWarnings,
     ...progressSchema.properties,
   },
   { description: 'The result of a migration.' },
 )
 
-export const forecastRepositorySchema = object({
-  full_name: string,
-  ...each(['bytes', 'lfs_bytes'], count),
-  reused: {
-    ...boolean,
-    description: 'Exported before and unchanged since then: it will be reused.',
-  },
-  reason: { ...nullable(string), description: 'Why it would be skipped.' },
+export const forecastRepositorySchema = s.object({
+  full_name: s.string,
+  ...s.each(['bytes', 'lfs_bytes'], s.count),
+  reused: { ...s.boolean, description: 'Unchanged since an earlier export, which will be reused.' },
+  reason: { ...s.nullable(s.string), description: 'Why it would be skipped.' },
   warning: {
-    ...nullable(string),
+    ...s.nullable(s.string),
     description: 'A warning about a repository that can be exported.',
   },
 })
 
-export const forecastSchema = object(
+export const forecastSchema = s.object(
   {
-    repositories: arrayOf(forecastRepositorySchema),
-    bytes_to_write: count,
+    repositories: s.arrayOf(forecastRepositorySchema),
+    bytes_to_write: s.count,
     free_bytes: {
       ...countOrNull,
       description: 'Free disk space for archives; null if unknown, or if a bucket is used.',
@@ -161,50 +151,50 @@ export const forecastSchema = object(
   { description: 'An estimate of a migration.' },
 )
 
-export const brokenRepositorySchema = object({
-  full_name: string,
-  reason: string,
+export const brokenRepositorySchema = s.object({
+  full_name: s.string,
+  reason: s.string,
   gone: {
-    ...boolean,
+    ...s.boolean,
     description:
-      'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
+      'Whether the repository no longer exists, or the caller may no longer migrate it. A retry with `allow_partial` skips it; any other retry is refused.',
   },
   changed: {
-    ...nullable(boolean),
-    description: 'Whether the repository has changed since then. Null if unknown.',
+    ...s.nullable(s.boolean),
+    description: 'Whether the repository has changed since the migration. Null if unknown.',
   },
 })
 
-export const retryForecastSchema = object(
+export const retryForecastSchema = s.object(
   {
     broken: {
-      ...arrayOf(brokenRepositorySchema),
-      description: 'The repositories that could not be exported, and those that are gone.',
+      ...s.arrayOf(brokenRepositorySchema),
+      description: 'The repositories that could not be exported, and those that no longer exist.',
     },
     unchanged: {
-      ...boolean,
-      description: 'None of them has changed: a retry would end in the same way.',
+      ...s.boolean,
+      description: 'Whether none of them has changed, so that a retry would have the same result.',
     },
   },
-  { description: 'What a retry of a migration has to expect.' },
+  { description: 'A forecast of the retry of a migration.' },
 )
 
-export const retryRequestSchema = request(
+export const retryRequestSchema = s.request(
   {
     allow_partial: {
-      ...boolean,
+      ...s.boolean,
       default: false,
-      description: 'Skip repositories that cannot be exported, instead of failing.',
+      description: 'Skip repositories that cannot be exported, instead of failing the migration.',
     },
   },
   { examples: [{ allow_partial: true }] },
 )
 
-export type RepositoryProgress = Static<typeof repositoryProgressSchema>
-export type Progress = Static<typeof progressSchema>
-export type ProgressUpdate = Static<typeof progressUpdateSchema>
-export type ProgressEnd = Static<typeof progressEndSchema>
-export type Report = Static<typeof reportSchema>
-export type Forecast = Static<typeof forecastSchema>
-export type RetryForecast = Static<typeof retryForecastSchema>
-export type RetryRequest = Static<typeof retryRequestSchema>
+export type RepositoryProgress = s.Static<typeof repositoryProgressSchema>
+export type Progress = s.Static<typeof progressSchema>
+export type ProgressUpdate = s.Static<typeof progressUpdateSchema>
+export type ProgressEnd = s.Static<typeof progressEndSchema>
+export type Report = s.Static<typeof reportSchema>
+export type Forecast = s.Static<typeof forecastSchema>
+export type RetryForecast = s.Static<typeof retryForecastSchema>
+export type RetryRequest = s.Static<typeof retryRequestSchema>

@@ -1,103 +1,86 @@
 import type { License } from './license.ts'
-import {
-  arrayOf,
-  boolean,
-  count,
-  dateTime,
-  each,
-  enumOf,
-  integer,
-  literal,
-  mapOf,
-  nullable,
-  object,
-  ref,
-  type Static,
-  string,
-  uri,
-  uriTemplate,
-} from './schema.ts'
+import * as s from './schema.ts'
 import { type User, userSchema } from './user.ts'
 
 const urls = {
-  html_url: uri,
-  url: uri,
-  archive_url: uriTemplate,
-  assignees_url: uriTemplate,
-  blobs_url: uriTemplate,
-  branches_url: uriTemplate,
-  collaborators_url: uriTemplate,
-  comments_url: uriTemplate,
-  commits_url: uriTemplate,
-  compare_url: uriTemplate,
-  contents_url: uriTemplate,
-  contributors_url: uri,
-  deployments_url: uri,
-  downloads_url: uri,
-  events_url: uri,
-  forks_url: uri,
-  git_commits_url: uriTemplate,
-  git_refs_url: uriTemplate,
-  git_tags_url: uriTemplate,
-  git_url: uri,
-  issue_comment_url: uriTemplate,
-  issue_events_url: uriTemplate,
-  issues_url: uriTemplate,
-  keys_url: uriTemplate,
-  labels_url: uriTemplate,
-  languages_url: uri,
-  merges_url: uri,
-  milestones_url: uriTemplate,
-  notifications_url: uriTemplate,
-  pulls_url: uriTemplate,
-  releases_url: uriTemplate,
-  ssh_url: { ...string, description: 'For `git clone`; can have the form `user@host:path`.' },
-  stargazers_url: uri,
-  statuses_url: uriTemplate,
-  subscribers_url: uri,
-  subscription_url: uri,
-  tags_url: uri,
-  teams_url: uri,
-  trees_url: uriTemplate,
-  clone_url: uri,
+  html_url: s.uri,
+  url: s.uri,
+  archive_url: s.uriTemplate,
+  assignees_url: s.uriTemplate,
+  blobs_url: s.uriTemplate,
+  branches_url: s.uriTemplate,
+  collaborators_url: s.uriTemplate,
+  comments_url: s.uriTemplate,
+  commits_url: s.uriTemplate,
+  compare_url: s.uriTemplate,
+  contents_url: s.uriTemplate,
+  contributors_url: s.uri,
+  deployments_url: s.uri,
+  downloads_url: s.uri,
+  events_url: s.uri,
+  forks_url: s.uri,
+  git_commits_url: s.uriTemplate,
+  git_refs_url: s.uriTemplate,
+  git_tags_url: s.uriTemplate,
+  git_url: s.uri,
+  issue_comment_url: s.uriTemplate,
+  issue_events_url: s.uriTemplate,
+  issues_url: s.uriTemplate,
+  keys_url: s.uriTemplate,
+  labels_url: s.uriTemplate,
+  languages_url: s.uri,
+  merges_url: s.uri,
+  milestones_url: s.uriTemplate,
+  notifications_url: s.uriTemplate,
+  pulls_url: s.uriTemplate,
+  releases_url: s.uriTemplate,
+  ssh_url: { ...s.string, description: 'For `git clone`; can have the form `user@host:path`.' },
+  stargazers_url: s.uri,
+  statuses_url: s.uriTemplate,
+  subscribers_url: s.uri,
+  subscription_url: s.uri,
+  tags_url: s.uri,
+  teams_url: s.uri,
+  trees_url: s.uriTemplate,
+  clone_url: s.uri,
   mirror_url: {
-    ...uri,
+    ...s.uri,
     description: 'The source of a mirror; otherwise the address to mirror this repository from.',
   },
-  hooks_url: uri,
-  svn_url: uri,
+  hooks_url: s.uri,
+  svn_url: s.uri,
 }
 
 const templateRepository = {
-  ...nullable(ref<ExtendedRepository>('extended-repository')),
+  ...s.nullable(s.ref<ExtendedRepository>('extended-repository')),
   description:
     'The template of this repository; null if there is none or the caller may not read it.',
 }
 
-const alwaysZero = { ...count, description: 'Always 0: Godwit does not count these.' }
+const alwaysZero = { ...s.count, description: 'Always 0: Godwit does not count these.' }
 
-export const repositorySchema = object(
+export const repositorySchema = s.object(
   {
-    id: integer,
-    node_id: { ...string, description: 'Opaque.' },
-    name: string,
-    full_name: { ...string, description: 'Login of the owner, a slash, and the name.' },
-    owner: ref<User>('user'),
-    ...each(['private', 'fork', 'is_template', 'archived', 'disabled'], boolean),
-    description: { ...string, description: 'Empty if there is none.' },
+    id: s.integer,
+    node_id: { ...s.string, description: 'An opaque identifier.' },
+    name: s.string,
+    full_name: { ...s.string, description: 'Login of the owner, a slash, and the name.' },
+    owner: s.ref<User>('user'),
+    ...s.each(['private', 'fork', 'is_template', 'archived', 'disabled'], s.boolean),
+    description: { ...s.string, description: 'Empty if there is none.' },
     ...urls,
-    homepage: nullable(uri),
-    language: { ...nullable(string), description: 'The language with the most bytes.' },
-    forks_count: count,
-    ...each(['stargazers_count', 'watchers_count', 'open_issues_count'], alwaysZero),
-    size: { ...count, description: 'Size on disk in KiB.' },
-    default_branch: string,
-    topics: arrayOf(string),
-    ...each(['has_issues', 'has_projects', 'has_wiki', 'has_pages', 'has_downloads'], boolean),
-    visibility: enumOf(['private', 'public']),
-    pushed_at: { ...dateTime, description: 'Time of the newest commit of any ref, in UTC.' },
-    ...each(['created_at', 'updated_at'], { ...dateTime, description: 'In UTC.' }),
-    permissions: object(each(['admin', 'push', 'pull'], boolean), {
+    homepage: s.nullable(s.uri),
+    language: { ...s.nullable(s.string), description: 'The language with the most bytes.' },
+    forks_count: s.count,
+    ...s.each(['stargazers_count', 'watchers_count', 'open_issues_count'], alwaysZero),
+    size: { ...s.count, description: 'Size on disk in KiB.' },
+    default_branch: s.string,
+    topics: s.arrayOf(s.string),
+    ...s.each(['has_issues', 'has_projects', 'has_wiki', 'has_pages', 'has_downloads'], s.boolean),
+    visibility: s.enumOf(['private', 'public']),
+    pushed_at: { ...s.dateTime, description: 'Time of the newest commit of any ref, in UTC.' },
+    ...s.each(['created_at', 'updated_at'], { ...s.dateTime, description: 'In UTC.' }),
+    permissions: s.object(s.each(['admin', 'push', 'pull'], s.boolean), {
       description: 'Permissions of the caller.',
     }),
     template_repository: templateRepository,
@@ -105,41 +88,38 @@ export const repositorySchema = object(
   { description: 'A repository at the time when the migration started.' },
 )
 
-export const extendedRepositorySchema = object(
+export const extendedRepositorySchema = s.object(
   {
     ...repositorySchema.properties,
-    ...each(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], boolean),
-    delete_branch_on_merge: boolean,
+    ...s.each(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], s.boolean),
+    delete_branch_on_merge: s.boolean,
     temp_clone_token: {
-      ...string,
+      ...s.string,
       description:
         'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
     },
-    ...each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
-    ...each(['network_count', 'forks'], count),
-    license: nullable(ref<License>('license')),
+    ...s.each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
+    ...s.each(['network_count', 'forks'], s.count),
+    license: s.nullable(s.ref<License>('license')),
   },
-  { description: 'A repository with all fields.' },
+  { description: 'A repository with all of its fields.' },
 )
 
 /** Declared as an interface because a template is a repository too. */
-export interface ExtendedRepository extends Static<typeof extendedRepositorySchema> {}
+export interface ExtendedRepository extends s.Static<typeof extendedRepositorySchema> {}
 
-const commit = object({ sha: string, url: uri })
-const forkOrigin = ref<ExtendedRepository>('extended-repository')
+const commit = s.object({ sha: s.string, url: s.uri })
+const forkOrigin = s.ref<ExtendedRepository>('extended-repository')
 
-export const fullRepositorySchema = object(
+export const fullRepositorySchema = s.object(
   {
     ...extendedRepositorySchema.properties,
-    has_discussions: literal(false),
-    organization: {
-      ...ref<User>('user'),
-      description: 'The owner, if that is an organization.',
-    },
-    parent: { ...forkOrigin, description: 'What it is a fork of, if the caller may read that.' },
+    has_discussions: s.literal(false),
+    organization: { ...s.ref<User>('user'), description: 'The owner, if it is an organization.' },
+    parent: { ...forkOrigin, description: 'The origin of this fork, if the caller may read it.' },
     source: {
       ...forkOrigin,
-      description: 'What its parent goes back to, if the caller may read that.',
+      description: 'The earliest repository in the chain of forks that the caller may read.',
     },
   },
   {
@@ -148,67 +128,67 @@ export const fullRepositorySchema = object(
   },
 )
 
-export const branchSchema = object(
+export const branchSchema = s.object(
   {
-    name: string,
+    name: s.string,
     commit,
     protected: {
-      ...boolean,
+      ...s.boolean,
       description:
-        'Set for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
+        'True for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
     },
   },
   { description: 'A branch.' },
 )
 
-export const tagSchema = object(
+export const tagSchema = s.object(
   {
-    name: string,
-    ...each(['zipball_url', 'tarball_url'], {
-      ...uri,
-      description: 'This server does not answer there.',
+    name: s.string,
+    ...s.each(['zipball_url', 'tarball_url'], {
+      ...s.uri,
+      description: 'Not served by this server.',
     }),
     commit,
-    node_id: { ...string, description: 'Opaque.' },
+    node_id: { ...s.string, description: 'An opaque identifier.' },
   },
-  { description: 'A tag and the commit that it names in the end.' },
+  { description: 'A tag and the commit that it points to.' },
 )
 
-export const topicsSchema = object({ names: arrayOf(string) }, { description: 'Topics.' })
+export const topicsSchema = s.object({ names: s.arrayOf(s.string) }, { description: 'Topics.' })
 
 export const languagesSchema = {
-  ...mapOf(count),
+  ...s.mapOf(s.count),
   description: 'Bytes by language, the largest first.',
 }
 
-export const collaboratorSchema = object(
+export const collaboratorSchema = s.object(
   {
     ...userSchema.properties,
-    permissions: object(each(['admin', 'maintain', 'push', 'triage', 'pull'], boolean)),
-    role_name: enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
+    permissions: s.object(s.each(['admin', 'maintain', 'push', 'triage', 'pull'], s.boolean)),
+    role_name: s.enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
   },
-  { description: 'Somebody who may read or change a repository.' },
+  { description: 'An account that may read or change a repository.' },
 )
 
-export const licenseContentSchema = object(
+export const licenseContentSchema = s.object(
   {
-    ...each(['name', 'path', 'sha', 'type'], string),
-    size: { ...count, description: 'In bytes.' },
-    ...each(['url', 'html_url', 'git_url'], uri),
-    download_url: { ...nullable(uri), description: 'Always null.' },
-    content: { ...string, description: 'In base64.' },
-    encoding: literal('base64'),
-    _links: object(each(['self', 'git', 'html'], uri)),
-    license: nullable(ref<License>('license')),
+    ...s.each(['name', 'path', 'sha', 'type'], s.string),
+    size: { ...s.count, description: 'In bytes.' },
+    ...s.each(['url', 'html_url', 'git_url'], s.uri),
+    download_url: { ...s.nullable(s.uri), description: 'Always null.' },
+    content: { ...s.string, description: 'In base64.' },
+    encoding: s.literal('base64'),
+    _links: s.object(s.each(['self', 'git', 'html'], s.uri)),
+    license: s.nullable(s.ref<License>('license')),
   },
   { description: 'The licence file of a repository.' },
 )
 
-export type Repository = Static<typeof repositorySchema>
-export type FullRepository = Static<typeof fullRepositorySchema>
-export type Branch = Static<typeof branchSchema>
-export type Tag = Static<typeof tagSchema>
-export type Topics = Static<typeof topicsSchema>
-export type Languages = Static<typeof languagesSchema>
-export type Collaborator = Static<typeof collaboratorSchema>
-export type LicenseContent = Static<typeof licenseContentSchema>
+export type Repository = s.Static<typeof repositorySchema>
+export type FullRepository = s.Static<typeof fullRepositorySchema>
+export type Branch = s.Static<typeof branchSchema>
+export type Tag = s.Static<typeof tagSchema>
+export type Topics = s.Static<typeof topicsSchema>
+export type Languages = s.Static<typeof languagesSchema>
+export type Collaborator = s.Static<typeof collaboratorSchema>
+export type LicenseContent = s.Static<typeof licenseContentSchema>

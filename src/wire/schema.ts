@@ -1,6 +1,6 @@
 /**
- * Functions that build JSON Schemas (dialect 2020-12, as in OpenAPI 3.1) with the TypeScript type of the values they describe,
- * so that each shape is written once. TypeBox does the same, but importing it takes 21 MB of memory and 115 ms at every start.
+ * Functions that build JSON Schemas (dialect 2020-12, as in OpenAPI 3.1). A schema carries the TypeScript type of its values, so
+ * that each shape is written once. TypeBox does the same, but importing it takes 21 MB of memory and 115 ms at every start.
  */
 declare const TYPE: unique symbol
 
@@ -16,7 +16,7 @@ type Properties = Readonly<Record<string, Schema>>
 type Fields<P extends Properties> = { -readonly [K in keyof P]: Static<P[K]> }
 type WithOptional<T, O extends keyof T> = Simplify<Omit<T, O> & Partial<Pick<T, O>>>
 
-export interface ObjectSchema<P extends Properties, T> {
+interface ObjectSchema<P extends Properties, T> {
   readonly [TYPE]?: () => T
   readonly [keyword: string]: unknown
   readonly type: 'object'
@@ -63,7 +63,7 @@ export function nullable<S extends Schema>(base: S): Schema<Static<S> | null> {
 /** Refers to a schema among the components of the API description. `T` is the type of that schema. */
 export const ref = <T>(name: string) => schema<T>({ $ref: `#/components/schemas/${name}` })
 
-/** Gives the same schema to several properties. */
+/** Returns several properties with the same schema. */
 export function each<const Name extends string, S extends Schema>(
   names: readonly Name[],
   schemaOfEach: S,
@@ -72,7 +72,7 @@ export function each<const Name extends string, S extends Schema>(
 }
 
 /**
- * An object that is sent. All properties are present, except the `optional` ones. Other properties are allowed, so that
+ * An object in a response. All properties are present, except the `optional` ones. Other properties are allowed, so that
  * clients generated from the description accept later versions of the server.
  */
 export function object<P extends Properties, const O extends keyof P & string = never>(
@@ -162,7 +162,7 @@ function hasType(name: string, value: unknown): boolean {
   return typeof value === (name === 'integer' ? 'number' : name)
 }
 
-/** Added to the description of what GitHub's API does not have. */
+/** Added to the descriptions of operations and fields that GitHub's API does not have. */
 export const EXTENSION = 'An extension of this server.'
 
 /** The maximum number of elements of any list in a request. */

@@ -1,26 +1,9 @@
 import { type HeldLock, repositoryCountsSchema, shownStates } from './migration.ts'
-import {
-  arrayOf,
-  boolean,
-  count,
-  dateTime,
-  EXTENSION,
-  each,
-  enumOf,
-  integer,
-  nullable,
-  object,
-  ref,
-  type Static,
-  string,
-  uri,
-  uriTemplate,
-  uuid,
-} from './schema.ts'
+import * as s from './schema.ts'
 
-export const rootSchema = object(
+export const rootSchema = s.object(
   {
-    ...each(
+    ...s.each(
       [
         'current_user_url',
         'authorizations_url',
@@ -37,9 +20,9 @@ export const rootSchema = object(
         'starred_gists_url',
         'user_organizations_url',
       ],
-      uri,
+      s.uri,
     ),
-    ...each(
+    ...s.each(
       [
         'current_user_authorizations_html_url',
         'code_search_url',
@@ -60,152 +43,151 @@ export const rootSchema = object(
         'user_repositories_url',
         'user_search_url',
       ],
-      uriTemplate,
+      s.uriTemplate,
     ),
-    ...each(['user_migrations_url', 'user_migration_url'], {
-      ...uriTemplate,
-      description: EXTENSION,
+    ...s.each(['user_migrations_url', 'user_migration_url'], {
+      ...s.uriTemplate,
+      description: s.EXTENSION,
     }),
-    documentation_url: { ...uri, description: EXTENSION },
+    documentation_url: { ...s.uri, description: s.EXTENSION },
     media_type: {
-      ...string,
-      description: `Media type of the preview, for \`accept\`. ${EXTENSION}`,
+      ...s.string,
+      description: `Media type of the preview, for \`accept\`. ${s.EXTENSION}`,
     },
   },
-  { description: 'Addresses of the API. Many of them do not exist on a git host.' },
+  { description: "The URLs of GitHub's API. This server does not serve all of them." },
 )
 
-const throughputPeriods = ['hour', 'day', 'week'] as const
+const migration = { id: s.integer, guid: s.uuid, login: s.string }
 
-const migration = { id: integer, guid: uuid, login: string }
-
-const running = object({
+const running = s.object({
   ...migration,
-  state: enumOf(shownStates),
-  created_at: dateTime,
-  started_at: nullable(dateTime),
+  state: s.enumOf(shownStates),
+  created_at: s.dateTime,
+  started_at: s.nullable(s.dateTime),
   repositories: repositoryCountsSchema,
-  bytes_done: count,
+  bytes_done: s.count,
 })
 
-const queue = object({
-  jobs: count,
-  oldest_at: { ...nullable(dateTime), description: 'Null if nothing is waiting.' },
-  kinds: arrayOf(object({ kind: string, jobs: count, oldest_at: dateTime })),
+const queue = s.object({
+  jobs: s.count,
+  oldest_at: { ...s.nullable(s.dateTime), description: 'Null if nothing is waiting.' },
+  kinds: s.arrayOf(s.object({ kind: s.string, jobs: s.count, oldest_at: s.dateTime })),
 })
 
-const bucket = object({
-  start: dateTime,
-  repositories: { ...count, description: 'Exported repositories, including reused ones.' },
-  ...each(['reused', 'skipped', 'failed'], count),
-  ...each(['migrations_exported', 'migrations_failed', 'migrations_cancelled'], count),
-  bytes: { ...count, description: 'Bytes written, without reused repositories.' },
-  bytes_reused: count,
+const bucket = s.object({
+  start: s.dateTime,
+  repositories: { ...s.count, description: 'Exported repositories, including reused ones.' },
+  ...s.each(['reused', 'skipped', 'failed'], s.count),
+  ...s.each(['migrations_exported', 'migrations_failed', 'migrations_cancelled'], s.count),
+  bytes: { ...s.count, description: 'Bytes written, without reused repositories.' },
+  bytes_reused: s.count,
 })
 
-const throughput = object({
-  period: enumOf(throughputPeriods),
-  bucket_seconds: count,
-  buckets: { ...arrayOf(bucket), description: 'Oldest first; the last one is not complete yet.' },
+const throughput = s.object({
+  period: s.enumOf(['hour', 'day', 'week']),
+  bucket_seconds: s.count,
+  buckets: { ...s.arrayOf(bucket), description: 'Oldest first; the last one is not complete yet.' },
 })
 
-const storage = object({
-  used_bytes: { ...count, description: 'Held in all: by archives, for reuse, and as scratch.' },
+const storage = s.object({
+  used_bytes: { ...s.count, description: 'Total of archives, data kept for reuse, and scratch.' },
   archive_bytes: {
-    ...count,
-    description: 'Held by archives and running exports. What several archives share counts once.',
+    ...s.count,
+    description:
+      'Used by archives and running exports. Data that several archives share counts once.',
   },
-  reuse_bytes: { ...count, description: 'Held only for reuse by later exports.' },
-  scratch_bytes: { ...count, description: 'Held by snapshots of running exports.' },
-  ...each(['segments', 'archives'], count),
-  free_bytes: {
-    ...nullable(count),
-    description: 'Null if a bucket is used, or if unknown.',
-  },
+  reuse_bytes: { ...s.count, description: 'Kept only for reuse by later exports.' },
+  scratch_bytes: { ...s.count, description: 'Used by snapshots of running exports.' },
+  ...s.each(['segments', 'archives'], s.count),
+  free_bytes: { ...s.nullable(s.count), description: 'Null if a bucket is used, or if unknown.' },
 })
 
-const locks = object({
-  held: count,
-  newest: {
-    ...arrayOf(ref<HeldLock>('held-lock')),
-    description: 'The newest locks.',
-  },
+const locks = s.object({
+  held: s.count,
+  newest: { ...s.arrayOf(s.ref<HeldLock>('held-lock')), description: 'The newest locks.' },
 })
 
-const failure = object({
+const failure = s.object({
   ...migration,
   state: {
-    ...enumOf(['exported', 'failed']),
+    ...s.enumOf(['exported', 'failed']),
     description: '`exported` if only some of its repositories could not be exported.',
   },
-  ended_at: nullable(dateTime),
-  reason: nullable(string),
+  ended_at: s.nullable(s.dateTime),
+  reason: s.nullable(s.string),
   counts: repositoryCountsSchema,
   repositories: {
-    ...arrayOf(object({ full_name: string, reason: string })),
+    ...s.arrayOf(s.object({ full_name: s.string, reason: s.string })),
     description: 'The first repositories that could not be exported.',
   },
 })
 
-const archive = object({ ...migration, bytes: count, expires_at: nullable(dateTime) })
+const archive = s.object({ ...migration, bytes: s.count, expires_at: s.nullable(s.dateTime) })
 
-const checks = object(
+const checks = s.object(
   {
-    ...each(['passed', 'failed'], count),
-    newest_at: { ...nullable(dateTime), description: 'Null if no repository has been checked.' },
+    ...s.each(['passed', 'failed'], s.count),
+    newest_at: {
+      ...s.nullable(s.dateTime),
+      description: 'Null if no repository has been checked.',
+    },
     problems: {
-      ...arrayOf(object({ full_name: string, checked_at: dateTime, reason: string })),
+      ...s.arrayOf(s.object({ full_name: s.string, checked_at: s.dateTime, reason: s.string })),
       description: 'The newest failures.',
     },
   },
-  { description: 'What `godwit check` last found of each repository.' },
+  { description: 'The results of the last `godwit check` of each repository.' },
 )
 
-export const tokenSchema = object(
+export const tokenSchema = s.object(
   {
-    id: integer,
-    ...each(['login', 'name'], string),
-    created_at: dateTime,
-    ...each(['expires_at', 'last_used_at', 'revoked_at'], nullable(dateTime)),
+    id: s.integer,
+    ...s.each(['login', 'name'], s.string),
+    created_at: s.dateTime,
+    ...s.each(['expires_at', 'last_used_at', 'revoked_at'], s.nullable(s.dateTime)),
   },
   { description: 'An access token, without the secret.' },
 )
 
-const worker = object({
-  id: uuid,
-  ...each(['host', 'version'], string),
-  pid: integer,
-  role: enumOf(['all', 'api', 'worker']),
-  concurrency: { ...count, description: 'Maximum number of jobs at the same time.' },
-  running_jobs: count,
-  started_at: dateTime,
-  seen_at: { ...dateTime, description: 'Its last heartbeat; there is one every ten seconds.' },
-  alive: boolean,
+const worker = s.object({
+  id: s.uuid,
+  ...s.each(['host', 'version'], s.string),
+  pid: s.integer,
+  role: s.enumOf(['all', 'api', 'worker']),
+  concurrency: { ...s.count, description: 'Maximum number of jobs at the same time.' },
+  running_jobs: s.count,
+  started_at: s.dateTime,
+  seen_at: {
+    ...s.dateTime,
+    description: 'Time of its last heartbeat; workers send one every ten seconds.',
+  },
+  alive: s.boolean,
 })
 
-export const serviceStateSchema = object(
+export const serviceStateSchema = s.object(
   {
-    observed_at: dateTime,
-    version: { ...string, description: 'Version of the process that answers.' },
-    migrations: object(each(shownStates, count), {
+    observed_at: s.dateTime,
+    version: { ...s.string, description: 'Version of the process that sent the response.' },
+    migrations: s.object(s.each(shownStates, s.count), {
       description: 'Number of migrations in each state.',
     }),
-    running: { ...arrayOf(running), description: 'The oldest unfinished migrations.' },
+    running: { ...s.arrayOf(running), description: 'The oldest unfinished migrations.' },
     queue,
     throughput,
     storage,
     locks,
     failures: {
-      ...arrayOf(failure),
-      description: 'The newest migrations that failed, or skipped repositories.',
+      ...s.arrayOf(failure),
+      description: 'The newest migrations that failed or skipped repositories.',
     },
-    workers: arrayOf(worker),
-    archives: { ...arrayOf(archive), description: 'The largest archives.' },
+    workers: s.arrayOf(worker),
+    archives: { ...s.arrayOf(archive), description: 'The largest archives.' },
     checks,
   },
   { description: 'The state of the whole service.' },
 )
 
-export type Root = Static<typeof rootSchema>
-export type Token = Static<typeof tokenSchema>
-export type ServiceState = Static<typeof serviceStateSchema>
+export type Root = s.Static<typeof rootSchema>
+export type Token = s.Static<typeof tokenSchema>
+export type ServiceState = s.Static<typeof serviceStateSchema>

@@ -1,31 +1,14 @@
-import {
-  boolean,
-  count,
-  dateTime,
-  each,
-  enumOf,
-  integer,
-  nullable,
-  object,
-  ref,
-  type Static,
-  string,
-  uri,
-  uriTemplate,
-} from './schema.ts'
+import * as s from './schema.ts'
 
-export const userSchema = object(
+export const userSchema = s.object(
   {
-    login: {
-      ...string,
-      description: 'Shown as on the host; case is ignored when compared.',
-    },
-    id: integer,
-    node_id: { ...string, description: 'Opaque.' },
-    ...each(['avatar_url', 'url', 'html_url'], uri),
-    gravatar_id: { ...string, description: 'Always empty.' },
-    ...each(['following_url', 'gists_url', 'starred_url', 'events_url'], uriTemplate),
-    ...each(
+    login: { ...s.string, description: 'In the spelling of the host. Comparisons ignore case.' },
+    id: s.integer,
+    node_id: { ...s.string, description: 'An opaque identifier.' },
+    ...s.each(['avatar_url', 'url', 'html_url'], s.uri),
+    gravatar_id: { ...s.string, description: 'Always empty.' },
+    ...s.each(['following_url', 'gists_url', 'starred_url', 'events_url'], s.uriTemplate),
+    ...s.each(
       [
         'followers_url',
         'subscriptions_url',
@@ -33,50 +16,50 @@ export const userSchema = object(
         'repos_url',
         'received_events_url',
       ],
-      uri,
+      s.uri,
     ),
-    type: enumOf(['User', 'Organization']),
-    site_admin: boolean,
+    type: s.enumOf(['User', 'Organization']),
+    site_admin: s.boolean,
   },
   { description: 'A person or an organization.' },
 )
 
-export const currentUserSchema = object(
+export const currentUserSchema = s.object(
   {
     ...userSchema.properties,
-    ...each(['name', 'company', 'location', 'email', 'bio'], nullable(string)),
-    blog: nullable(uri),
-    hireable: nullable(boolean),
-    public_repos: { ...count, description: 'Number of public repositories.' },
-    ...each(['public_gists', 'followers', 'following'], {
-      ...count,
+    ...s.each(['name', 'company', 'location', 'email', 'bio'], s.nullable(s.string)),
+    blog: s.nullable(s.uri),
+    hireable: s.nullable(s.boolean),
+    public_repos: { ...s.count, description: 'Number of public repositories.' },
+    ...s.each(['public_gists', 'followers', 'following'], {
+      ...s.count,
       description: 'Always 0: Godwit does not count these.',
     }),
-    created_at: { ...dateTime, description: 'When the account was created here.' },
-    updated_at: dateTime,
+    created_at: { ...s.dateTime, description: 'When the account was created here.' },
+    updated_at: s.dateTime,
   },
   { description: 'The account of the token.' },
 )
 
-export const sessionSchema = object(
-  { user: nullable(ref<CurrentUser>('current-user')) },
+export const sessionSchema = s.object(
+  { user: s.nullable(s.ref<CurrentUser>('current-user')) },
   { description: 'Who is signed in with this browser.' },
 )
 
-const rate = object({
-  limit: { ...count, description: 'Maximum number of requests per hour; 0 for no limit.' },
-  remaining: count,
-  used: count,
-  reset: { ...count, description: 'Time when the limit is reset, in seconds since 1970 (UTC).' },
-  resource: enumOf(['core', 'search']),
+const rate = s.object({
+  limit: { ...s.count, description: 'Maximum number of requests per hour; 0 for no limit.' },
+  remaining: s.count,
+  used: s.count,
+  reset: { ...s.count, description: 'Time when the limit is reset, in seconds since 1970 (UTC).' },
+  resource: s.enumOf(['core', 'search']),
 })
 
-export const rateLimitSchema = object(
-  { resources: object({ core: rate, search: rate }), rate },
+export const rateLimitSchema = s.object(
+  { resources: s.object({ core: rate, search: rate }), rate },
   { description: 'The rate limit of the caller.' },
 )
 
-export type User = Static<typeof userSchema>
-export type CurrentUser = Static<typeof currentUserSchema>
-export type Session = Static<typeof sessionSchema>
-export type RateLimit = Static<typeof rateLimitSchema>
+export type User = s.Static<typeof userSchema>
+export type CurrentUser = s.Static<typeof currentUserSchema>
+export type Session = s.Static<typeof sessionSchema>
+export type RateLimit = s.Static<typeof rateLimitSchema>

@@ -1,26 +1,6 @@
 import type { Migration, Summary } from './migration.ts'
 import type { Organization } from './organization.ts'
-import {
-  arrayOf,
-  boolean,
-  dateTime,
-  EXTENSION,
-  each,
-  enumOf,
-  integer,
-  mapOf,
-  nullable,
-  nullSchema,
-  number,
-  object,
-  ref,
-  request,
-  type Schema,
-  type Static,
-  string,
-  uri,
-  uuid,
-} from './schema.ts'
+import * as s from './schema.ts'
 import type { User } from './user.ts'
 
 const actions = ['exported', 'partial', 'failed', 'cancelled'] as const
@@ -33,16 +13,16 @@ const subscribableEvents = [
 const EVENTS_DESCRIPTION =
   'The events to send: `migration` whenever a migration ends, or any of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for all events. `ping` is always sent.'
 
-const stringOrNumber: Schema<string | number> = { anyOf: [string, number] }
+const stringOrNumber: s.Schema<string | number> = { anyOf: [s.string, s.number] }
 
 const configFields = {
-  url: { ...uri, description: 'The URL that events are sent to, by POST.' },
+  url: { ...s.uri, description: 'The URL that events are sent to, by POST.' },
   content_type: {
-    ...enumOf(['json', 'form']),
+    ...s.enumOf(['json', 'form']),
     description: '`json`, or `form` to send the JSON as the `payload` field of a form.',
   },
   secret: {
-    ...string,
+    ...s.string,
     maxLength: 1000,
     description:
       'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
@@ -53,29 +33,29 @@ const configFields = {
   },
 }
 
-export const webhookConfigSchema = object(
-  { ...configFields, insecure_ssl: enumOf(['0']) },
+export const webhookConfigSchema = s.object(
+  { ...configFields, insecure_ssl: s.enumOf(['0']) },
   { description: 'Where and how the events of a webhook are sent.', optional: ['secret'] },
 )
 
-export const webhookConfigChangeSchema = request(configFields, {
+export const webhookConfigChangeSchema = s.request(configFields, {
   examples: [{ content_type: 'json' }],
 })
 
 const webhookFields = {
-  name: { ...string, description: 'Always `web`.' },
-  events: { ...arrayOf(string), description: EVENTS_DESCRIPTION },
-  active: { ...boolean, description: 'Whether events are sent.' },
+  name: { ...s.string, description: 'Always `web`.' },
+  events: { ...s.arrayOf(s.string), description: EVENTS_DESCRIPTION },
+  active: { ...s.boolean, description: 'Whether events are sent.' },
 }
 
 const EXAMPLE_URL = 'https://ci.example.com/godwit'
 
-export const webhookRequestSchema = request(
+export const webhookRequestSchema = s.request(
   {
     ...webhookFields,
     events: { ...webhookFields.events, default: ['migration'] },
     active: { ...webhookFields.active, default: true },
-    config: request(configFields, { required: ['url'] }),
+    config: s.request(configFields, { required: ['url'] }),
   },
   {
     required: ['config'],
@@ -86,85 +66,85 @@ export const webhookRequestSchema = request(
 )
 
 /** Omitted fields do not change, so no field has a default. */
-export const webhookChangeSchema = request(
-  { ...webhookFields, config: request(configFields) },
+export const webhookChangeSchema = s.request(
+  { ...webhookFields, config: s.request(configFields) },
   { examples: [{ active: true, events: ['migration.failed', 'migration.partial'] }] },
 )
 
-export const webhookSchema = object(
+export const webhookSchema = s.object(
   {
     type: {
-      ...enumOf(['User', 'Organization']),
+      ...s.enumOf(['User', 'Organization']),
       description: 'The type of the account that owns the webhook.',
     },
-    id: integer,
-    name: enumOf(['web']),
-    active: boolean,
-    events: { ...arrayOf(enumOf(subscribableEvents)), description: EVENTS_DESCRIPTION },
-    config: ref<WebhookConfig>('webhook-config'),
-    ...each(['created_at', 'updated_at'], dateTime),
-    ...each(['url', 'ping_url', 'deliveries_url'], uri),
+    id: s.integer,
+    name: s.enumOf(['web']),
+    active: s.boolean,
+    events: { ...s.arrayOf(s.enumOf(subscribableEvents)), description: EVENTS_DESCRIPTION },
+    config: s.ref<WebhookConfig>('webhook-config'),
+    ...s.each(['created_at', 'updated_at'], s.dateTime),
+    ...s.each(['url', 'ping_url', 'deliveries_url'], s.uri),
     last_response: {
-      ...object({
-        code: nullable(integer),
+      ...s.object({
+        code: s.nullable(s.integer),
         status: {
-          ...enumOf(['unused', 'active', 'failing']),
+          ...s.enumOf(['unused', 'active', 'failing']),
           description:
             '`unused` before the first delivery, `failing` while events cannot be delivered, otherwise `active`.',
         },
-        message: nullable(string),
+        message: s.nullable(s.string),
       }),
       description:
         'The result of the last delivery. An extension of this server for organizations.',
     },
     disabled_reason: {
-      ...nullable(string),
-      description: `Why the server disabled the webhook. ${EXTENSION}`,
+      ...s.nullable(s.string),
+      description: `Why the server disabled the webhook. ${s.EXTENSION}`,
     },
   },
   { description: 'A webhook: a URL that is notified when migrations end.' },
 )
 
 const deliveryFields = {
-  id: integer,
+  id: s.integer,
   guid: {
-    ...uuid,
+    ...s.uuid,
     description:
       'The id of the event, as in the header of the request. It is the same for every attempt.',
   },
-  delivered_at: dateTime,
-  redelivery: { ...boolean, description: 'Whether an earlier attempt sent the same event.' },
-  duration: { ...number, description: 'The duration of the attempt in seconds.' },
-  status: { ...string, description: '`OK`, or why the attempt failed.' },
+  delivered_at: s.dateTime,
+  redelivery: { ...s.boolean, description: 'Whether an earlier attempt sent the same event.' },
+  duration: { ...s.number, description: 'The duration of the attempt in seconds.' },
+  status: { ...s.string, description: '`OK`, or why the attempt failed.' },
   status_code: {
-    ...integer,
+    ...s.integer,
     description: 'The HTTP status of the response, or 0 if there was none.',
   },
-  event: enumOf(['migration', 'ping']),
-  action: nullable(string),
-  ...each(['installation_id', 'repository_id', 'throttled_at'], nullSchema),
+  event: s.enumOf(['migration', 'ping']),
+  action: s.nullable(s.string),
+  ...s.each(['installation_id', 'repository_id', 'throttled_at'], s.nullSchema),
   state: {
-    ...enumOf(['waiting', 'delivered', 'given_up']),
-    description: `The current state of the event, not the result of this attempt. ${EXTENSION}`,
+    ...s.enumOf(['waiting', 'delivered', 'given_up']),
+    description: `The current state of the event, not the result of this attempt. ${s.EXTENSION}`,
   },
   next_attempt_at: {
-    ...nullable(dateTime),
-    description: `When the event will be sent again, or null. ${EXTENSION}`,
+    ...s.nullable(s.dateTime),
+    description: `When the event will be sent again, or null. ${s.EXTENSION}`,
   },
 }
 
-export const webhookDeliverySchema = object(deliveryFields, {
+export const webhookDeliverySchema = s.object(deliveryFields, {
   description: 'An attempt to deliver an event to a webhook.',
 })
 
 /** The payload of a `migration` event. */
-export const webhookEventSchema = object(
+export const webhookEventSchema = s.object(
   {
-    action: { ...enumOf(actions), description: 'How the migration ended.' },
-    migration: ref<Migration>('migration'),
-    summary: ref<Summary>('summary'),
-    sender: ref<User>('user'),
-    organization: ref<Organization>('organization'),
+    action: { ...s.enumOf(actions), description: 'How the migration ended.' },
+    migration: s.ref<Migration>('migration'),
+    summary: s.ref<Summary>('summary'),
+    sender: s.ref<User>('user'),
+    organization: s.ref<Organization>('organization'),
   },
   {
     description:
@@ -173,34 +153,37 @@ export const webhookEventSchema = object(
   },
 )
 
-const headers = mapOf(string)
+const headers = s.mapOf(s.string)
 
-const anyObject: Schema<Record<string, unknown>> = {
+const anyObject: s.Schema<Record<string, unknown>> = {
   type: 'object',
   additionalProperties: true,
 }
 
-export const fullWebhookDeliverySchema = object(
+export const fullWebhookDeliverySchema = s.object(
   {
     ...deliveryFields,
-    url: string,
-    request: object({
+    url: s.string,
+    request: s.object({
       headers,
       payload: anyObject,
     }),
-    response: object({
-      headers: nullable(headers),
-      payload: { ...nullable(string), description: 'The first 4096 bytes of the response body.' },
+    response: s.object({
+      headers: s.nullable(headers),
+      payload: {
+        ...s.nullable(s.string),
+        description: 'The first 4096 bytes of the response body.',
+      },
     }),
   },
   { description: 'An attempt to deliver an event to a webhook, with its request and response.' },
 )
 
-export type Webhook = Static<typeof webhookSchema>
-export type WebhookConfig = Static<typeof webhookConfigSchema>
-export type WebhookConfigChange = Static<typeof webhookConfigChangeSchema>
-export type WebhookRequest = Static<typeof webhookRequestSchema>
-export type WebhookChange = Static<typeof webhookChangeSchema>
-export type WebhookDelivery = Static<typeof webhookDeliverySchema>
-export type FullWebhookDelivery = Static<typeof fullWebhookDeliverySchema>
-export type WebhookEvent = Static<typeof webhookEventSchema>
+export type Webhook = s.Static<typeof webhookSchema>
+export type WebhookConfig = s.Static<typeof webhookConfigSchema>
+export type WebhookConfigChange = s.Static<typeof webhookConfigChangeSchema>
+export type WebhookRequest = s.Static<typeof webhookRequestSchema>
+export type WebhookChange = s.Static<typeof webhookChangeSchema>
+export type WebhookDelivery = s.Static<typeof webhookDeliverySchema>
+export type FullWebhookDelivery = s.Static<typeof fullWebhookDeliverySchema>
+export type WebhookEvent = s.Static<typeof webhookEventSchema>

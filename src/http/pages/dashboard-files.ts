@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 
-/** Encodings that the build may have written beside a file, the smallest first. */
+/** The encodings of which the build may have written a copy of a file, the smallest first. */
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const
 export type Encoding = keyof typeof ENCODINGS
 
@@ -37,8 +37,8 @@ export interface Dashboard {
 }
 
 /**
- * Reads the built pages into memory, or returns undefined if there are none. Requests look up names among the files that were found,
- * so a path cannot leave the directory, and an upgrade of the files under a running service never mixes two builds.
+ * Reads the built pages into memory, or returns undefined if there are none. Only these files are served, so a path cannot leave the
+ * directory, and an upgrade of the files under a running service never mixes two builds.
  */
 export async function readDashboard(directory: string): Promise<Dashboard | undefined> {
   const files = new Map([

@@ -9,7 +9,7 @@ import { readDashboard } from './dashboard-files.ts'
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 
 /** A build like Vite's, with a file beside it that must not be served. */
-async function built(t: TestContext) {
+async function startServer(t: TestContext) {
   const base = await mkdtemp(join(tmpdir(), 'godwit-dashboard-'))
   t.after(() => rm(base, { recursive: true, force: true }))
   const dist = join(base, 'dist')
@@ -22,7 +22,7 @@ async function built(t: TestContext) {
   await writeFile(join(dist, 'assets', 'app-1a2b.js'), 'plain()')
   await writeFile(join(dist, 'assets', 'app-1a2b.js.br'), 'smallest')
   await writeFile(join(dist, 'assets', 'app-1a2b.js.gz'), 'smaller')
-  await writeFile(join(dist, 'assets', 'notes.unknown'), 'not a type of ours')
+  await writeFile(join(dist, 'assets', 'notes.unknown'), 'not a served type')
   await writeFile(join(dist, 'assets', 'deeper', 'app.js'), 'not served')
   await symlink(join(base, 'secret.json'), join(dist, 'linked.json'))
   return descriptionServer(t, DEFAULT_MEDIA_TYPE, { dashboard: await readDashboard(dist) })
@@ -30,8 +30,8 @@ async function built(t: TestContext) {
 
 const asBrowser = (url: string, more = {}) => ({ url, headers: { accept: BROWSER, ...more } })
 
-test('browsers get the page, programs get the addresses', async (t) => {
-  const app = await built(t)
+test('browsers get the page, other clients get the URLs of the API', async (t) => {
+  const app = await startServer(t)
   const page = await app.inject(asBrowser('/'))
   assert.equal(page.statusCode, 200)
   assert.equal(page.body, '<!doctype html><p>page')
@@ -58,7 +58,7 @@ test('browsers get the page, programs get the addresses', async (t) => {
 })
 
 test('the page may load only its own files and connect only to its own server', async (t) => {
-  const app = await built(t)
+  const app = await startServer(t)
   for (const url of ['/', '/assets/app-1a2b.js', '/godwit.svg']) {
     const { headers } = await app.inject(asBrowser(url))
     assert.equal(
@@ -75,7 +75,7 @@ test('the page may load only its own files and connect only to its own server', 
 })
 
 test('files are sent compressed and cached forever', async (t) => {
-  const app = await built(t)
+  const app = await startServer(t)
   for (const [accepted, encoding, body] of [
     [undefined, undefined, 'plain()'],
     ['identity', undefined, 'plain()'],
@@ -85,13 +85,13 @@ test('files are sent compressed and cached forever', async (t) => {
   ]) {
     const url = '/assets/app-1a2b.js'
     const more = accepted === undefined ? {} : { 'accept-encoding': accepted }
-    const answer = await app.inject(asBrowser(url, more))
-    assert.deepEqual([answer.headers['content-encoding'], answer.body], [encoding, body])
-    assert.equal(answer.headers['content-type'], 'text/javascript; charset=utf-8')
-    assert.equal(answer.headers['cache-control'], 'public, max-age=31536000, immutable')
-    assert.equal(answer.headers.vary, 'accept-encoding')
+    const response = await app.inject(asBrowser(url, more))
+    assert.deepEqual([response.headers['content-encoding'], response.body], [encoding, body])
+    assert.equal(response.headers['content-type'], 'text/javascript; charset=utf-8')
+    assert.equal(response.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert.equal(response.headers.vary, 'accept-encoding')
     const known = await app.inject(
-      asBrowser(url, { ...more, 'if-none-match': answer.headers.etag }),
+      asBrowser(url, { ...more, 'if-none-match': response.headers.etag }),
     )
     assert.deepEqual([known.statusCode, known.body], [304, ''])
     const head = await app.inject({ ...asBrowser(url, more), method: 'HEAD' })
@@ -104,7 +104,7 @@ test('files are sent compressed and cached forever', async (t) => {
 })
 
 test('other paths do not exist', async (t) => {
-  const app = await built(t)
+  const app = await startServer(t)
   for (const url of [
     '/index.html',
     '/assets',
@@ -135,16 +135,16 @@ test('without built pages, a page explains how to build them', async (t) => {
 })
 
 test('the address of a repository redirects to its page, without hiding paths of the API', async (t) => {
-  const app = await built(t)
+  const app = await startServer(t)
   for (const accept of [BROWSER, '*/*', undefined]) {
     const headers = accept === undefined ? {} : { accept }
-    const { statusCode, headers: said } = await app.inject({ url: '/alice/Site.js', headers })
+    const { statusCode, headers: sent } = await app.inject({ url: '/alice/Site.js', headers })
     assert.deepEqual(
-      [statusCode, said.location],
+      [statusCode, sent.location],
       [302, '../#/repositories/alice/Site.js'],
       String(accept),
     )
-    const page = new URL(String(said.location), 'https://git.host.test/api/alice/Site.js')
+    const page = new URL(String(sent.location), 'https://git.host.test/api/alice/Site.js')
     assert.equal(page.href, 'https://git.host.test/api/#/repositories/alice/Site.js')
   }
   for (const url of [

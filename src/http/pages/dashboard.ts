@@ -1,13 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { string } from '../../wire/schema.ts'
-import {
-  ETAG_HEADER,
-  IF_NONE_MATCH,
-  NOT_MODIFIED,
-  type Operation,
-  recordResponses,
-  withContentType,
-} from '../description/operation.ts'
+import * as openapi from '../description/operation.ts'
 import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
 import type { Rendering } from '../rendering.ts'
@@ -24,48 +17,48 @@ interface DashboardParts {
 const getRoot = {
   operationId: 'meta/root',
   tags: ['Service'],
-  summary: 'Get the addresses of the API',
-  description:
-    'Browsers (which prefer `text/html`) get the dashboard; other clients get the addresses.',
+  summary: 'Get the URLs of the API',
+  description: 'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    ...withContentType('text/html', recordResponses('Addresses.', 'root')),
-    304: NOT_MODIFIED,
+    ...openapi.withContentType(
+      'text/html',
+      openapi.recordResponses('The URLs of the API.', 'root'),
+    ),
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const getDocs = {
   operationId: 'service/docs',
   tags: ['Service'],
   summary: 'Read this description as a web page',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
     200: {
       description: 'A web page.',
-      ...ETAG_HEADER,
+      ...openapi.ETAG_HEADER,
       content: { 'text/html': { schema: string } },
     },
-    304: NOT_MODIFIED,
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-/** Adds the pages of the dashboard, and for programs the addresses of the API. None needs a token. */
+/** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { rendering, mediaType, dashboard: built } = parts
-  const security = securityHeaders(rendering.addresses.api)
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
+  const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
   app.get('/', { schema: getRoot }, async (request, reply) => {
     if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
-    reply.headers({ ...security, vary: 'accept, accept-encoding' })
-    return sendFile(request, reply, page)
+    return sendFile(request, reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
   })
-  app.get('/docs', { schema: getDocs }, async (request, reply) => {
-    reply.headers({ ...security, vary: 'accept-encoding' })
-    return sendFile(request, reply, docs)
-  })
+  app.get('/docs', { schema: getDocs }, async (request, reply) =>
+    sendFile(request, reply.headers(headers), docs),
+  )
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
     app.get(path, async (request, reply) =>
@@ -73,10 +66,7 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
     )
   }
   for (const [path, file] of built?.files ?? []) {
-    app.get(`/${path}`, async (request, reply) => {
-      reply.headers({ ...security, vary: 'accept-encoding' })
-      return sendFile(request, reply, file)
-    })
+    app.get(`/${path}`, async (request, reply) => sendFile(request, reply.headers(headers), file))
   }
 }
 
@@ -100,7 +90,8 @@ function sendFile(
   reply: FastifyReply,
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
 ): FastifyReply {
-  const encoding = encodingFor(request.headers['accept-encoding'], encoded)
+  const accepted = acceptedTypes(request.headers['accept-encoding'])
+  const encoding = (Object.keys(encoded) as Encoding[]).find((each) => accepted.includes(each))
   const immutable = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
@@ -108,17 +99,9 @@ function sendFile(
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
 }
 
-function encodingFor(
-  header: string | undefined,
-  encoded: DashboardFile['encoded'],
-): Encoding | undefined {
-  const accepted = acceptedTypes(header)
-  return (Object.keys(encoded) as Encoding[]).find((encoding) => accepted.includes(encoding))
-}
-
 /**
- * Pages may load only files of this server and connect only to it: by the address they were loaded from, and by the public address
- * that the API uses in its links.
+ * Pages may load only files of this server and connect only to it: at the URL from which they were loaded, and at the public URL,
+ * which the links of the API have.
  */
 function securityHeaders(api: string) {
   return {
@@ -136,16 +119,8 @@ function securityHeaders(api: string) {
     ].join('; '),
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
-    'permissions-policy': [
-      'camera',
-      'display-capture',
-      'geolocation',
-      'microphone',
-      'payment',
-      'usb',
-    ]
-      .map((feature) => `${feature}=()`)
-      .join(', '),
+    'permissions-policy':
+      'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
 import { NotFound } from '../../migrations/errors.ts'
-import { notFound, type Operation, parameter, withHeaders } from '../description/operation.ts'
+import * as openapi from '../description/operation.ts'
 import { prefersOver } from '../middleware/api-headers.ts'
 
 interface PageParts {
   setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
-  /** The first path segments of the API, which cannot be owners. */
+  /** The first path segments of the API's routes, which cannot be the names of owners. */
   firstSegments: ReadonlySet<string>
 }
 
@@ -15,18 +15,18 @@ const getRepositoryPage = {
   tags: ['Service'],
   summary: 'See a repository in a browser',
   description:
-    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Redirects to the page of the dashboard, which shows the repository to callers who may read it. Clients that prefer JSON get 404.',
+    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows the repository to callers who may read it. Clients that prefer JSON get 404.',
   security: [],
-  parameters: [parameter('owner'), parameter('repo')],
+  parameters: [openapi.parameter('owner'), openapi.parameter('repo')],
   responses: {
-    302: { description: 'Where the page is.', ...withHeaders('location') },
-    404: notFound,
+    302: { description: 'The URL of the page.', ...openapi.withHeaders('location') },
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /**
- * Redirects the `html_url` of a repository to its page in the dashboard, unless the operator has set another `--web-url`. The
- * dashboard then reads what the viewer may see.
+ * Redirects the `html_url` of a repository, unless the operator has set another `--web-url`, to its page in the dashboard, which
+ * checks what the viewer may read.
  */
 export function repositoryPage(
   app: FastifyInstance,
@@ -43,7 +43,7 @@ export function repositoryPage(
         setApiHeaders(request, reply)
         throw new NotFound()
       }
-      // Relative, so that it keeps the address by which the client reached this server.
+      // Relative, so that the client stays at the host at which it reached this server.
       return reply
         .headers({ 'cache-control': 'no-cache', vary: 'accept' })
         .redirect(`../#/repositories/${owner}/${repo}`, 302)

@@ -10,17 +10,7 @@ import { summaryById } from '../../../migrations/summaries.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, integer, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  DONE,
-  errorResponse,
-  inPath,
-  jsonResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  schemaList,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { requireId } from '../../middleware/path-parameters.ts'
@@ -30,7 +20,7 @@ import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
 import { tokenJson } from './service-state-json.ts'
 
-const SITE_ADMIN_ONLY = `Of any account. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
+const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function adminActions(app: FastifyInstance, parts: ApiParts): void {
@@ -49,56 +39,53 @@ const cancelOperation = {
   tags: ['Operator'],
   summary: 'Cancel any migration',
   description: SITE_ADMIN_ONLY,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('The migration is cancelled.', 'summary'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The migration is cancelled.', 'summary'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const retryOperation = {
   operationId: 'admin/retry-migration',
   tags: ['Operator'],
   summary: 'Retry any migration',
   description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: recordResponse('The new migration.', 'summary'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('The new migration.', 'summary'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteArchiveOperation = {
   operationId: 'admin/delete-archive',
   tags: ['Operator'],
   summary: 'Delete the archive of any migration',
   description: SITE_ADMIN_ONLY,
-  parameters: [parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
   const migrationInPath = (request: FastifyRequest<ById>) =>
     migrationById(db, migrationIdOf(request))
 
-  app.post<ById>(
-    '/admin/migrations/:migration_id/cancel',
-    { schema: cancelOperation },
-    async (request, reply) => {
-      const migration = await migrationInPath(request)
-      await cancelMigration(parts, migration, () =>
-        auditMigration(log, request, 'admin.migration.cancel', migration),
-      )
-      return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
-    },
-  )
+  const path = '/admin/migrations/:migration_id'
+  app.post<ById>(`${path}/cancel`, { schema: cancelOperation }, async (request, reply) => {
+    const migration = await migrationInPath(request)
+    await cancelMigration(parts, migration, () =>
+      auditMigration(log, request, 'admin.migration.cancel', migration),
+    )
+    return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
+  })
 
   app.post<ById & { Body: wire.RetryRequest }>(
-    '/admin/migrations/:migration_id/retry',
+    `${path}/retry`,
     { schema: retryOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
@@ -116,7 +103,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   )
 
   app.delete<ById>(
-    '/admin/migrations/:migration_id/archive',
+    `${path}/archive`,
     { schema: deleteArchiveOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
@@ -132,10 +119,10 @@ const releaseLockOperation = {
   operationId: 'admin/release-lock',
   tags: ['Operator'],
   summary: 'Release the locks of any repository',
-  description: `Whichever migrations hold them. ${SITE_ADMIN_ONLY}`,
-  parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  description: `Releases the locks of all migrations. ${SITE_ADMIN_ONLY}`,
+  parameters: [openapi.inPath('owner', string, 'alice'), openapi.inPath('name', string, 'atlas')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addLocks(app: FastifyInstance, parts: ApiParts): void {
   app.delete<{ Params: { owner: string; name: string } }>(
@@ -157,19 +144,22 @@ const listTokensOperation = {
   summary: 'List all tokens',
   description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
   responses: {
-    200: jsonResponse('The tokens.', { schema: schemaList('token'), example: 'tokens' }),
-    404: notFound,
+    200: openapi.jsonResponse('The tokens.', {
+      schema: openapi.schemaList('token'),
+      example: 'tokens',
+    }),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const revokeTokenOperation = {
   operationId: 'admin/revoke-token',
   tags: ['Operator'],
   summary: 'Revoke any token',
-  description: `Sessions that were opened with it end, too. ${SITE_ADMIN_ONLY}`,
-  parameters: [inPath('token_id', integer, 7)],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  description: `Also ends the sessions that were opened with it. ${SITE_ADMIN_ONLY}`,
+  parameters: [openapi.inPath('token_id', integer, 7)],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
   app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>

@@ -9,67 +9,58 @@ import {
 } from '../../../migrations/service-state.ts'
 import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
 import { EXTENSION, enumOf } from '../../../wire/schema.ts'
-import type { Operation } from '../../description/operation.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inQuery,
-  notFound,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { type Storage, serviceStateJson } from './service-state-json.ts'
+import { serviceStateJson } from './service-state-json.ts'
+
+type WithQuery = { Querystring: Record<string, unknown> }
 
 const getServiceState = {
   operationId: 'admin/get-service-state',
   tags: ['Operator'],
   summary: 'Get the state of the whole service',
-  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
+  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
   parameters: [
-    inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
-    IF_NONE_MATCH,
+    openapi.inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    openapi.IF_NONE_MATCH,
   ],
   responses: {
-    ...recordResponses('The state of the service.', 'service-state'),
-    404: notFound,
-    422: errorResponse('invalid-query'),
+    ...openapi.recordResponses('The state of the service.', 'service-state'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid-query'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-/** The state of the service; 404 for callers who are not site admins. */
+/** Adds the state of the service; 404 for callers who are not site admins. */
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, version } = parts
-  const readUse = storageUse(parts)
+  const readStorageUse = storageUse(parts)
 
-  async function readStorage(): Promise<Storage> {
+  async function readStorage() {
     const [use, scratchBytes, freeBytes] = await Promise.all([
-      readUse(),
+      readStorageUse(),
       totalScratchBytes(db, now()),
       isComposing(blobs) ? null : smallestFreeBytes(db, now()),
     ])
     return { ...use, scratchBytes, freeBytes }
   }
 
-  app.get<{ Querystring: Record<string, unknown> }>(
-    '/admin/service',
-    { schema: getServiceState },
-    async (request, reply) => {
-      if (!requireViewer(request).account.siteAdmin) throw new NotFound()
-      const period = periodOf(request.query.period)
-      const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
-      const body = serviceStateJson(state, storage, version)
-      // These members change all the time, so they are not part of the ETag.
-      const stable = {
-        ...body,
-        observed_at: '',
-        storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
-      }
-      if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
-      return sendJson(reply, body)
-    },
-  )
+  app.get<WithQuery>('/admin/service', { schema: getServiceState }, async (request, reply) => {
+    if (!requireViewer(request).account.siteAdmin) throw new NotFound()
+    const period = periodOf(request.query.period)
+    const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+    const body = serviceStateJson(state, storage, version)
+    // These fields change all the time, so the ETag does not cover them.
+    const stable = {
+      ...body,
+      observed_at: '',
+      storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
+    }
+    if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
+    return sendJson(reply, body)
+  })
 }
 
 function periodOf(sent: unknown): ThroughputPeriod {

@@ -8,11 +8,11 @@ import type {
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { heldLockJson, repositoryCountsJson } from '../migrations/migration-json.ts'
+import { heldLockJson } from '../migrations/migration-json.ts'
 
-export interface Storage extends StorageUse {
+interface Storage extends StorageUse {
   scratchBytes: number
-  /** Null if the blobs are in a bucket. */
+  /** Null if unknown, or if the archives are in a bucket. */
   freeBytes: number | null
 }
 
@@ -42,10 +42,7 @@ export function serviceStateJson(
       archives: storage.archives,
       free_bytes: storage.freeBytes,
     },
-    locks: {
-      held: locks.held,
-      newest: locks.newest.map(heldLockJson),
-    },
+    locks: { held: locks.held, newest: locks.newest.map(heldLockJson) },
     failures: state.failures.map(failureJson),
     workers: state.workers.map(workerJson),
     archives: state.archives.map(archiveJson),
@@ -53,35 +50,31 @@ export function serviceStateJson(
   }
 }
 
-type Each<List extends 'running' | 'failures' | 'workers'> = ServiceState[List][number]
+const identityJson = ({ id, guid, owner }: Summary) => ({ id, guid, login: owner.login })
 
-function runningJson(migration: Each<'running'>) {
+function runningJson(migration: Summary) {
   return {
-    id: migration.id,
-    guid: migration.guid,
-    login: migration.owner.login,
+    ...identityJson(migration),
     state: migration.state,
     created_at: utcTimestamp(migration.createdAt),
     started_at: utcTimestampOrNull(migration.startedAt),
-    repositories: repositoryCountsJson(migration),
+    repositories: migration.repositories,
     bytes_done: migration.bytesDone,
   }
 }
 
 function queueJson(backlog: ServiceState['backlog']) {
+  const kinds = backlog.map(({ kind, jobs, oldest }) => ({
+    kind,
+    jobs,
+    oldest_at: utcTimestamp(oldest),
+  }))
   return {
     jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
-    oldest_at: utcTimestampOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
-    kinds: backlog.map(({ kind, jobs, oldest }) => ({
-      kind,
-      jobs,
-      oldest_at: utcTimestamp(oldest),
-    })),
+    oldest_at: kinds.map(({ oldest_at }) => oldest_at).sort()[0] ?? null,
+    kinds,
   }
 }
-
-const oldestOf = (times: number[]): number | null =>
-  times.length === 0 ? null : Math.min(...times)
 
 function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
   return {
@@ -98,24 +91,20 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
   }
 }
 
-function failureJson({ migration, notExported }: Each<'failures'>) {
+function failureJson({ migration, notExported }: ServiceState['failures'][number]) {
   return {
-    id: migration.id,
-    guid: migration.guid,
-    login: migration.owner.login,
+    ...identityJson(migration),
     state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
     ended_at: utcTimestampOrNull(migration.endedAt),
     reason: migration.reason,
-    counts: repositoryCountsJson(migration),
+    counts: migration.repositories,
     repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
   }
 }
 
 function archiveJson(migration: Summary) {
   return {
-    id: migration.id,
-    guid: migration.guid,
-    login: migration.owner.login,
+    ...identityJson(migration),
     bytes: migration.archive?.bytes ?? 0,
     expires_at: utcTimestampOrNull(migration.archive?.expiresAt ?? null),
   }
@@ -146,7 +135,7 @@ export function tokenJson(token: TokenRecord): wire.Token {
   }
 }
 
-function workerJson(worker: Each<'workers'>) {
+function workerJson(worker: ServiceState['workers'][number]) {
   return {
     id: worker.id,
     host: worker.host,

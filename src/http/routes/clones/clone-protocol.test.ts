@@ -29,59 +29,59 @@ test('full, shallow, partial and repeated clones work with every protocol versio
     (await host.git(['for-each-ref', 'refs/heads', 'refs/tags'], { dir: host.path(path) }))
       .split('\n')
       .map((line) => line.replace(' commit', ''))
-  const ended = async (...args: string[]) => {
+  const run = async (...args: string[]) => {
     const { code, said } = await git(...args)
     assert.equal(code, 0, `git ${args.join(' ')}: ${said}`)
     return said
   }
   for (const version of [0, 1, 2]) {
-    const speaking = ['-c', `protocol.version=${version}`]
-    const place = (kind: string) => `${kind}-${version}`
+    const protocol = ['-c', `protocol.version=${version}`]
+    const directory = (kind: string) => `${kind}-${version}`
     const from = (path: string) => at(`alice/${path}.git`, token)
     await t.test(`version ${version}`, async () => {
-      const listed = await ended(...speaking, 'ls-remote', from('site'))
+      const listed = await run(...protocol, 'ls-remote', from('site'))
       assert.ok(!listed.includes('refs/hidden'), listed)
-      const heads = await ended(...speaking, 'ls-remote', '--heads', from('many'))
+      const heads = await run(...protocol, 'ls-remote', '--heads', from('many'))
       assert.deepEqual(heads.trimEnd().split('\n'), await refs('alice/many'))
       for (const path of ['site', 'many', 'empty', 'new']) {
-        const mirror = place(path)
-        await ended(...speaking, 'clone', '--quiet', '--mirror', from(path), mirror)
-        const found = await ended('-C', mirror, 'for-each-ref')
+        const mirror = directory(path)
+        await run(...protocol, 'clone', '--quiet', '--mirror', from(path), mirror)
+        const found = await run('-C', mirror, 'for-each-ref')
         assert.equal(
           found.trimEnd(),
           await host.git(['for-each-ref', 'refs/heads'], { dir: host.path(`alice/${path}`) }),
         )
-        await ended('-C', mirror, 'fsck', '--full', '--strict')
+        await run('-C', mirror, 'fsck', '--full', '--strict')
       }
-      await ended(...speaking, 'clone', '--quiet', '--depth=1', from('site'), place('shallow'))
-      assert.equal(await ended('-C', place('shallow'), 'rev-list', '--count', 'HEAD'), '1\n')
-      await ended(...speaking, '-C', place('shallow'), 'fetch', '--quiet', '--unshallow')
-      assert.equal(await ended('-C', place('shallow'), 'rev-list', '--count', 'HEAD'), '2\n')
+      await run(...protocol, 'clone', '--quiet', '--depth=1', from('site'), directory('shallow'))
+      assert.equal(await run('-C', directory('shallow'), 'rev-list', '--count', 'HEAD'), '1\n')
+      await run(...protocol, '-C', directory('shallow'), 'fetch', '--quiet', '--unshallow')
+      assert.equal(await run('-C', directory('shallow'), 'rev-list', '--count', 'HEAD'), '2\n')
       const filter = ['--filter=blob:none', '--no-checkout']
-      await ended(...speaking, 'clone', '--quiet', ...filter, from('site'), place('part'))
-      const missing = await ended('-C', place('part'), ...ABSENT)
+      await run(...protocol, 'clone', '--quiet', ...filter, from('site'), directory('part'))
+      const missing = await run('-C', directory('part'), ...LIST_MISSING)
       assert.match(missing, /^\?/m)
-      const unfiltered = await ended(...speaking, 'clone', ...filter, from('many'), place('all'))
+      const unfiltered = await run(...protocol, 'clone', ...filter, from('many'), directory('all'))
       assert.match(unfiltered, /filtering not recognized by server, ignoring/)
       assert.ok(!unfiltered.includes('hint'), unfiltered)
     })
   }
-  // What came since is fetched by what both have, and such a request is long enough for git to compress it.
+  // A fetch of new commits lists the commits that both sides have: long enough for git to compress the request.
   for (let nth = 0; nth < 3; nth++)
     await host.commit(host.path('alice/many'), { a: `n${nth}` }, { branch: `new-${nth}` })
   for (const version of [0, 2]) {
     const mirror = join(work, `many-${version}`)
-    const fetching = ['-c', `protocol.version=${version}`, '-C', mirror, 'fetch', 'origin']
-    const { ended: done } = scene.start(fetching, { GIT_TRACE_CURL: '1' })
-    const { code, said } = await done
+    const fetchArgs = ['-c', `protocol.version=${version}`, '-C', mirror, 'fetch', 'origin']
+    const { ended } = scene.start(fetchArgs, { GIT_TRACE_CURL: '1' })
+    const { code, said } = await ended
     assert.equal(code, 0, said)
     assert.match(said, /Content-Encoding: gzip/)
-    assert.equal((await ended('-C', mirror, 'for-each-ref')).split('\n').length, BRANCHES + 5)
+    assert.equal((await run('-C', mirror, 'for-each-ref')).split('\n').length, BRANCHES + 5)
   }
   assert.ok(!existsSync(join(host.path('alice/site'), 'gc.log')))
 })
 
-const ABSENT = ['rev-list', '--objects', '--all', '--missing=print']
+const LIST_MISSING = ['rev-list', '--objects', '--all', '--missing=print']
 
 const fillSmall = (host: GitHost) => host.repository('alice/site', { files: { a: '1' } })
 
@@ -111,13 +111,13 @@ test('the dumb protocol and unknown services are refused', async (t) => {
   const { url, token } = await cloneScene(t, fillSmall)
   const headers = { authorization: `bearer ${await token('alice')}` }
   const status = async (path: string, init: RequestInit = {}) => {
-    const answer = await fetch(`${url}/alice/site.git${path}`, { headers, ...init })
-    if (answer.status === 403)
+    const response = await fetch(`${url}/alice/site.git${path}`, { headers, ...init })
+    if (response.status === 403)
       assert.match(
-        await answer.text(),
+        await response.text(),
         /^(Only git clone and git fetch|This address is for cloning)/,
       )
-    return answer.status
+    return response.status
   }
   assert.equal(await status('/info/refs'), 403)
   for (const service of [

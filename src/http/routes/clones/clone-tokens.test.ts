@@ -16,33 +16,33 @@ describe('clone tokens', () => {
   const parts = { key: () => key.bytes, now: () => clock.at, isServed: true }
   const tokens = cloneTokens(parts)
   const viewer = { account: alice, tokenId: 5 }
-  const made = () => String(tokens.for(viewer)!(7))
+  const issue = () => String(tokens.for(viewer)!(7))
 
   test('a token names its repository and expires after an hour', () => {
-    const token = made()
+    const token = issue()
     assert.match(token, /^gwc_[\w-]+$/)
     assert.deepEqual(tokens.read(token), { tokenId: 5, repositoryId: 7 })
-    const began = clock.at
-    clock.at = began + 58 * MINUTE
+    const issuedAt = clock.at
+    clock.at = issuedAt + 58 * MINUTE
     assert.ok(tokens.read(token))
-    clock.at = began + 60 * MINUTE
+    clock.at = issuedAt + 60 * MINUTE
     assert.equal(tokens.read(token), undefined)
-    clock.at = began
+    clock.at = issuedAt
   })
 
   test('a token stays the same for a minute and differs by repository and caller', () => {
-    const token = made()
-    assert.equal(made(), token)
+    const token = issue()
+    assert.equal(issue(), token)
     clock.at += MINUTE
-    assert.notEqual(made(), token)
-    assert.notEqual(String(tokens.for(viewer)!(8)), made())
-    assert.notEqual(String(tokens.for({ ...viewer, tokenId: 6 })!(7)), made())
+    assert.notEqual(issue(), token)
+    assert.notEqual(String(tokens.for(viewer)!(8)), issue())
+    assert.notEqual(String(tokens.for({ ...viewer, tokenId: 6 })!(7)), issue())
     const large = String(tokens.for({ ...viewer, tokenId: 2 ** 40 })!(2 ** 41))
     assert.deepEqual(tokens.read(large), { tokenId: 2 ** 40, repositoryId: 2 ** 41 })
   })
 
   test('a changed token is invalid, and so is one signed with another key', () => {
-    const token = made()
+    const token = issue()
     for (let at = 0; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'x' ? 'y' : 'x'}${token.slice(at + 1)}`
       assert.equal(tokens.read(changed), undefined, changed)
@@ -51,7 +51,7 @@ describe('clone tokens', () => {
       assert.equal(tokens.read(other), undefined, other)
     key.bytes = Buffer.alloc(32, 2)
     assert.equal(tokens.read(token), undefined)
-    assert.ok(tokens.read(made()))
+    assert.ok(tokens.read(issue()))
   })
 
   test('no tokens are issued if clones are not served', () => {
@@ -80,14 +80,15 @@ async function fill(host: GitHost): Promise<void> {
   await host.repository('alice/other', { files: { a: '1' } })
 }
 
-interface Shown {
+interface RepositoryJson {
   name: string
   temp_clone_token?: string
-  template_repository: Shown | null
+  template_repository: RepositoryJson | null
 }
 
-const ofMigration = (body: unknown, at?: number): Shown[] =>
-  ((at === undefined ? body : (body as unknown[])[at]) as { repositories: Shown[] }).repositories
+const ofMigration = (body: unknown, at?: number): RepositoryJson[] =>
+  ((at === undefined ? body : (body as unknown[])[at]) as { repositories: RepositoryJson[] })
+    .repositories
 
 onEachEngine('temp_clone_token', (engine) => {
   test('is sent for private repositories and clones only its own repository', async (t) => {
@@ -97,21 +98,21 @@ onEachEngine('temp_clone_token', (engine) => {
     const body = JSON.stringify({ repositories: ['site', 'open', 'other'] })
     const started = await call(token, '/user/migrations', { method: 'POST', body })
     assert.equal(started.status, 201)
-    const first = (await started.json()) as { id: number; repositories: Shown[] }
+    const first = (await started.json()) as { id: number; repositories: RepositoryJson[] }
     const listed = async (path: string) => {
-      const answer = await call(token, path)
-      return { etag: answer.headers.get('etag'), body: await answer.json() }
+      const response = await call(token, path)
+      return { etag: response.headers.get('etag'), body: await response.json() }
     }
     const path = `/user/migrations/${first.id}`
     const status = await listed(path)
-    const all: Shown[][] = [
+    const all: RepositoryJson[][] = [
       first.repositories,
       ofMigration(status.body),
       ofMigration((await listed('/user/migrations')).body, 0),
-      (await listed('/user/repos')).body as Shown[],
+      (await listed('/user/repos')).body as RepositoryJson[],
       ofMigration((await listed(`/api/v3${path}`)).body),
     ]
-    const alone = (await listed('/repos/alice/site')).body as Shown
+    const alone = (await listed('/repos/alice/site')).body as RepositoryJson
     assert.match(alone.temp_clone_token!, /^gwc_/)
     assert.match(alone.template_repository!.temp_clone_token!, /^gwc_/)
     const tokens = new Set<string>()
@@ -124,7 +125,7 @@ onEachEngine('temp_clone_token', (engine) => {
         tokens.add(`${each.name} ${each.temp_clone_token}`)
       }
     }
-    const plain = (await listed(`${path}/repositories`)).body as Shown[]
+    const plain = (await listed(`${path}/repositories`)).body as RepositoryJson[]
     for (const each of plain) {
       assert.ok(!('temp_clone_token' in each))
       const template = each.template_repository?.temp_clone_token
@@ -132,24 +133,24 @@ onEachEngine('temp_clone_token', (engine) => {
     }
 
     const own = all[1]!.find(({ name }) => name === 'site')!.temp_clone_token!
-    const ask = async (name: string, password: string) =>
+    const listRefs = async (name: string, password: string) =>
       (await git('ls-remote', at(`alice/${name}.git`, password))).said
-    assert.match(await ask('site', own), /refs\/heads\/main/)
+    assert.match(await listRefs('site', own), /refs\/heads\/main/)
     for (const name of ['other', 'none'])
-      assert.match(await ask(name, own), /Authentication failed/)
+      assert.match(await listRefs(name, own), /Authentication failed/)
     const info = '/info/refs?service=git-upload-pack'
     assert.equal((await call(own, `/alice/open${info}`)).status, 401)
     assert.equal((await call(own, '/user')).status, 401)
     clock.ahead = 55 * MINUTE
-    assert.match(await ask('site', own), /refs\/heads\/main/)
-    // Another token, and the same answer but for it: whoever has the old one is told that nothing has changed.
+    assert.match(await listRefs('site', own), /refs\/heads\/main/)
+    // Only the clone tokens differ, and the ETag does not cover them.
     const again = await listed(path)
     assert.equal(again.etag, status.etag)
     assert.notDeepEqual(again.body, status.body)
     const known = { headers: { 'if-none-match': String(status.etag) } }
     assert.equal((await call(token, path, known)).status, 304)
     clock.ahead = 60 * MINUTE + 1000
-    assert.match(await ask('site', own), /Authentication failed/)
+    assert.match(await listRefs('site', own), /Authentication failed/)
     for (const each of tokens) assert.ok(!log().includes(each.split(' ')[1]!.slice(-32)), 'logged')
     assert.ok(!log().includes('gwc_'))
   })
@@ -160,17 +161,17 @@ onEachEngine('temp_clone_token', (engine) => {
     await host.git(['config', 'godwit.collaborator', 'bob:admin'], { dir: host.path('alice/site') })
     await sync()
     const bob = await scene.token('bob')
-    const given = async () => {
-      const repositories = (await (await call(bob, '/user/repos')).json()) as Shown[]
+    const issuedToken = async () => {
+      const repositories = (await (await call(bob, '/user/repos')).json()) as RepositoryJson[]
       return repositories.find(({ name }) => name === 'site')?.temp_clone_token
     }
     const code = async (password: string) =>
       (await git('ls-remote', at('alice/site', password))).code
-    const old = (await given())!
+    const old = (await issuedToken())!
     assert.equal(await code(old), 0)
     key.bytes = Buffer.alloc(32, 9)
     assert.equal(await code(old), 128)
-    const now = (await given())!
+    const now = (await issuedToken())!
     assert.equal(await code(now), 0)
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('alice/site') })
     await sync()

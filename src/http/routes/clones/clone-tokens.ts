@@ -4,26 +4,13 @@ import type { Viewer } from '../../../accounts/account.ts'
 /** Returns the `temp_clone_token` of a repository for one caller. */
 export type CloneTokenOf = (repositoryId: number) => Buffer
 
-export interface CloneTokens {
-  /** Whether this server issues clone tokens. */
-  isServed: boolean
-  /** Returns undefined if this server does not serve clones. */
-  for(viewer: Viewer): CloneTokenOf | undefined
-  /** Returns undefined if the token is invalid or has expired. */
-  read(token: string): CloneToken | undefined
-}
-
-/** Gives access to one repository for an hour, or until the access token of the caller ends. */
-interface CloneToken {
-  /** The id of the access token for which it was made. */
-  tokenId: number
-  repositoryId: number
-}
+export type CloneTokens = ReturnType<typeof cloneTokens>
 
 interface CloneTokenParts {
   /** The operator replaces the key to revoke all clone tokens. */
   key: () => Buffer
   now: () => number
+  /** Whether this server serves clones. */
   isServed: boolean
 }
 
@@ -31,14 +18,15 @@ const LIFETIME_MINUTES = 60
 const MINUTE_MS = 60_000
 const TOKEN_PATTERN = /^(gwc_([0-9a-z]{1,11})_([0-9a-z]{1,11})_([0-9a-z]{1,9})_)([\w-]{32})$/
 const MAX_CACHED_TOKENS = 100_000
-/** Two ids below this fit into one exact number, which is the key of the cache. */
+/** Two ids below this limit are combined into one safe integer, the key of the cache. */
 const MAX_PAIRED_ID = 2 ** 26
 
 /**
- * Clone tokens are signed and not stored. The token of a repository stays the same for a minute and is cached for that long:
- * signing takes 5 µs, which would add a fifth to the time of a polled status of ten private repositories.
+ * A clone token gives access to one repository for an hour, or until the caller's access token ends. It is signed and not stored.
+ * The token of a repository stays the same for a minute and is cached for that long: signing takes 5 µs, which would add a fifth to
+ * the time of a polled status of ten private repositories.
  */
-export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneTokens {
+export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
   let cached = new Map<number, Buffer>()
   let cachedFor: { minute: number; key: Buffer } = { minute: 0, key: Buffer.alloc(0) }
 
@@ -61,7 +49,8 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
   return {
     isServed,
 
-    for({ tokenId }) {
+    /** Returns undefined if this server does not serve clones. */
+    for({ tokenId }: Viewer): CloneTokenOf | undefined {
       if (!isServed) return undefined
       const minute = Math.floor(now() / MINUTE_MS)
       clearIfOld(minute)
@@ -79,16 +68,17 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
       }
     },
 
-    read(token) {
-      const [, text = '', ofToken = '', ofRepository = '', ends = '', sent = ''] =
+    /** Returns the access token and the repository of a clone token; undefined if it is invalid or has expired. */
+    read(token: string): { tokenId: number; repositoryId: number } | undefined {
+      const [, text, tokenId = '', repositoryId = '', expiry = '', sent = ''] =
         TOKEN_PATTERN.exec(token) ?? []
-      if (text === '') return undefined
+      if (text === undefined) return undefined
       const isSigned = timingSafeEqual(Buffer.from(signature(text)), Buffer.from(sent))
-      const isExpired = Number.parseInt(ends, 36) * MINUTE_MS <= now()
+      const isExpired = Number.parseInt(expiry, 36) * MINUTE_MS <= now()
       if (!isSigned || isExpired) return undefined
       return {
-        tokenId: Number.parseInt(ofToken, 36),
-        repositoryId: Number.parseInt(ofRepository, 36),
+        tokenId: Number.parseInt(tokenId, 36),
+        repositoryId: Number.parseInt(repositoryId, 36),
       }
     },
   }

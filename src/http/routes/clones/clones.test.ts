@@ -16,9 +16,9 @@ onEachEngine('a clone', (engine) => {
   test('is allowed to accounts that may read, with any form of credentials', async (t) => {
     const { git, at, token } = await cloneScene(t, fill, { engine })
     const alice = await token('alice')
-    const ways: [name: string, args: string[], address: string][] = [
+    const forms: [name: string, args: string[], address: string][] = [
       ['password', [], at('alice/site.git', alice)],
-      ['any-name', [], at('alice/site.git', alice, 'whoever')],
+      ['any-name', [], at('alice/site.git', alice, 'any-user')],
       ['name', [], at('alice/site.git', 'x-oauth-basic', alice)],
       ['no-password', [], at('alice/site.git', '', alice)],
       ['bearer', ['-c', `http.extraHeader=Authorization: Bearer ${alice}`], at('alice/site.git')],
@@ -28,7 +28,7 @@ onEachEngine('a clone', (engine) => {
       ['public', [], at('alice/open.git')],
       ['public-with-token', [], at('alice/open.git', await token('bob'))],
     ]
-    for (const [name, args, address] of ways) {
+    for (const [name, args, address] of forms) {
       const { code, said } = await git(...args, 'clone', '--quiet', address, name)
       assert.equal(code, 0, `${name}: ${said}`)
     }

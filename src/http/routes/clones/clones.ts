@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import type { Viewer } from '../../../accounts/account.ts'
 import { findTokenHolder } from '../../../accounts/token-store.ts'
 import type { Write } from '../../../archive/copy-archive.ts'
 import type { Db } from '../../../db/database.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { isName } from '../../../lib/names.ts'
-import { RECENT, type RightsRefresher } from '../../../repositories/refresh-rights.ts'
+import { RECENT } from '../../../repositories/refresh-rights.ts'
 import {
   findVisibleRepository,
   type VisibleRepository,
@@ -14,8 +13,7 @@ import {
 import type { FetchRequest, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import type { Forwarding } from '../../middleware/api-headers.ts'
-import type { FailedLogins } from '../../middleware/authenticate.ts'
-import { parseToken } from '../../middleware/authenticate.ts'
+import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
 import { callerKey } from '../../middleware/caller-key.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import { gitErrorHandler } from '../../middleware/error-handler.ts'
@@ -37,25 +35,21 @@ import {
   type OutcomeCounter,
   watchClient,
 } from '../../middleware/response-stream.ts'
+import type { ServerParts } from '../../server-parts.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 
-export interface CloneParts {
-  db: Db
+interface CloneParts extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights'> {
   /** Undefined if this process has no access to the repositories, or serves no clones. */
   source: Source | undefined
-  /** Limits the gits that serve clones at the same time. */
+  /** Limits how many git processes serve clones at a time. */
   places: ConcurrencyLimit
   admission: Admission
   outcomes: OutcomeCounter
-  log: Logger
-  now: () => number
   tokens: CloneTokens
   readBody: ReadBody
   limit: RateLimit
   logins: FailedLogins
   forwarding: Forwarding
-  /** Absent without a forge. */
-  rights?: RightsRefresher | undefined
 }
 
 interface CloneRequest {
@@ -85,7 +79,7 @@ export function clones(app: FastifyInstance, parts: CloneParts): void {
   })
 }
 
-/** The limit holds for the uncompressed body: about 300,000 refs and commits of 50 bytes. Git's own limit is 10 MiB. */
+/** The limit applies to the uncompressed body: about 300,000 refs and commits of 50 bytes. Git's own limit is 10 MiB. */
 const CLONE_BODY = {
   maxBytes: 16 * 1024 * 1024,
   tooLarge: cloneRequestTooLarge,
@@ -128,26 +122,16 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
     const { owner, name } = visible.entry
     const repository = { owner: owner.login, name }
-    await serveClone(parts, request, reply, { repository, isWiki, answer, viewer, read })
+    await serveClone(parts, request, reply, { repository, isWiki, answer, read })
     return reply
   }
 }
 
-interface Requested {
-  viewer: Viewer | null
-  /** Undefined if there is no such repository that the caller may read. */
-  visible: VisibleRepository | undefined
-  isWiki: boolean
-}
-
-async function findRequested(
-  parts: CloneParts,
-  request: FastifyRequest<CloneRequest>,
-): Promise<Requested> {
+async function findRequested(parts: CloneParts, request: FastifyRequest<CloneRequest>) {
   const { db, rights, logins } = parts
   const { viewer, onlyId } = await identify(parts, request)
   let { visible, isWiki } = await findCloned(db, null, request.params)
-  // A public repository is cloned without asking the forge for permissions.
+  // For a public repository, the forge is not asked for permissions.
   if (!visible && viewer) {
     await rights?.refresh(viewer.account, RECENT)
     ;({ visible, isWiki } = await findCloned(db, viewer, request.params))
@@ -157,11 +141,12 @@ async function findRequested(
   return { viewer, visible, isWiki }
 }
 
+/** Finds the repository, or that of the wiki. `visible` is undefined if it does not exist or the viewer may not read it. */
 async function findCloned(
   db: Db,
   viewer: Viewer | null,
   { owner, name: nameInPath }: CloneRequest['Params'],
-): Promise<Omit<Requested, 'viewer'>> {
+): Promise<{ visible: VisibleRepository | undefined; isWiki: boolean }> {
   const find = async (name: string) =>
     isName(owner) && isName(name) ? findVisibleRepository(db, viewer, { owner, name }) : undefined
   const name = nameInPath.replace(/\.git$/, '')
@@ -170,6 +155,7 @@ async function findCloned(
   return { visible: await find(name.slice(0, -'.wiki'.length)), isWiki: true }
 }
 
+/** Returns the caller, or null without credentials. A clone token is valid only for the repository with the id `onlyId`. */
 async function identify(
   { db, tokens, logins, now }: CloneParts,
   { headers: { authorization }, ip }: FastifyRequest,
@@ -185,7 +171,7 @@ async function identify(
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
-/** Passwords that mean: the token is the user name. */
+/** With one of these passwords, the user name is the token. */
 const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
 
 /**
@@ -204,7 +190,6 @@ interface ServedClone {
   repository: RepositoryName
   isWiki: boolean
   answer: FetchRequest['answer']
-  viewer: Viewer | null
   /** Reads the body of the request; undefined for an advertisement, which has none. */
   read: (() => Promise<ReceivedBody>) | undefined
 }
@@ -220,7 +205,7 @@ async function serveClone(
   clone: ServedClone,
 ): Promise<void> {
   const { source, places, admission, outcomes, log } = parts
-  const { repository, viewer, read } = clone
+  const { repository, read } = clone
   const logFields = { id: request.id, repository: `${repository.owner}/${repository.name}` }
   if (!source) {
     log.info(
@@ -230,13 +215,12 @@ async function serveClone(
     throw repositoryNotFound()
   }
   const client = watchClient(reply.raw)
-  const accountId = viewer?.account.id
   let body: ReceivedBody | undefined
   try {
     body = await read?.()
     const release = await places.take(callerKey(request), client.signal)
     try {
-      admission.stream(reply.raw, accountId ?? ANONYMOUS_ACCOUNT_ID)
+      admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID)
       await sendGitOutput(source, client, reply, { ...clone, body })
       outcomes.add('whole')
     } finally {
@@ -244,9 +228,9 @@ async function serveClone(
     }
   } catch (error) {
     if (error instanceof HttpError) throw error
-    const isGone = client.signal.aborted || error instanceof ClientDisconnected
-    outcomes.add(isGone ? 'ended_by_client' : 'failed_at_source')
-    if (isGone) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
+    const isDisconnected = client.signal.aborted || error instanceof ClientDisconnected
+    outcomes.add(isDisconnected ? 'ended_by_client' : 'failed_at_source')
+    if (isDisconnected) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
     else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')
     endOrRefuse(reply, error)
   } finally {
@@ -263,20 +247,15 @@ async function sendGitOutput(
   const protocolVersion = protocolVersionOf(reply.request)
   const ended = new AbortController()
   const signal = AbortSignal.any([client.signal, ended.signal])
-  const git = await source.serveFetch(repository, {
-    answer,
-    isWiki,
-    protocolVersion,
-    signal,
-  })
-  // Git may exit before it has read all of its input. Its exit status is the error then.
+  const git = await source.serveFetch(repository, { answer, isWiki, protocolVersion, signal })
+  // Git may exit before it has read all of its input. Then its exit status is the error.
   git.stdin.on('error', () => {})
   git.stdin.end(body?.bytes, () => body?.release())
   let write: Write | undefined
   const begin = async (): Promise<Write> => {
     const kind = answer === 'advertisement' ? 'advertisement' : 'result'
     write = client.begin(reply.type(`application/x-git-upload-pack-${kind}`))
-    // Version 2 of the protocol has no such line.
+    // Version 2 of the protocol has no service line.
     if (kind === 'advertisement' && protocolVersion < 2) await write(SERVICE_LINE)
     return write
   }
@@ -294,15 +273,15 @@ async function sendGitOutput(
 
 const SERVICE_LINE = Buffer.from('001e# service=git-upload-pack\n0000')
 
-/** Returns the highest version that the client requests, as git does. */
+/** Returns the highest version in the header, like git. */
 function protocolVersionOf({ headers }: FastifyRequest): 0 | 1 | 2 {
-  const named = String(headers['git-protocol'] ?? '').split(':')
-  return named.includes('version=2') ? 2 : named.includes('version=1') ? 1 : 0
+  const parameters = String(headers['git-protocol'] ?? '').split(':')
+  return parameters.includes('version=2') ? 2 : parameters.includes('version=1') ? 1 : 0
 }
 
 /**
- * Reports an error to the client. Once git has sent output and exits by itself, it has written its error there. If it was
- * killed, only a broken connection tells the client that the output is incomplete.
+ * Reports an error to the client: as a response, if none was sent yet. After that, git has written its error to its output if it
+ * exited. If it was killed, only a broken connection shows the client that the output is incomplete.
  */
 function endOrRefuse(reply: FastifyReply, error: unknown): void {
   if (!reply.sent) {

@@ -21,17 +21,17 @@ async function fill(host: GitHost): Promise<void> {
   await host.repository('bob/secret', { files: { a: 'the secret of bob' } })
 }
 
-/** More than all that lies between two processes takes: its git is under way until somebody reads. */
+/** The repository is larger than all buffers together, so git runs until the client reads. */
 async function fillLarge(host: GitHost): Promise<void> {
   const files = { large: randomBytes(8 * 1024 * 1024).toString('hex') }
-  // To deflate them would take longer than all else here.
+  // Compression would take most of the time of the test.
   await host.repository('alice/large', { files, public: true, config: { 'core.compression': '0' } })
 }
 
 const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
 
-/** The gits of this process that serve somebody of that host. */
-const serving = ({ root }: GitHost) =>
+/** Returns the ids of the git processes that serve clones from this host. */
+const gitProcesses = ({ root }: GitHost) =>
   childrenOf(process.pid).filter((pid) => {
     try {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1')
@@ -46,8 +46,8 @@ test('requests that no git client sends are refused without starting git', async
   const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
   const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
     const path = `${url}/alice/open.git/git-upload-pack`
-    const answer = await fetch(path, { method: 'POST', headers: { ...TYPE, ...headers }, body })
-    return { status: answer.status, body: await answer.text() }
+    const response = await fetch(path, { method: 'POST', headers: { ...TYPE, ...headers }, body })
+    return { status: response.status, body: await response.text() }
   }
   const gzip = { 'content-encoding': 'gzip' }
 
@@ -56,7 +56,7 @@ test('requests that no git client sends are refused without starting git', async
     assert.equal((await post('0000', { 'content-encoding': 'br' })).status, 415)
     assert.equal((await post('not gzip', gzip)).status, 400)
     assert.equal((await post(gzipSync('0000').subarray(0, 20), gzip)).status, 400)
-    // What is no request of the protocol gets git's own answer.
+    // Git itself responds to a body that does not follow the protocol.
     for (const body of ['0000', '', 'zzzz', 'ffff', '\0'.repeat(100), line('want nothing\n')])
       assert.ok([200, 503].includes((await post(body)).status), body)
   })
@@ -66,18 +66,18 @@ test('requests that no git client sends are refused without starting git', async
     const many = await post(`${want.repeat(200_000)}0000${line('done\n')}`)
     assert.equal(many.status, 200)
     assert.ok(many.body.includes('PACK'))
-    // Seventeen megabytes and a half.
+    // 17.5 MB.
     const excess = Buffer.from(want.repeat(350_000))
     const tooLarge = /^The request is too large: at most 16 MiB, uncompressed\.\n$/
     for (const [body, headers] of [
       [gzipSync(excess, { level: 1 }), gzip],
       [gzipSync(Buffer.alloc(40 * 1024 * 1024), { level: 1 }), gzip],
     ] as const) {
-      const answer = await post(body, headers)
-      assert.equal(answer.status, 413)
-      assert.match(answer.body, tooLarge)
+      const response = await post(body, headers)
+      assert.equal(response.status, 413)
+      assert.match(response.body, tooLarge)
     }
-    // Whoever is still sending may find the connection closed before the answer is read.
+    // The server may close the connection while the client is still sending.
     await post(excess).then(
       ({ status }) => assert.equal(status, 413),
       (error: Error) => assert.match(String(error.cause), /EPIPE|ECONNRESET|closed/),
@@ -101,8 +101,8 @@ test('requests that no git client sends are refused without starting git', async
       ],
     ]
     for (const path of paths) {
-      const asked = `GET ${path}/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nconnection: close\r\n\r\n`
-      const { statuses, text } = await sendRaw(url, [asked], {})
+      const head = `GET ${path}/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nconnection: close\r\n\r\n`
+      const { statuses, text } = await sendRaw(url, [head], {})
       assert.ok([401, 404].includes(statuses[0]!), `${path}: ${text}`)
       assert.ok(!text.includes('refs/heads'), path)
     }
@@ -128,7 +128,7 @@ test('requests that no git client sends are refused without starting git', async
       if (!version.startsWith('version=2')) assert.equal(code, 0, `${version}: ${said}`)
     }
   })
-  assert.deepEqual(serving(host), [])
+  assert.deepEqual(gitProcesses(host), [])
 })
 
 test('a request that arrives too slowly times out without starting git', async (t) => {
@@ -140,7 +140,7 @@ test('a request that arrives too slowly times out without starting git', async (
     {},
   )
   assert.deepEqual(statuses, [408])
-  assert.deepEqual(serving(host), [])
+  assert.deepEqual(gitProcesses(host), [])
 })
 
 const FEW = {
@@ -148,27 +148,27 @@ const FEW = {
   clientTimeoutMs: 60_000,
 }
 
-/** A client that has asked for all of a repository and reads none of it. */
-async function startReading(url: string, host: GitHost) {
+/** Starts a client that requests a repository and reads nothing of the response. */
+async function startStalledClient(url: string, host: GitHost) {
   const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/large') })
-  const asked = request(`${url}/alice/large/git-upload-pack`, { method: 'POST', headers: TYPE })
-  asked.on('error', () => {})
-  asked.on('response', (response) => response.pause())
-  asked.end(`${line(`want ${head} side-band-64k\n`)}0000${line('done\n')}`)
-  await until('git serves the client', () => serving(host).length === 1)
-  return asked
+  const client = request(`${url}/alice/large/git-upload-pack`, { method: 'POST', headers: TYPE })
+  client.on('error', () => {})
+  client.on('response', (response) => response.pause())
+  client.end(`${line(`want ${head} side-band-64k\n`)}0000${line('done\n')}`)
+  await until('git serves the client', () => gitProcesses(host).length === 1)
+  return client
 }
 
 test('git is killed when the client disconnects or stops reading', async (t) => {
   const scene = await cloneScene(t, fillLarge, { limits: { ...FEW, clientTimeoutMs: 3000 } })
   const { url, host, log } = scene
-  const going = await startReading(url, host)
-  going.destroy()
-  await until('git is gone', () => serving(host).length === 0)
-  await until('the log tells it', () => log().includes('the client ended a clone'))
-  await startReading(url, host)
-  await until('git is gone, though the client is there', () => serving(host).length === 0)
-  await until('both are counted', async () =>
+  const client = await startStalledClient(url, host)
+  client.destroy()
+  await until('git has ended', () => gitProcesses(host).length === 0)
+  await until('the end of the clone is logged', () => log().includes('the client ended a clone'))
+  await startStalledClient(url, host)
+  await until('git has ended while the client is connected', () => gitProcesses(host).length === 0)
+  await until('both clones are counted', async () =>
     /clone_requests_total\{outcome="ended_by_client"\} 2/.test(
       await (await fetch(`${url}/metrics`)).text(),
     ),
@@ -178,16 +178,16 @@ test('git is killed when the client disconnects or stops reading', async (t) => 
 test('clones above the limit get 503 with a message that git prints', async (t) => {
   const scene = await cloneScene(t, fillLarge, { cloneSlots: { max: 1, waitMs: 50 } })
   const { url, host, git, at } = scene
-  const first = await startReading(url, host)
+  const first = await startStalledClient(url, host)
   const second = await git('ls-remote', at('alice/large'))
   assert.match(
     second.said,
     /^remote: Too many clones are running at the moment\. Please try again later\./,
   )
-  const answer = await fetch(`${url}/alice/large/info/refs?service=git-upload-pack`)
-  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '10'])
+  const response = await fetch(`${url}/alice/large/info/refs?service=git-upload-pack`)
+  assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '10'])
   first.destroy()
-  await until('git is gone', () => serving(host).length === 0)
+  await until('git has ended', () => gitProcesses(host).length === 0)
   assert.equal((await git('ls-remote', at('alice/large'))).code, 0)
 })
 
@@ -227,9 +227,9 @@ test('a clone runs no program that a repository configures and reads no other re
   })
   const { git, at, host } = scene
   for (const version of [0, 2]) {
-    const speaking = ['-c', `protocol.version=${version}`]
+    const protocol = ['-c', `protocol.version=${version}`]
     const { code, said } = await git(
-      ...speaking,
+      ...protocol,
       'clone',
       '--quiet',
       at('alice/trap'),

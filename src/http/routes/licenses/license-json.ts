@@ -31,7 +31,7 @@ export function licenseTextJson(spdxId: string, body: string, addresses: Address
   } satisfies components['schemas']['license'] & wire.LicenseText
 }
 
-/** The rules of a licence, by the names of GitHub's API. */
+/** The rules of a licence, with the names of GitHub's API. */
 interface LicenseRules {
   permissions: string[]
   conditions: string[]

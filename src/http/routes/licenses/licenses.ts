@@ -1,49 +1,40 @@
 import type { FastifyInstance } from 'fastify'
 import spdx from 'spdx-license-list'
 import { boolean } from '../../../wire/schema.ts'
-import {
-  IF_NONE_MATCH,
-  INVALID_IGNORED,
-  inQuery,
-  notFound,
-  OPTIONAL_TOKEN,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
 
+type WithQuery = { Querystring: Record<string, unknown> }
+
 const listLicenses = {
   operationId: 'licenses/get-all-commonly-used',
   tags: ['Repositories'],
   summary: 'List the commonly used licences',
-  security: OPTIONAL_TOKEN,
+  security: openapi.OPTIONAL_TOKEN,
   parameters: [
-    inQuery('featured', boolean, `Only those that are used most. ${INVALID_IGNORED}`),
-    ...PAGE_PARAMETERS,
+    openapi.inQuery('featured', boolean, `Only the most used licences. ${openapi.INVALID_IGNORED}`),
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: pageResponses('license', 'licenses'),
-} satisfies Operation
+  responses: openapi.pageResponses('license', 'licenses'),
+} satisfies openapi.Operation
 
 const getLicense = {
   operationId: 'licenses/get',
   tags: ['Repositories'],
   summary: 'Get a licence and its text',
   description: 'Any licence of the SPDX list.',
-  security: OPTIONAL_TOKEN,
-  parameters: [parameter('license'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The licence.', 'license-text'), 404: notFound },
-} satisfies Operation
+  security: openapi.OPTIONAL_TOKEN,
+  parameters: [openapi.parameter('license'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The licence.', 'license-text'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const config = { anonymous: true }
 
-/** The target of the `url` of every licence, with its text from the SPDX list. */
+/** Adds the target of the `url` of every licence, with its text from the SPDX list. */
 export function licenses(
   app: FastifyInstance,
   { rendering }: Pick<ServerParts, 'rendering'>,
@@ -51,17 +42,13 @@ export function licenses(
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 
-  app.get<{ Querystring: Record<string, unknown> }>(
-    '/licenses',
-    { config, schema: listLicenses },
-    async (request, reply) => {
-      const isFeatured = request.query.featured === 'true'
-      const all = Object.entries(COMMON_LICENSES).filter(
-        ([, { featured }]) => featured || !isFeatured,
-      )
-      return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
-    },
-  )
+  app.get<WithQuery>('/licenses', { config, schema: listLicenses }, async (request, reply) => {
+    const onlyFeatured = request.query.featured === 'true'
+    const all = Object.entries(COMMON_LICENSES).filter(
+      ([, { featured }]) => featured || !onlyFeatured,
+    )
+    return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
+  })
 
   app.get<{ Params: { license: string } }>(
     '/licenses/:license',

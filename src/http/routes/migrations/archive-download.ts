@@ -17,45 +17,41 @@ import { NotFound } from '../../../migrations/errors.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
-import {
-  errorResponse,
-  inHeader,
-  inPath,
-  type Operation,
-  withHeaders,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import type { OutcomeCounter } from '../../middleware/response-stream.ts'
-import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
+import {
+  ClientDisconnected,
+  type OutcomeCounter,
+  watchClient,
+} from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
-/** Signs and checks links to archives. */
-export interface ArchiveLinks {
-  /** The default lifetime of a link. */
-  seconds: number
-  /** Returns a link that anyone may follow until it expires: it is a credential. */
-  sign(guid: string, now: number, seconds?: number): string
-  isValid(guid: string, query: { expires?: unknown; sig?: unknown }, now: number): boolean
-}
+export type ArchiveLinks = ReturnType<typeof archiveLinks>
 
-/** The signature is called `sig` because programs that keep credentials out of their logs know that name. */
-export function archiveLinks(baseUrl: string, key: Buffer, ttlMs: number): ArchiveLinks {
+/**
+ * Signs and checks links to archives. The parameter of the signature is called `sig`, because programs that keep credentials out
+ * of their logs know that name.
+ */
+export function archiveLinks(baseUrl: string, key: Buffer, ttlMs: number) {
   const defaultSeconds = Math.floor(ttlMs / 1000)
   const signature = (guid: string, expires: string) =>
     createHmac('sha256', key).update(`${guid}\n${expires}`).digest('hex')
 
   return {
+    /** The default lifetime of a link. */
     seconds: defaultSeconds,
-    sign(guid, now, seconds = defaultSeconds) {
+
+    /** Returns a link that anyone may follow until it expires: it is a credential. */
+    sign(guid: string, now: number, seconds = defaultSeconds): string {
       const expires = String(Math.floor(now / 1000) + seconds)
       const query = `expires=${expires}&sig=${signature(guid, expires)}`
       return `${baseUrl}/archives/${guid}.tar.gz?${query}`
     },
 
-    isValid(guid, { expires, sig }, now) {
+    isValid(guid: string, { expires, sig }: Record<string, unknown>, now: number): boolean {
       if (typeof expires !== 'string' || typeof sig !== 'string') return false
       const expected = Buffer.from(signature(guid, expires))
       const sent = Buffer.from(sig)
@@ -78,12 +74,7 @@ export interface DownloadParts {
   now: () => number
 }
 
-interface Download {
-  Params: { guid: string }
-  Querystring: Record<string, unknown>
-}
-
-const archiveHeaders = withHeaders('etag', 'accept-ranges', 'content-disposition')
+const archiveHeaders = openapi.withHeaders('etag', 'accept-ranges', 'content-disposition')
 const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
 
 const downloadOperation = {
@@ -91,10 +82,10 @@ const downloadOperation = {
   tags: ['Archives'],
   summary: 'Download an archive',
   description:
-    'The link comes from the archive of a migration. No token is needed. Interrupted downloads can be resumed with a range.',
+    'The operations that get the archive of a migration return this link. No token is needed. Interrupted downloads can be resumed with a range.',
   security: [],
   parameters: [
-    inPath(
+    openapi.inPath(
       'guid',
       { ...string, format: 'uuid' },
       '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
@@ -102,33 +93,33 @@ const downloadOperation = {
     ),
     { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
     { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
-    inHeader(
+    openapi.inHeader(
       'range',
-      'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
+      'One range of bytes, such as `bytes=1048576-`. If there are several ranges, the response is the whole archive.',
     ),
-    inHeader('if-range', 'The `etag` of the first part.'),
+    openapi.inHeader('if-range', 'The `etag` of the first part.'),
   ],
   responses: {
     200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
     206: {
       description: 'The requested range.',
-      headers: { ...archiveHeaders.headers, ...withHeaders('content-range').headers },
+      headers: { ...archiveHeaders.headers, ...openapi.withHeaders('content-range').headers },
       content: archiveContent,
     },
-    403: errorResponse('link-invalid'),
-    404: errorResponse('link-gone'),
-    410: errorResponse('archive-damaged'),
-    416: errorResponse('range-outside'),
-    429: errorResponse('too-many-requests'),
-    503: errorResponse('archive-unreadable'),
+    403: openapi.errorResponse('link-invalid'),
+    404: openapi.errorResponse('link-gone'),
+    410: openapi.errorResponse('archive-damaged'),
+    416: openapi.errorResponse('range-outside'),
+    429: openapi.errorResponse('too-many-requests'),
+    503: openapi.errorResponse('archive-unreadable'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
   const { db, links, admission, now } = parts
 
-  app.get<Download>(
+  app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
     { schema: downloadOperation },
     async (request, reply) => {
@@ -172,7 +163,7 @@ interface ArchiveToSend {
   segments: readonly CheckedSegment[]
   plan: ArchivePlan
   range: ByteRange | undefined
-  /** Sets the headers of the response. */
+  /** Sets the status and headers of the response. */
   begin: () => FastifyReply
 }
 
@@ -206,30 +197,30 @@ async function sendArchive(
     reply.raw.end()
     downloads.add('whole')
   } catch (err) {
-    const isGone = client.signal.aborted || err instanceof ClientDisconnected
-    downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
-    if (isGone) log.info(logFields(), 'the client ended a download')
+    const isDisconnected = client.signal.aborted || err instanceof ClientDisconnected
+    downloads.add(isDisconnected ? 'ended_by_client' : 'failed_at_source')
+    if (isDisconnected) log.info(logFields(), 'the client ended a download')
     else log.error({ err, ...logFields() }, 'an archive cannot be read')
-    // Recorded before the connection breaks: a client that resumes the download must get an error, not the rest.
+    // Before the connection is closed: a client that resumes the download must get an error, not the rest.
     const isRecorded = err instanceof SegmentDamaged && (await recordDamage(parts, err))
     if (!reply.sent) throw isRecorded ? await damagedError(db, archive) : unavailable()
-    // The headers are sent already: only a broken connection tells the client that the body is incomplete.
+    // The headers are sent already, so only a broken connection shows the client that the body is incomplete.
     reply.raw.destroy()
   }
   const since = now() - RECHECK_AFTER_MS
-  const old = segments.filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
-  await recordVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
+  const keys = segments
+    .filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
+    .map(({ key }) => key)
+  await recordVerifiedReads(db, keys, now()).catch((err: unknown) =>
     log.warn({ err }, 'could not record that stored data is intact'),
   )
 }
 
-const keysOf = (segments: readonly CheckedSegment[]) => segments.map(({ key }) => key)
-
-/** Returns false if the damage could not be recorded or the archive has been deleted meanwhile. */
+/** Returns false if the damage could not be recorded or the archive was deleted in the meantime. */
 async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
   try {
-    const noted = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
-    return noted.length > 0
+    const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
+    return recorded.length > 0
   } catch (err) {
     log.error({ err, segment: key }, 'could not record that stored data is damaged')
     return false
@@ -258,8 +249,8 @@ function setArchiveHeaders(reply: FastifyReply, { etag }: ArchivePlan, name: str
 }
 
 /**
- * Returns the range that a `range` header requests. Returns undefined for no header, several ranges or another unit: the
- * response is then the whole archive. Returns null if the range is outside of the archive.
+ * Returns the range that a `range` header requests, or null if it is outside of the archive. Returns undefined without a header
+ * and for several ranges, an invalid range or another unit: the response is then the whole archive.
  */
 export function byteRange(
   header: string | undefined,

@@ -8,21 +8,11 @@ import {
 import { NotFound } from '../../../migrations/errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
-import { findSummary } from '../../../migrations/summaries.ts'
 import { STORED } from '../../../repositories/refresh-rights.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
-import {
-  DONE,
-  errorResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  withHeaders,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
@@ -30,13 +20,12 @@ import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
 import {
   type AddMigrationRoutes,
   type ById,
-  migrationIdOf,
   migrationInPath,
   scopeOf,
+  summaryInPath,
 } from './migration-paths.ts'
 
-type LinkParts = Pick<ServerParts, 'db' | 'blobs' | 'links' | 'rights' | 'now'>
-
+/** How many repositories the error message names if the owner may no longer read them. */
 const MAX_NAMED = 3
 
 /**
@@ -44,14 +33,14 @@ const MAX_NAMED = 3
  * object, otherwise to this server. Refuses if the owner may no longer read a repository of the archive, or if a segment
  * is damaged.
  */
-export async function archiveAddress(
-  { db, blobs, links, rights, now }: LinkParts,
+async function createArchiveLink(
+  { db, blobs, links, rights, now }: ServerParts,
   migration: Migration,
 ): Promise<ArchiveLink> {
   const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
-  // By the current login: after a rename, the forge may give the former login to somebody else.
+  // By the current login: after a rename, the former login may belong to another account of the forge.
   await rights?.refresh((await migrationOwner(db, id))!, STORED)
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
@@ -75,77 +64,68 @@ const getArchiveOperation = {
   operationId: 'migrations/get-archive-for-authenticated-user',
   tags: ['Archives'],
   summary: 'Get a link to the archive of a migration',
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
     302: {
       description:
         'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
-      ...withHeaders('location'),
+      ...openapi.withHeaders('location'),
       content: { 'text/plain': { schema: uri } },
     },
-    404: notFound,
-    410: errorResponse('archive-damaged'),
+    404: openapi.notFound,
+    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteArchiveOperation = {
   operationId: 'migrations/delete-archive-for-authenticated-user',
   tags: ['Archives'],
   summary: 'Delete the archive of a migration',
   description: 'The migration itself is kept.',
-  parameters: [parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 /** The operations on an archive that GitHub has too. */
-export const addArchive: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, log } = parts
-  app.get<ById>(
-    `${path}/:migration_id/archive`,
-    { config, schema: describe(getArchiveOperation) },
-    async (request, reply) => {
-      const { url } = await archiveAddress(parts, await migrationInPath(db, request))
-      // Some clients read the link from the body.
-      return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
-    },
-  )
+  const archivePath = `${path}/:migration_id/archive`
+  app.get<ById>(archivePath, previewOptions(getArchiveOperation), async (request, reply) => {
+    const { url } = await createArchiveLink(parts, await migrationInPath(db, request))
+    // Some clients read the link from the body.
+    return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
+  })
 
-  app.delete<ById>(
-    `${path}/:migration_id/archive`,
-    { config, schema: describe(deleteArchiveOperation) },
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      await deleteArchive(parts, scopeOf(request), migration.id, () =>
-        auditMigration(log, request, 'migration.delete_archive', migration),
-      )
-      return reply.code(204).send()
-    },
-  )
+  app.delete<ById>(archivePath, previewOptions(deleteArchiveOperation), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    await deleteArchive(parts, scopeOf(request), migration.id, () =>
+      auditMigration(log, request, 'migration.delete_archive', migration),
+    )
+    return reply.code(204).send()
+  })
 }
 
 const getArchiveLinkOperation = {
   operationId: 'migrations/get-archive-link',
   tags: ['Archives'],
   summary: 'Get a link to the archive of a migration as JSON',
-  description: `The target of the redirect as JSON, because browsers hide it from scripts. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('A link that expires, after five minutes by default.', 'archive-link'),
-    404: notFound,
-    410: errorResponse('archive-damaged'),
+    200: openapi.recordResponse(
+      'A link that expires, after five minutes by default.',
+      'archive-link',
+    ),
+    404: openapi.notFound,
+    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, describe }) => {
-  app.get<ById>(
-    `${path}/:migration_id/archive/link`,
-    { schema: describe(getArchiveLinkOperation) },
-    async (request, reply) => {
-      const summary = requireFound(
-        await findSummary(parts.db, scopeOf(request), migrationIdOf(request)),
-      )
-      const link = await archiveAddress(parts, summary)
-      return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
-    },
-  )
+export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const url = `${path}/:migration_id/archive/link`
+  app.get<ById>(url, options(getArchiveLinkOperation), async (request, reply) => {
+    const summary = await summaryInPath(parts.db, request)
+    const link = await createArchiveLink(parts, summary)
+    return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
+  })
 }

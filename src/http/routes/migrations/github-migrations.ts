@@ -1,46 +1,42 @@
 import type { FastifyRequest } from 'fastify'
+import type { Db } from '../../../db/database.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
 import type { Migration } from '../../../migrations/migration.ts'
-import { countMigrations, listMigrations } from '../../../migrations/migration-store.ts'
+import {
+  countMigrations,
+  findMigrationToRead,
+  listMigrations,
+  type MigrationToRead,
+} from '../../../migrations/migration-store.ts'
 import {
   knownReferences,
   type Page,
   pageOfReferences,
   type SnapshotPart,
 } from '../../../migrations/snapshot-store.ts'
-import type { Operation } from '../../description/operation.ts'
-import {
-  DONE,
-  IF_NONE_MATCH,
-  notFound,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
-import {
-  type Body,
-  type JsonItems,
-  type Piece,
-  sendRenderedWithEtag,
-} from '../../middleware/json-response.ts'
+import { type JsonItems, type Piece, sendRenderedWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
+import { requireFound } from '../../middleware/path-parameters.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
-import type { RepositoryForm } from '../repositories/repository-json.ts'
+import {
+  RENDER_BATCH_SIZE,
+  type ReadRendered,
+  type RenderOptions,
+} from '../repositories/rendered-repositories.ts'
 import { addArchive } from './archive.ts'
 import {
   type AddMigrationRoutes,
   type ById,
   CALLER_PATH,
+  migrationIdOf,
   migrationInPath,
-  migrationInPathToRead,
   scopeOf,
+  type WithQuery,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
@@ -59,76 +55,82 @@ const listOperation = {
   tags: ['Migrations'],
   summary: "List the caller's migrations",
   description: 'Newest first.',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('migration', 'migrations'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('migration', 'migrations'),
+} satisfies openapi.Operation
 
-const addList: AddMigrationRoutes = (app, parts, { path, config, describe, hasBriefList }) => {
+const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, text } = parts
-  app.get<{ Querystring: Query }>(
-    path,
-    { config, schema: describe(listOperation) },
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const paging = parsePaging(request.query)
-      const migrations = await listMigrations(db, scope, paging)
-      const total = await countMigrations(db, scope)
-      const isBrief = hasBriefList && excludesRepositories(request.query)
-      const { addresses, edition } = rendering
-      setLinkHeader(request, reply, { addresses, paging, total })
-      const tokenOf = cloneTokensOf(parts, request)
-      const textOf = (migration: Migration): Body =>
-        text(
-          migration,
-          isBrief ? undefined : listedRepositories(parts, migration, { form: 'extended', tokenOf }),
-        )
-      const versions = migrations.flatMap(({ guid, version }) => [guid, version])
-      const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-      return sendRenderedWithEtag(request, reply, {
-        etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-        large: parts.largeResponses,
-        repositoryCount: isBrief ? 0 : repositoryCount,
-        body: () => [
-          '[',
-          ...migrations.flatMap((each, at) => [at === 0 ? '' : ',', ...textOf(each)]),
-          ']',
-        ],
-      })
-    },
-  )
+  const { addresses, edition } = rendering
+  app.get<WithQuery>(path, previewOptions(listOperation), async (request, reply) => {
+    const scope = scopeOf(request)
+    const paging = parsePaging(request.query)
+    const migrations = await listMigrations(db, scope, paging)
+    const total = await countMigrations(db, scope)
+    const isBrief = hasBriefList && excludesRepositories(request.query)
+    setLinkHeader(request, reply, { addresses, paging, total })
+    const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
+    const repositoriesOf = (migration: Migration) =>
+      isBrief ? undefined : listedRepositories(parts, migration, list)
+    const versions = migrations.flatMap(({ guid, version }) => [guid, version])
+    const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
+    return sendRenderedWithEtag(request, reply, {
+      etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+      large: parts.largeResponses,
+      repositoryCount: isBrief ? 0 : repositoryCount,
+      body: () => [
+        '[',
+        ...migrations.flatMap((migration, index) => [
+          index === 0 ? '' : ',',
+          ...text(migration, repositoriesOf(migration)),
+        ]),
+        ']',
+      ],
+    })
+  })
 }
 
 const statusOperation = {
   operationId: 'migrations/get-status-for-authenticated-user',
   tags: ['Migrations'],
   summary: 'Get a migration and its state',
-  parameters: [parameter('migration-id'), parameter('exclude'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The migration.', 'migration'), 404: notFound },
-} satisfies Operation
+  parameters: [
+    openapi.parameter('migration-id'),
+    openapi.parameter('exclude'),
+    openapi.IF_NONE_MATCH,
+  ],
+  responses: { ...openapi.recordResponses('The migration.', 'migration'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
-const addStatus: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, text } = parts
-  app.get<ById>(
-    `${path}/:migration_id`,
-    { config, schema: describe(statusOperation) },
-    async (request, reply) => {
-      const isBrief = excludesRepositories(request.query)
-      const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
-      const migration = known?.migration ?? (await migrationInPath(db, request))
-      const { guid, version, repositoryCount } = migration
-      return sendRenderedWithEtag(request, reply, {
-        // By guid, because ids are unique only within one database.
-        etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-        large: parts.largeResponses,
-        repositoryCount: isBrief ? 0 : repositoryCount,
-        body: () => {
-          const tokenOf = cloneTokensOf(parts, request)
-          const list = { form: 'extended', tokenOf, known } as const
-          return text(migration, known && listedRepositories(parts, migration, list))
-        },
-      })
-    },
-  )
+  const url = `${path}/:migration_id`
+  app.get<ById>(url, previewOptions(statusOperation), async (request, reply) => {
+    const isBrief = excludesRepositories(request.query)
+    const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
+    const migration = known?.migration ?? (await migrationInPath(db, request))
+    const { guid, version, repositoryCount } = migration
+    return sendRenderedWithEtag(request, reply, {
+      // The guid instead of the id, because ids are unique only within one database.
+      etagParts: [rendering.edition, 'migration', guid, version, isBrief],
+      large: parts.largeResponses,
+      repositoryCount: isBrief ? 0 : repositoryCount,
+      body: () => {
+        const tokenOf = cloneTokensOf(parts, request)
+        const list = { form: 'extended', tokenOf, known } as const
+        return text(migration, known && listedRepositories(parts, migration, list))
+      },
+    })
+  })
+}
+
+/** Returns the migration that the path names, and the part of its snapshot that contains the repository at `offset`. */
+async function migrationInPathToRead(
+  db: Db,
+  request: FastifyRequest<ById>,
+  from: { offset: number },
+): Promise<MigrationToRead> {
+  return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
 }
 
 const repositoriesOperation = {
@@ -137,30 +139,30 @@ const repositoriesOperation = {
   summary: 'List the repositories of a migration',
   description:
     'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [parameter('migration-id'), ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('repository', 'repositories'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id'), ...openapi.PAGE_PARAMETERS],
+  responses: { ...openapi.pageResponses('repository', 'repositories'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const repositoriesByFormerPathOperation = {
   ...repositoriesOperation,
   operationId: 'migrations/list-repos-by-former-path',
   summary: 'List the repositories of a migration (old path)',
-  description: 'Used by old clients. The answer is the same.',
+  description: 'Used by old clients. The response is the same.',
   deprecated: true,
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
-  const { path, config, describe } = migrationsPath
-  const operations: Record<string, Operation> = {
-    [`${path}/:migration_id/repositories`]: describe(repositoriesOperation),
+  const { path, previewOptions } = migrationsPath
+  const operations: Record<string, openapi.Operation> = {
+    [`${path}/:migration_id/repositories`]: repositoriesOperation,
     ...(migrationsPath === CALLER_PATH && {
       '/user/:migration_id/repositories': repositoriesByFormerPathOperation,
     }),
   }
-  for (const [url, schema] of Object.entries(operations)) {
-    app.get<ById>(url, { config, schema }, async (request, reply) => {
+  for (const [url, operation] of Object.entries(operations)) {
+    app.get<ById>(url, previewOptions(operation), async (request, reply) => {
       const paging = parsePaging(request.query)
       const known = await migrationInPathToRead(db, request, paging)
       const { migration } = known
@@ -168,7 +170,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
       return sendRenderedWithEtag(request, reply, {
-        // No version: the snapshot never changes, so neither does any page of it.
+        // Without the version, because the snapshot of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
         large: parts.largeResponses,
         repositoryCount: paging.perPage,
@@ -184,14 +186,14 @@ const unlockOperation = {
   summary: 'Unlock a repository',
   description:
     'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
-  parameters: [parameter('migration-id'), parameter('repo-name')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id'), openapi.parameter('repo-name')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
-const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) => {
+const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
-    { config, schema: describe(unlockOperation) },
+    previewOptions(unlockOperation),
     async (request, reply) => {
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params
@@ -206,12 +208,10 @@ const addUnlock: AddMigrationRoutes = (app, parts, { path, config, describe }) =
 const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
   cloneTokens.for(requireViewer(request))
 
-interface RepositoryList {
-  form: RepositoryForm
-  tokenOf: CloneTokenOf | undefined
+interface RepositoryList extends RenderOptions {
   /** All repositories by default. */
   page?: Page
-  /** A part of the snapshot that has been read already. */
+  /** A part of the snapshot that was read with the migration. */
   known?: SnapshotPart | undefined
 }
 
@@ -239,10 +239,8 @@ function listedRepositories(
   }
 }
 
-type Query = Record<string, unknown>
-
-/** Clients send `exclude` separated by commas, repeated, or as `exclude[]`. Unknown values are ignored. */
-function excludesRepositories(query: Query): boolean {
+/** Clients separate the values of `exclude` by commas, repeat the parameter, or name it `exclude[]`. */
+function excludesRepositories(query: WithQuery['Querystring']): boolean {
   return hasRepositories(query.exclude) || hasRepositories(query['exclude[]'])
 }
 

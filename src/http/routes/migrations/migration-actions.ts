@@ -8,19 +8,7 @@ import { startRequestSchema } from '../../../wire/migration.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inHeader,
-  jsonResponse,
-  notFound,
-  type Operation,
-  parameter,
-  recordResponse,
-  recordResponses,
-  schemaRef,
-  withContentType,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import {
@@ -35,7 +23,7 @@ import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
 import { endId } from './progress-stream.ts'
-import { answerStarted } from './start-migration.ts'
+import { STARTED, sendStarted } from './start-migration.ts'
 
 /** Operations that GitHub does not have, so no preview is required. */
 export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath) => {
@@ -48,13 +36,13 @@ export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath)
 
 const eventsSchema = {
   ...string,
-  description: 'Server-sent events. The data of each is JSON.',
+  description: 'Server-sent events. The data of each event is JSON.',
   contentMediaType: 'text/event-stream',
   contentSchema: {
     anyOf: [
-      schemaRef('repository-progress'),
-      schemaRef('progress-update'),
-      schemaRef('progress-end'),
+      openapi.schemaRef('repository-progress'),
+      openapi.schemaRef('progress-update'),
+      openapi.schemaRef('progress-end'),
     ],
   },
 }
@@ -63,34 +51,34 @@ const progressOperation = {
   operationId: 'migrations/get-progress',
   tags: ['Migrations'],
   summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are under way (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+  description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
   parameters: [
-    parameter('migration-id'),
-    IF_NONE_MATCH,
-    inHeader(
+    openapi.parameter('migration-id'),
+    openapi.IF_NONE_MATCH,
+    openapi.inHeader(
       'last-event-id',
       'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
     ),
   ],
   responses: {
-    ...withContentType(
+    ...openapi.withContentType(
       'text/event-stream',
-      recordResponses('The progress.', 'progress'),
+      openapi.recordResponses('The progress.', 'progress'),
       eventsSchema,
     ),
     204: { description: 'All events have been sent already.' },
-    404: notFound,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const addProgress: AddMigrationRoutes = (
   app,
   { db, now, streams, admission, largeResponses },
-  { path, describe },
+  { path, options },
 ) => {
   app.get<ById>(
     `${path}/:migration_id/progress`,
-    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(progressOperation) },
+    options(progressOperation, { alsoAccepts: [EVENT_STREAM] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (accepts(request, EVENT_STREAM)) {
@@ -116,17 +104,17 @@ const reportOperation = {
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
   description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
-  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
   responses: {
-    ...withContentType('text/plain', recordResponses('The report.', 'report')),
-    404: notFound,
+    ...openapi.withContentType('text/plain', openapi.recordResponses('The report.', 'report')),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, describe }) => {
+const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, options }) => {
   app.get<ById>(
     `${path}/:migration_id/report`,
-    { config: { alsoAccepts: [TEXT] }, schema: describe(reportOperation) },
+    options(reportOperation, { alsoAccepts: [TEXT] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
@@ -148,78 +136,68 @@ const cancelOperation = {
   tags: ['Migrations'],
   summary: 'Cancel a migration',
   description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: jsonResponse('The migration is cancelled.', {
-      schema: schemaRef('migration'),
+    200: openapi.jsonResponse('The migration is cancelled.', {
+      schema: openapi.schemaRef('migration'),
       example: 'cancelled',
     }),
-    404: notFound,
-    422: errorResponse('invalid'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addCancel: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
-  app.post<ById>(
-    `${path}/:migration_id/cancel`,
-    { schema: describe(cancelOperation) },
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      const cancelled = await cancelMigration(parts, migration, () =>
-        auditMigration(log, request, 'migration.cancel', migration),
-      )
-      return sendJson(reply, migrationJson(cancelled, [], rendering))
-    },
-  )
+  const url = `${path}/:migration_id/cancel`
+  app.post<ById>(url, options(cancelOperation), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    const cancelled = await cancelMigration(parts, migration, () =>
+      auditMigration(log, request, 'migration.cancel', migration),
+    )
+    return sendJson(reply, migrationJson(cancelled, [], rendering))
+  })
 }
 
 const retryForecastOperation = {
   operationId: 'migrations/get-retry-forecast',
   tags: ['Migrations'],
-  summary: 'Get what a retry of a migration has to expect',
-  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  summary: 'Get a forecast of the retry of a migration',
+  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
+  parameters: [openapi.parameter('migration-id')],
   responses: {
-    200: recordResponse('What a retry has to expect.', 'retry-forecast'),
-    404: notFound,
+    200: openapi.recordResponse('The forecast.', 'retry-forecast'),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const retryOperation = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
-  parameters: [parameter('migration-id')],
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
+  parameters: [openapi.parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
-    201: jsonResponse('Created.', {
-      schema: schemaRef('migration'),
-      example: 'started',
-      headers: ['location'],
-    }),
-    404: notFound,
-    422: errorResponse('invalid'),
+    201: STARTED,
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, starts } = parts
-  app.get<ById>(
-    `${path}/:migration_id/retry`,
-    { schema: describe(retryForecastOperation) },
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      const signal = await starts.begin(request, reply)
-      const expected = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
-      return sendJson(reply, retryForecastJson(expected))
-    },
-  )
+  const url = `${path}/:migration_id/retry`
+  app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    const signal = await starts.begin(request, reply)
+    const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
+    return sendJson(reply, retryForecastJson(forecast))
+  })
 
   app.post<ById & { Body: wire.RetryRequest }>(
-    `${path}/:migration_id/retry`,
-    { schema: describe(retryOperation) },
+    url,
+    options(retryOperation),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const signal = await starts.begin(request, reply)
@@ -230,7 +208,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, describe }) => {
         { allowPartial: request.body.allow_partial ?? false },
         (started) => auditMigration(log, request, 'migration.retry', started),
       )
-      return answerStarted(parts, request, reply, retried)
+      return sendStarted(parts, request, reply, retried)
     },
   )
 }
@@ -242,16 +220,17 @@ const preflightOperation = {
   description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
   body: startRequestSchema,
   responses: {
-    200: recordResponse('The estimate.', 'forecast'),
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The estimate.', 'forecast'),
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addPreflight: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const url = `${path}/preflight`
   app.post<{ Body: wire.StartRequest }>(
-    `${path}/preflight`,
-    { schema: describe(preflightOperation) },
+    url,
+    options(preflightOperation),
     async (request, reply) => {
       const signal = await parts.starts.begin(request, reply)
       const start = startRequestOf(request.body)

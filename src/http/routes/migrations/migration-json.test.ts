@@ -15,7 +15,7 @@ const addresses = addressesFrom({
 })
 const rendering = { addresses, migrationTime: offsetTimestamps('Europe/Berlin'), edition: '1' }
 
-/** The tables of the API's own text, one row a field (or several fields of one type). */
+/** The fields of GitHub's API and their types, as in its documentation. */
 type Kind = 'integer' | 'string' | 'boolean' | 'address' | 'strings' | 'Z' | 'offset' | 'uuid'
 interface FieldTable {
   [field: string]: Kind | `${Kind} or null` | FieldTable | null
@@ -107,21 +107,21 @@ function fields(names: string, kind: Kind): FieldTable {
   return Object.fromEntries(names.split(' ').map((name) => [name, kind]))
 }
 
-/** Every row holds, and nothing is there that no row names. */
-function assertTable(table: FieldTable, json: object, at = ''): void {
+/** Asserts that the JSON has exactly these fields, with values of these types. */
+function assertFields(table: FieldTable, json: object, at = ''): void {
   assert.deepEqual(
     Object.keys(json).sort(),
     Object.keys(table).sort(),
-    `the fields of ${at || 'it'}`,
+    `the fields of ${at || 'the object'}`,
   )
   for (const [field, kind] of Object.entries(table)) {
     const value = (json as Record<string, unknown>)[field]
     const where = `${at}${field}: ${JSON.stringify(value)}`
     if (kind === null) assert.equal(value, null, where)
-    else if (typeof kind === 'object') assertTable(kind, value as object, `${at}${field}.`)
+    else if (typeof kind === 'object') assertFields(kind, value as object, `${at}${field}.`)
     else {
       const [plain, orNull] = kind.split(' or ') as [Kind, string?]
-      assert.ok((orNull && value === null) || IS[plain](value), `${where} is no ${kind}`)
+      assert.ok((orNull && value === null) || IS[plain](value), `${where} is not of type ${kind}`)
     }
   }
 }
@@ -129,25 +129,25 @@ function assertTable(table: FieldTable, json: object, at = ''): void {
 const migration = startedMigration()
 
 describe("the fields of GitHub's API", () => {
-  test('user', () => assertTable(USER, userJson(alice, addresses)))
+  test('user', () => assertFields(USER, userJson(alice, addresses)))
 
   test('repository of the list: plain', () =>
-    assertTable(REPOSITORY, plainRepositoryJson(repositoryFacts(), addresses)))
+    assertFields(REPOSITORY, plainRepositoryJson(repositoryFacts(), addresses)))
 
-  test('repository of the list with a template: the template alone is extended', () => {
+  test('repository of the list with a template: only the template is extended', () => {
     const facts = repositoryFacts({ template: repositoryFacts({ id: 8, name: 'mould' }) })
-    assertTable(
+    assertFields(
       { ...REPOSITORY, template_repository: EXTENDED },
       plainRepositoryJson(facts, addresses),
     )
   })
 
   test('repository of a migration: extended', () =>
-    assertTable(EXTENDED, extendedRepositoryJson(repositoryFacts(), addresses)))
+    assertFields(EXTENDED, extendedRepositoryJson(repositoryFacts(), addresses)))
 
   test('repository of a migration with a template: both extended', () => {
     const facts = repositoryFacts({ template: repositoryFacts({ id: 8, name: 'mould' }) })
-    assertTable(
+    assertFields(
       { ...EXTENDED, template_repository: EXTENDED },
       extendedRepositoryJson(facts, addresses),
     )
@@ -155,14 +155,14 @@ describe("the fields of GitHub's API", () => {
 
   test('migration', () => {
     const { repositories, ...json } = migrationJson(migration, [repositoryFacts()], rendering)
-    assertTable(MIGRATION, json)
-    for (const repository of repositories) assertTable(EXTENDED, repository)
+    assertFields(MIGRATION, json)
+    for (const repository of repositories) assertFields(EXTENDED, repository)
   })
 
-  test('migration with an archive: its address as well', () => {
+  test('migration with an archive: archive_url as well', () => {
     const exported = { ...migration, archiveExpiresAt: Date.UTC(2026, 10, 21) }
     const json = migrationJson(exported, [], rendering)
-    assertTable({ ...MIGRATION, archive_url: 'address', repositories: 'strings' }, json)
+    assertFields({ ...MIGRATION, archive_url: 'address', repositories: 'strings' }, json)
   })
 
   test('only unknown values are null', () => {
@@ -208,7 +208,7 @@ describe("the values of GitHub's API", () => {
     )
   })
 
-  test('a licence has its name in this API', () => {
+  test('a licence has the name that GitHub uses', () => {
     const { license } = extendedRepositoryJson(repositoryFacts({ license: 'GPL-3.0' }), addresses)
     assert.deepEqual(license, {
       key: 'gpl-3.0',
@@ -221,7 +221,7 @@ describe("the values of GitHub's API", () => {
   })
 })
 
-test('the text of a migration has its repositories where its JSON has them', () => {
+test('the text of a migration has its repositories at the same position as its JSON', () => {
   const owner = { ...alice, login: '"repositories":[]' }
   const migration = { ...startedMigration(), owner }
   const listed = { whole: async () => [], async *inBatches() {} }

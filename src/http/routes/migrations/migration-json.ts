@@ -16,8 +16,7 @@ import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
 import type * as wire from '../../../wire/types.ts'
 import type { Body, JsonItems } from '../../middleware/json-response.ts'
-import type { Rendering } from '../../rendering.ts'
-import { nodeId, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
+import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
 
@@ -30,7 +29,7 @@ export function migrationJson(
   repositories: readonly RepositoryFacts[],
   { addresses, migrationTime }: Rendering,
 ) {
-  const { options } = migration
+  const { allow_partial: _, ...githubFlags } = startFlagsOf(migration.options)
   const url = `${migrationsAddress(migration.owner, addresses)}/${migration.id}`
   return {
     id: migration.id,
@@ -38,13 +37,7 @@ export function migrationJson(
     owner: userJson(migration.owner, addresses),
     guid: migration.guid,
     state: migration.state,
-    lock_repositories: options.lockRepositories,
-    exclude_metadata: options.excludeMetadata,
-    exclude_git_data: options.excludeGitData,
-    exclude_attachments: options.excludeAttachments,
-    exclude_releases: options.excludeReleases,
-    exclude_owner_projects: options.excludeOwnerProjects,
-    org_metadata_only: options.orgMetadataOnly,
+    ...githubFlags,
     repositories: repositories.map((facts) => extendedRepositoryJson(facts, addresses)),
     url,
     created_at: migrationTime(migration.createdAt),
@@ -53,20 +46,20 @@ export function migrationJson(
   } satisfies components['schemas']['migration'] & wire.Migration
 }
 
-/** Renders a migration as JSON text around its repositories, or with an empty list without them. */
+/** Renders a migration as JSON text around its repositories, or with an empty list if these are undefined. */
 export type MigrationText = (migration: Migration, repositories: JsonItems | undefined) => Body
 
 const MAX_CACHED_MIGRATIONS = 5000
 const EMPTY_LIST = '"repositories":[]'
 
 /**
- * Caches the text of each migration. The store returns the same object for a migration until it changes, so clients that
- * poll it get the cached text.
+ * Returns a renderer that caches the text of each migration. The store returns the same object for a migration until it changes,
+ * so clients that poll it get the cached text.
  */
 export function migrationText(rendering: Rendering): MigrationText {
   const textAround = memoize(MAX_CACHED_MIGRATIONS, (migration: Migration) => {
     const text = JSON.stringify(migrationJson(migration, [], rendering))
-    // Inside of a string the quotes would be escaped, so the first match is the member itself.
+    // EMPTY_LIST cannot match within a JSON string, because quotes are escaped there.
     const listEnd = text.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
     return { before: text.slice(0, listEnd), after: text.slice(listEnd), brief: [text] }
   })
@@ -76,7 +69,7 @@ export function migrationText(rendering: Rendering): MigrationText {
   }
 }
 
-/** A migration without its repositories and without GitHub's addresses: small enough for a page that shows many. */
+/** Omits the repositories and GitHub's URLs, so that pages can show many migrations. */
 export function summaryJson(summary: Summary): wire.Summary {
   const { options, archive } = summary
   return {
@@ -92,7 +85,7 @@ export function summaryJson(summary: Summary): wire.Summary {
     created_at: utcTimestamp(summary.createdAt),
     started_at: utcTimestampOrNull(summary.startedAt),
     ended_at: utcTimestampOrNull(summary.endedAt),
-    repositories: repositoryCountsJson(summary),
+    repositories: summary.repositories,
     bytes_done: summary.bytesDone,
     archive: archive && {
       bytes: archive.bytes,
@@ -104,11 +97,6 @@ export function summaryJson(summary: Summary): wire.Summary {
   }
 }
 
-export function repositoryCountsJson({ repositories }: Summary): wire.Summary['repositories'] {
-  const { total, exported, reused, skipped, failed, remaining } = repositories
-  return { total, exported, reused, skipped, failed, remaining }
-}
-
 export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.Lock {
   return {
     full_name: `${owner}/${name}`,
@@ -117,7 +105,7 @@ export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.L
   }
 }
 
-/** A lock with the migration that holds it. */
+/** Renders a lock with its migration. */
 export function heldLockJson(lock: HeldLock): wire.HeldLock {
   return { ...lockJson(lock), migration_id: lock.migrationId, login: lock.holder }
 }

@@ -1,24 +1,20 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
 import { ownScope, type Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
-import {
-  findMigration,
-  findMigrationToRead,
-  type MigrationToRead,
-} from '../../../migrations/migration-store.ts'
+import { findMigration } from '../../../migrations/migration-store.ts'
+import { findSummary, type Summary } from '../../../migrations/summaries.ts'
 import { FRESH, STORED } from '../../../repositories/refresh-rights.ts'
-import type { Operation } from '../../description/operation.ts'
-import { PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
+import { type Operation, PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
-import { describedForOrganization, organizationInPath } from '../organizations/organization-path.ts'
+import { describeForOrganization, organizationInPath } from '../organizations/organization-path.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The organization of the path, or null under paths of the caller. Read it with `scopeOf`. */
+    /** The scope of an organization's path, or null under the caller's own paths. Read it with `scopeOf`. */
     scope: Scope | null
   }
 }
@@ -26,12 +22,17 @@ declare module 'fastify' {
 /** A path prefix for the routes of migrations. The same routes are registered under each. */
 export interface MigrationsPath {
   path: string
-  /** The Fastify route config of the operations that GitHub has too. */
-  config: { previewed?: boolean }
   /** Whether a list accepts `exclude=repositories`. */
   hasBriefList: boolean
-  /** Adapts the description of an operation to this path. */
-  describe(operation: Operation): Operation
+  /** Returns the Fastify options of a route. The description of its operation is adapted to this path. */
+  options(operation: Operation, config?: FastifyContextConfig): RouteOptions
+  /** Returns the options of a route that is part of GitHub's preview. */
+  previewOptions(operation: Operation): RouteOptions
+}
+
+interface RouteOptions {
+  schema: Operation
+  config: FastifyContextConfig
 }
 
 /** Registers routes under a path. */
@@ -43,26 +44,24 @@ export type AddMigrationRoutes = (
 
 export const CALLER_PATH: MigrationsPath = {
   path: '/user/migrations',
-  config: { previewed: true },
   hasBriefList: false,
-  describe: (operation) => operation,
+  options: (schema, config = {}) => ({ schema, config }),
+  previewOptions: (schema) => ({ schema, config: { previewed: true } }),
 }
 
-/** GitHub's clients do not send the preview media type to these operations, so it is not required. */
-export const ORGANIZATION_PATH: MigrationsPath = {
-  path: '/orgs/:org/migrations',
-  config: {},
-  hasBriefList: true,
-  describe: forOrganization,
+export const ORGANIZATION_PATH = organizationPath('/orgs/:org/migrations', forOrganization)
+export const ORGANIZATION_ID_PATH = organizationPath(
+  '/organizations/:organization_id/migrations',
+  forNumberedOrganization,
+)
+
+/** GitHub's clients do not send the preview media type to the operations of organizations, so it is not required. */
+function organizationPath(path: string, describe: typeof forOrganization): MigrationsPath {
+  const options = (operation: Operation, config = {}) => ({ schema: describe(operation), config })
+  return { path, hasBriefList: true, options, previewOptions: options }
 }
 
-export const ORGANIZATION_ID_PATH: MigrationsPath = {
-  ...ORGANIZATION_PATH,
-  path: '/organizations/:organization_id/migrations',
-  describe: forNumberedOrganization,
-}
-
-/** What the description for an organization changes beyond its operation id, summary and parameters. */
+/** Differences of an organization's operation, other than its operation id, tag, summary and `org` parameter. */
 const ORGANIZATION_OVERRIDES: Record<string, Partial<Operation>> = {
   'migrations/start-for-authenticated-user': {
     description: 'Starts an export of repositories of the organization.',
@@ -79,7 +78,7 @@ function forOrganization(operation: Operation): Operation {
   const overridden = { ...operation, ...ORGANIZATION_OVERRIDES[operation.operationId] }
   const operationId = `${overridden.operationId.replace(/-for-authenticated-user$/, '')}-for-org`
   const summary = overridden.summary.replace("the caller's ", '')
-  return describedForOrganization({ ...overridden, tags: ['Organizations'], summary }, operationId)
+  return describeForOrganization({ ...overridden, tags: ['Organizations'], summary }, operationId)
 }
 
 function forNumberedOrganization(operation: Operation): Operation {
@@ -107,13 +106,16 @@ export function requireOrganization(
   })
 }
 
-/** Returns whose migrations, schedules or webhooks the path is about. */
+/** Returns the caller, and the owner of the migrations, schedules or webhooks that the path names. */
 export const scopeOf = (request: FastifyRequest): Scope =>
   request.scope ?? ownScope(requireViewer(request))
 
-export interface ById {
-  Params: { migration_id: string }
+export interface WithQuery {
   Querystring: Record<string, unknown>
+}
+
+export interface ById extends WithQuery {
+  Params: { migration_id: string }
 }
 
 export const migrationIdOf = ({ params }: FastifyRequest<ById>): number =>
@@ -124,11 +126,7 @@ export async function migrationInPath(db: Db, request: FastifyRequest<ById>): Pr
   return requireFound(await findMigration(db, scopeOf(request), migrationIdOf(request)))
 }
 
-/** Like `migrationInPath`, with the part of the snapshot that holds the repository at `offset`. */
-export async function migrationInPathToRead(
-  db: Db,
-  request: FastifyRequest<ById>,
-  from: { offset: number },
-): Promise<MigrationToRead> {
-  return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
+/** Like `migrationInPath`, with the totals of the migration. */
+export async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
+  return requireFound(await findSummary(db, scopeOf(request), migrationIdOf(request)))
 }

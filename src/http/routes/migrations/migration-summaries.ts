@@ -1,11 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { isFullName } from '../../../lib/names.ts'
 import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
 import { countMigrations } from '../../../migrations/migration-store.ts'
 import {
-  findSummary,
   listSummaries,
   NEWEST_LOOKED_AT,
   type Summary,
@@ -13,113 +12,96 @@ import {
 } from '../../../migrations/summaries.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
-import {
-  IF_NONE_MATCH,
-  inQuery,
-  jsonResponse,
-  notFound,
-  notModified,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-  schemaList,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
 import { addArchiveLink } from './archive.ts'
 import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
-import { type AddMigrationRoutes, type ById, migrationIdOf, scopeOf } from './migration-paths.ts'
+import {
+  type AddMigrationRoutes,
+  type ById,
+  scopeOf,
+  summaryInPath,
+  type WithQuery,
+} from './migration-paths.ts'
 
-const listSummariesOperation = {
+const listOperation = {
   operationId: 'migrations/list-summaries',
   tags: ['Migrations'],
   summary: "List summaries of the caller's migrations",
   description: `Newest first, without their repositories. ${EXTENSION}`,
   parameters: [
-    inQuery(
+    openapi.inQuery(
       'repository',
       string,
-      `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
+      `\`owner/name\`: only migrations of this repository, among the newest ${NEWEST_LOOKED_AT}.`,
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: pageResponses('summary', 'summaries', 'x-total-count'),
-} satisfies Operation
+  responses: openapi.pageResponses('summary', 'summaries', 'x-total-count'),
+} satisfies openapi.Operation
 
 const getSummaryOperation = {
   operationId: 'migrations/get-summary',
   tags: ['Migrations'],
   summary: 'Get the summary of a migration',
   description: EXTENSION,
-  parameters: [parameter('migration-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The summary.', 'summary'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The summary.', 'summary'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const listLocksOperation = {
   operationId: 'migrations/list-locks',
   tags: ['Migrations'],
   summary: 'List the repositories that a migration locks',
   description: EXTENSION,
-  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('The locked repositories.', {
-      schema: schemaList('lock'),
+    200: openapi.jsonResponse('The locked repositories.', {
+      schema: openapi.schemaList('lock'),
       example: 'locks',
       headers: ['etag'],
     }),
-    304: notModified,
-    404: notFound,
+    304: openapi.notModified,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-/** The operations that a page about migrations needs. GitHub has none of them, so no preview is required. */
+/** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
 export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering, largeResponses } = parts
-  const { path, describe } = migrationsPath
+  const { path, options } = migrationsPath
 
-  app.get<{ Querystring: Record<string, unknown> }>(
-    `${path}/summaries`,
-    { schema: describe(listSummariesOperation) },
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const paging = parsePaging(request.query)
-      const { repository } = request.query
-      const covering =
-        typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
-      const summaries = covering
-        ? covering.slice(paging.offset, paging.offset + paging.limit)
-        : await listSummaries(db, scope, paging)
-      const total = covering?.length ?? (await countMigrations(db, scope))
-      const body = summaries.map(summaryJson)
-      return sendPage(request, reply, rendering.addresses, { total, body })
-    },
+  app.get<WithQuery>(`${path}/summaries`, options(listOperation), async (request, reply) => {
+    const scope = scopeOf(request)
+    const paging = parsePaging(request.query)
+    const { repository } = request.query
+    const covering =
+      typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
+    const summaries = covering
+      ? covering.slice(paging.offset, paging.offset + paging.limit)
+      : await listSummaries(db, scope, paging)
+    const total = covering?.length ?? (await countMigrations(db, scope))
+    const body = summaries.map(summaryJson)
+    return sendPage(request, reply, rendering.addresses, { total, body })
+  })
+
+  const migrationPath = `${path}/:migration_id`
+  app.get<ById>(`${migrationPath}/summary`, options(getSummaryOperation), async (request, reply) =>
+    sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
   )
 
-  app.get<ById>(
-    `${path}/:migration_id/summary`,
-    { schema: describe(getSummaryOperation) },
-    async (request, reply) =>
-      sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
-  )
-
-  app.get<ById>(
-    `${path}/:migration_id/locks`,
-    { schema: describe(listLocksOperation) },
-    async (request, reply) => {
-      const { id, heldLocks: count } = await summaryInPath(db, request)
-      if (isLargeResponse(count)) await largeResponses.begin(request, reply)
-      return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
-    },
-  )
+  app.get<ById>(`${migrationPath}/locks`, options(listLocksOperation), async (request, reply) => {
+    const { id, heldLocks: count } = await summaryInPath(db, request)
+    if (isLargeResponse(count)) await largeResponses.begin(request, reply)
+    return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
+  })
 
   addArchiveLink(app, parts, migrationsPath)
 }
 
-/** Returns none if there is no such repository. */
+/** Returns the newest migrations that contain a repository; none if it does not exist. */
 async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summary[]> {
   if (!isFullName(fullName)) return []
   const [owner = '', name = ''] = fullName.split('/')
@@ -127,27 +109,23 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
   return entry ? summariesCovering(db, scope, entry.id) : []
 }
 
-async function summaryInPath(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
-  return requireFound(await findSummary(db, scopeOf(request), migrationIdOf(request)))
-}
-
 const listOwnLocksOperation = {
   operationId: 'migrations/list-own-locks',
   tags: ['Migrations'],
   summary: "List the locks on the caller's repositories",
-  description: `Locks on repositories that the caller owns or administers, with the migration that holds each of them and whose it is. Newest first. ${EXTENSION}`,
-  parameters: [IF_NONE_MATCH],
+  description: `Locks on repositories that the caller owns or administers, each with its migration and the owner of the migration. Newest first. ${EXTENSION}`,
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('The locked repositories.', {
-      schema: schemaList('held-lock'),
+    200: openapi.jsonResponse('The locked repositories.', {
+      schema: openapi.schemaList('held-lock'),
       example: 'own-locks',
       headers: ['etag'],
     }),
-    304: notModified,
+    304: openapi.notModified,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-/** Shows the caller why pushes to their repositories are refused, also by migrations of other accounts. */
+/** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
 export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
     const body = (await locksOnOwn(db, requireViewer(request))).map(heldLockJson)

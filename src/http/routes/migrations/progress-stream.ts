@@ -11,29 +11,23 @@ import type * as wire from '../../../wire/types.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
-interface Intervals {
-  readMs: number
-  heartbeatMs: number
-  /** How often permissions are checked: a client that loses its permission is disconnected within five seconds. */
-  permissionCheckMs: number
-}
-
-const DEFAULT_INTERVALS: Intervals = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
+/** A client that loses its permission is disconnected within five seconds, so permissions are checked more often. */
+const DEFAULT_INTERVALS = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
 
 interface Listener extends Following {
   response: ServerResponse
-  /** The id of the last event sent to it: the number of the last repository. */
+  /** The id of the last event that was sent: the `order` of the last repository. */
   lastEventId: number
-  /** The last progress event sent to it, as JSON. */
+  /** The data of the last progress event that was sent, as JSON. */
   lastUpdate: string
-  /** Whether events are being written to it. It gets later events at the next read. */
+  /** Whether events are being written. Later events are sent after the next read of the database. */
   isBusy: boolean
 }
 
-/** The events of a migration at one moment, the same for all of its listeners. */
+/** The events of a migration at one moment. They are the same for all of its listeners. */
 interface Events {
-  /** The repositories that have ended, in the order in which they ended. */
-  ended: RepositoryProgress[]
+  /** The finished repositories, in the order in which they finished. */
+  finished: RepositoryProgress[]
   /** The data of the progress event as JSON. */
   update: string
   /** The end event, or undefined while the migration is running. */
@@ -48,34 +42,31 @@ interface StreamParts {
 
 /**
  * Sends the progress of migrations as server-sent events. A migration is read once for all of its listeners. A listener
- * that reads slowly is skipped until its buffer is empty, and then gets what it has missed. A stream ends soon after the
- * token that it was opened with expires or the permission is lost, which is checked for all streams with one query.
+ * that reads slowly is skipped until its buffer is empty, and then gets the events that it has missed. A stream ends soon
+ * after its token expires or its account loses the permission; one query checks all streams.
  */
 export class ProgressStreams {
   readonly #parts: StreamParts
   readonly #listeners = new Map<number, Set<Listener>>()
-  /** The migrations that are being read now. A second read could overtake the first and send older totals last. */
+  /** The ids of the migrations that are being read. A concurrent read could overtake another and send older totals last. */
   readonly #reading = new Set<number>()
   readonly #timers: Repeated[]
 
   constructor(parts: StreamParts, intervals = DEFAULT_INTERVALS) {
     this.#parts = parts
-    const { log } = parts
+    const every = (ms: number, task: () => Promise<void>, failure: string) =>
+      repeatedly(task, ms, (err) => parts.log.warn({ err }, failure))
     this.#timers = [
-      repeatedly(
-        () => this.#sendAll(),
-        intervals.readMs,
-        (err) => log.warn({ err }, 'could not send the progress'),
-      ),
-      repeatedly(
-        async () => this.#sendHeartbeats(),
+      every(intervals.readMs, () => this.#sendAll(), 'could not send the progress'),
+      every(
         intervals.heartbeatMs,
-        (err) => log.warn({ err }, 'could not send a heartbeat'),
+        async () => this.#sendHeartbeats(),
+        'could not send a heartbeat',
       ),
-      repeatedly(
-        () => this.#endForbidden(),
+      every(
         intervals.permissionCheckMs,
-        (err) => log.warn({ err }, 'could not check who may read the progress'),
+        () => this.#endForbidden(),
+        'could not check who may read the progress',
       ),
     ]
   }
@@ -91,11 +82,12 @@ export class ProgressStreams {
     const listener: Listener = { tokenId, migrationId: id, response, ...state }
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(listener))
-    response.on('close', () => this.#remove(listener))
+    response.on('close', () => {
+      listeners.delete(listener)
+      if (listeners.size === 0) this.#listeners.delete(id)
+    })
     // Without a handler, an error of one stream would end the process.
-    response.on('error', (err) =>
-      this.#parts.log.warn({ err, migration: id }, 'could not send the progress'),
-    )
+    response.on('error', (err) => this.#logSendError(id, err))
     void this.#send(id)
   }
 
@@ -105,7 +97,11 @@ export class ProgressStreams {
   }
 
   #all(): Listener[] {
-    return [...this.#listeners.values()].flatMap((each) => [...each])
+    return [...this.#listeners.values()].flatMap((listeners) => [...listeners])
+  }
+
+  #logSendError(migration: number, err: unknown): void {
+    this.#parts.log.warn({ err, migration }, 'could not send the progress')
   }
 
   async #sendAll(): Promise<void> {
@@ -119,9 +115,7 @@ export class ProgressStreams {
     try {
       const events = eventsOf(await progressOf(db, { id }), now())
       for (const listener of this.#listeners.get(id) ?? []) {
-        sendEvents(listener, events).catch((err: unknown) =>
-          log.warn({ err, migration: id }, 'could not send the progress'),
-        )
+        sendEvents(listener, events).catch((err: unknown) => this.#logSendError(id, err))
       }
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
@@ -141,16 +135,9 @@ export class ProgressStreams {
   #sendHeartbeats(): void {
     for (const { response } of this.#all()) if (isWritable(response)) response.write(':\n\n')
   }
-
-  #remove(listener: Listener): void {
-    const { migrationId } = listener
-    const listeners = this.#listeners.get(migrationId)
-    listeners?.delete(listener)
-    if (listeners?.size === 0) this.#listeners.delete(migrationId)
-  }
 }
 
-/** Returns false also for an ended stream that a slow client has not read yet. */
+/** Returns false while the client has not read the earlier events, and after the end of the stream. */
 const isWritable = (response: ServerResponse): boolean =>
   !response.writableEnded && !response.writableNeedDrain
 
@@ -158,7 +145,9 @@ function eventsOf(progress: Progress, now: number): Events {
   const { state, reason, repositories } = progress
   const end: wire.ProgressEnd = { state, reason }
   return {
-    ended: repositories.filter(({ order }) => order !== null).sort((a, b) => a.order! - b.order!),
+    finished: repositories
+      .filter(({ order }) => order !== null)
+      .sort((a, b) => a.order! - b.order!),
     update: JSON.stringify(progressUpdate(progress, now)),
     end: unfinishedStates.includes(state)
       ? undefined
@@ -168,14 +157,14 @@ function eventsOf(progress: Progress, now: number): Events {
 
 const MAX_WRITE_LENGTH = 16 * 1024
 
-/** Events of repositories and the end have an id, with which a client that reconnects says what it has received. */
-async function sendEvents(listener: Listener, { ended, update, end }: Events): Promise<void> {
+/** The events `repository` and `end` have an id. A client that reconnects sends the id of the last event that it received. */
+async function sendEvents(listener: Listener, { finished, update, end }: Events): Promise<void> {
   const { response } = listener
   if (listener.isBusy || !isWritable(response)) return
   listener.isBusy = true
   try {
     let text = ''
-    for (const repository of ended) {
+    for (const repository of finished) {
       if (repository.order! <= listener.lastEventId) continue
       listener.lastEventId = repository.order!
       const data = JSON.stringify(repositoryProgressJson(repository))
@@ -196,7 +185,7 @@ async function sendEvents(listener: Listener, { ended, update, end }: Events): P
   }
 }
 
-/** Resolves when the client has read what was written, or has disconnected. */
+/** Resolves when the client has read all written bytes, or has disconnected. */
 async function drained(response: ServerResponse): Promise<void> {
   if (!response.writableNeedDrain) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -218,7 +207,7 @@ function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
   }
 }
 
-/** The id of the end event: one more than the highest number of a repository. */
+/** The id of the `end` event: one more than the highest `order` of a repository. */
 export const endId = (repositoryCount: number): number => repositoryCount + 1
 
 function event(name: string, json: string, id?: number): string {

@@ -4,12 +4,7 @@ import { nextTurn } from '../../../lib/turns.ts'
 import type { StartedMigration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
-import {
-  errorResponse,
-  jsonResponse,
-  type Operation,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendRendered } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
@@ -17,6 +12,13 @@ import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
+
+/** Describes the response of `sendStarted`. */
+export const STARTED = openapi.jsonResponse('Created.', {
+  schema: openapi.schemaRef('migration'),
+  example: 'started',
+  headers: ['location'],
+})
 
 const startOperation = {
   operationId: 'migrations/start-for-authenticated-user',
@@ -26,36 +28,28 @@ const startOperation = {
     'Starts an export of the repositories. The caller must own or administer all of them.',
   body: startRequestSchema,
   responses: {
-    201: jsonResponse('Created.', {
-      schema: schemaRef('migration'),
-      example: 'started',
-      headers: ['location'],
-    }),
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    201: STARTED,
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-export const addStart: AddMigrationRoutes = (app, parts, { path, describe }) => {
-  app.post<{ Body: StartRequest }>(
-    path,
-    { schema: describe(startOperation) },
-    async (request, reply) => {
-      const signal = await parts.starts.begin(request, reply)
-      const started = await startMigration(
-        { ...parts, signal },
-        scopeOf(request),
-        startRequestOf(request.body),
-        (migration) => auditMigration(parts.log, request, 'migration.start', migration),
-      )
-      const isBrief = request.body.exclude?.includes('repositories') ?? false
-      return answerStarted(parts, request, reply, started, { isBrief })
-    },
-  )
+export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
+  app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {
+    const signal = await parts.starts.begin(request, reply)
+    const started = await startMigration(
+      { ...parts, signal },
+      scopeOf(request),
+      startRequestOf(request.body),
+      (migration) => auditMigration(parts.log, request, 'migration.start', migration),
+    )
+    const isBrief = request.body.exclude?.includes('repositories') ?? false
+    return sendStarted(parts, request, reply, started, { isBrief })
+  })
 }
 
 /** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
-export function answerStarted(
+export function sendStarted(
   { rendering, rendered, text, largeResponses, cloneTokens }: ApiParts,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -66,7 +60,7 @@ export function answerStarted(
   reply.code(201).header('location', url)
   const { repositories, references } = started
   const tokenOf = cloneTokens.for(requireViewer(request))
-  const all = references.map((reference, at) => [reference, repositories[at]!] as const)
+  const all = references.map((reference, index) => [reference, repositories[index]!] as const)
   async function* inBatches() {
     for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {
       await nextTurn()

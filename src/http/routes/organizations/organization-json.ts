@@ -26,7 +26,7 @@ export function organizationJson({ id, login }: Account, addresses: Addresses) {
 }
 
 export function fullOrganizationJson(account: Account, publicCount: number, addresses: Addresses) {
-  const since = utcTimestamp(account.createdAt)
+  const createdAt = utcTimestamp(account.createdAt)
   return {
     ...organizationJson(account, addresses),
     name: account.login,
@@ -39,8 +39,8 @@ export function fullOrganizationJson(account: Account, publicCount: number, addr
     following: 0,
     html_url: addresses.userHtml(account.login),
     type: 'Organization' as const,
-    created_at: since,
-    updated_at: since,
+    created_at: createdAt,
+    updated_at: createdAt,
     archived_at: null,
   } satisfies Schemas['organization-full'] & wire.FullOrganization
 }
@@ -50,13 +50,13 @@ export function membershipJson(
   member: Account,
   addresses: Addresses,
 ) {
-  const { url } = organizationJson(organization, addresses)
+  const json = organizationJson(organization, addresses)
   return {
-    url: `${url}/memberships/${member.login}`,
+    url: `${json.url}/memberships/${member.login}`,
     state: 'active' as const,
     role: role === 'owner' ? ('admin' as const) : ('member' as const),
-    organization_url: url,
-    organization: organizationJson(organization, addresses),
+    organization_url: json.url,
+    organization: json,
     user: userJson(member, addresses),
   } satisfies Schemas['org-membership'] & wire.OrganizationMembership
 }

@@ -5,8 +5,7 @@ import {
 } from '../../../accounts/visible-organization.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
-import type { Operation } from '../../description/operation.ts'
-import { notFound, parameter } from '../../description/operation.ts'
+import { notFound, type Operation, parameter } from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 
@@ -15,7 +14,7 @@ interface OrganizationParams {
   organization_id?: string
 }
 
-/** Returns the organization that the path names; throws 404 if the caller may not know of it. */
+/** Returns the organization that the path names; throws 404 if the caller may not see it. */
 export async function organizationInPath(
   db: Db,
   request: FastifyRequest,
@@ -29,15 +28,15 @@ function organizationKey({ org, organization_id }: OrganizationParams) {
   return { id: requireId(organization_id) }
 }
 
-const WHO =
-  'Only for owners of the organization and for site admins; for all others it does not exist.'
+const OWNERS_ONLY =
+  'Only for owners of the organization and for site admins; the response is 404 for all others.'
 
 /** Adapts the description of an operation on the caller's own resources to those of an organization. */
-export const describedForOrganization = (operation: Operation, operationId: string): Operation => ({
+export const describeForOrganization = (operation: Operation, operationId: string): Operation => ({
   ...operation,
   operationId,
   summary: `${operation.summary} (organization)`,
-  description: [operation.description, WHO].filter((text) => text !== undefined).join(' '),
+  description: [operation.description, OWNERS_ONLY].filter((text) => text !== undefined).join(' '),
   parameters: [parameter('org'), ...(operation.parameters ?? [])],
   responses: { 404: notFound, ...operation.responses },
 })

@@ -5,34 +5,24 @@ import { InvalidRequest } from '../../../migrations/errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
-import type { Operation } from '../../description/operation.ts'
-import {
-  IF_NONE_MATCH,
-  inQuery,
-  notFound,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { answerRepositoryList } from '../repositories/answer-repositories.ts'
-import { repositoryQueryOf } from '../repositories/repository-query.ts'
-import { listUserRepositories } from '../repositories/user-repositories.ts'
+import { repositoryQueryOf, sorts } from '../repositories/repository-query.ts'
+import { listUserRepositories, sendRepositoryList } from '../repositories/user-repositories.ts'
 import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 type WithQuery = { Querystring: Record<string, unknown> }
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 
-const WHO =
-  'Only for members of the organization and for site admins; for all others it does not exist.'
+const MEMBERS_ONLY =
+  'Only for members of the organization and for site admins; the response is 404 for all others.'
 
-/** Organizations as their members see them, and the caller's memberships. */
+/** Adds the organizations that the caller may see, and the caller's memberships. */
 export function organizations(app: FastifyInstance, parts: Parts): void {
   addOrganization(app, parts)
   addRepositories(app, parts)
@@ -44,17 +34,20 @@ const getOperation = {
   operationId: 'orgs/get',
   tags: ['Organizations'],
   summary: 'Get an organization',
-  description: WHO,
-  parameters: [parameter('org'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The organization.', 'full-organization'), 404: notFound },
-} satisfies Operation
+  description: MEMBERS_ONLY,
+  parameters: [openapi.parameter('org'), openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('The organization.', 'full-organization'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const getByIdOperation = {
   ...getOperation,
   operationId: 'orgs/get-by-id',
   summary: 'Get an organization by ID',
-  parameters: [parameter('organization-id'), IF_NONE_MATCH],
-} satisfies Operation
+  parameters: [openapi.parameter('organization-id'), openapi.IF_NONE_MATCH],
+} satisfies openapi.Operation
 
 function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
   for (const [path, schema] of [
@@ -70,7 +63,7 @@ function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
   }
 }
 
-/** Parameters of the list of own repositories that this list does not have, or has with other values. */
+/** Parameters of the caller's list of repositories that this list lacks, or has with other values. */
 const REPLACED_PARAMETERS = ['affiliation', 'visibility', 'type', 'sort']
 
 const repositoriesOperation = {
@@ -78,17 +71,20 @@ const repositoriesOperation = {
   operationId: 'repos/list-for-org',
   tags: ['Organizations'],
   summary: 'List the repositories of an organization',
-  description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
+  description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
   parameters: [
-    parameter('org'),
-    inQuery('type', enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
-    inQuery('sort', enumOf(['created', 'updated', 'pushed', 'full_name'], 'created')),
+    openapi.parameter('org'),
+    openapi.inQuery(
+      'type',
+      enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
+    ),
+    openapi.inQuery('sort', enumOf(sorts, 'created')),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && REPLACED_PARAMETERS.includes(each.name)),
     ),
   ],
-  responses: { ...listUserRepositories.responses, 404: notFound },
-} satisfies Operation
+  responses: { ...listUserRepositories.responses, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['all', {}],
@@ -99,13 +95,6 @@ const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['sources', { isFork: false }],
 ])
 
-function filterOfType(type: unknown): Partial<RepositoryFilter> {
-  const filter = FILTER_OF_TYPE.get(type)
-  if (!filter)
-    throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-  return filter
-}
-
 function addRepositories(app: FastifyInstance, parts: Parts): void {
   app.get<WithQuery>(
     '/orgs/:org/repos',
@@ -115,12 +104,15 @@ function addRepositories(app: FastifyInstance, parts: Parts): void {
       const viewer = requireViewer(request)
       const { type = 'all', ...query } = request.query
       const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
-      return answerRepositoryList(parts, request, reply, {
+      const typeFilter = FILTER_OF_TYPE.get(type)
+      if (!typeFilter)
+        throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+      return sendRepositoryList(parts, request, reply, {
         of: { account },
         seenBy: mayMigrate ? { account } : viewer,
         filter: {
           ...filter,
-          ...filterOfType(type),
+          ...typeFilter,
           affiliations: ['owner'],
           readableBy: mayMigrate ? undefined : viewer.account.id,
         },
@@ -134,18 +126,18 @@ const membersOperation = {
   operationId: 'orgs/list-members',
   tags: ['Organizations'],
   summary: 'List the members of an organization',
-  description: WHO,
+  description: MEMBERS_ONLY,
   parameters: [
-    parameter('org'),
-    inQuery(
+    openapi.parameter('org'),
+    openapi.inQuery(
       'role',
       enumOf(['all', 'admin', 'member'], 'all'),
       'Only members with this role; `admin` for owners. Other values are ignored.',
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('user', 'users'), 404: notFound },
-} satisfies Operation
+  responses: { ...openapi.pageResponses('user', 'users'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const ROLES = new Map<unknown, MembershipRole>([
   ['admin', 'owner'],
@@ -169,24 +161,24 @@ const ownOrganizationsOperation = {
   operationId: 'orgs/list-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the organizations of the caller',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('organization', 'organizations'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('organization', 'organizations'),
+} satisfies openapi.Operation
 
 const ownMembershipsOperation = {
   operationId: 'orgs/list-memberships-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the memberships of the caller',
   parameters: [
-    inQuery(
+    openapi.inQuery(
       'state',
       enumOf(['active', 'pending']),
-      'Every membership is `active`. Other values are ignored.',
+      'Every membership is `active`, so the list for `pending` is empty. Other values are ignored.',
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: pageResponses('organization-membership', 'organization-memberships'),
-} satisfies Operation
+  responses: openapi.pageResponses('organization-membership', 'organization-memberships'),
+} satisfies openapi.Operation
 
 function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering

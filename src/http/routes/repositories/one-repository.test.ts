@@ -21,7 +21,7 @@ import { gitDirectory } from '../../../sources/directory/git-directory.ts'
 
 const PATHS = ['', '/branches', '/tags', '/topics', '/languages', '/license', '/collaborators']
 
-/** Real repositories, their catalogue, and servers on both. */
+/** Creates git repositories and their catalogue, and starts servers for them. */
 async function scene(t: TestContext, engine: Engine) {
   const { db } = await openDatabase(t, engine)
   const host = await gitHost()
@@ -56,7 +56,7 @@ async function scene(t: TestContext, engine: Engine) {
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const now = Date.now
   await syncCatalogue({ db, source, now })
-  await upsertAccount(db, 'keeper', { siteAdmin: true }, now())
+  await upsertAccount(db, 'admin', { siteAdmin: true }, now())
 
   const tokens = new Map<string, string>()
   async function tokenOf(login: string): Promise<string> {
@@ -68,8 +68,8 @@ async function scene(t: TestContext, engine: Engine) {
     return token
   }
 
-  /** `isAtHand` false as where only the database is. */
-  function serve({ isAtHand = true, perHour = 0 } = {}) {
+  /** Without the source, the server has only the database. */
+  function serve({ hasSource = true, perHour = 0 } = {}) {
     const lines: Record<string, unknown>[] = []
     const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
     const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
@@ -78,32 +78,32 @@ async function scene(t: TestContext, engine: Engine) {
       log,
       authenticator: createAuthenticator({ db, now }),
       rateLimit: { perHour, pool: undefined },
-      source: isAtHand ? source : undefined,
+      source: hasSource ? source : undefined,
     })
-    /** As somebody, or as nobody. */
-    async function ask(
+    /** Sends a request with the token of an account, or without a token. */
+    async function request(
       login: string | null,
       url: string,
       headers: Record<string, string> = {},
       method: 'GET' | 'HEAD' = 'GET',
     ) {
-      const who = login === null ? {} : { authorization: `bearer ${await tokenOf(login)}` }
-      const all = { ...who, 'user-agent': 'test', ...headers }
-      const { statusCode, body, ...answer } = await app.inject({ method, url, headers: all })
+      const credentials = login === null ? {} : { authorization: `bearer ${await tokenOf(login)}` }
+      const all = { ...credentials, 'user-agent': 'test', ...headers }
+      const response = await app.inject({ method, url, headers: all })
       return {
-        status: statusCode,
-        headers: answer.headers,
-        text: body,
-        json: () => JSON.parse(body),
+        status: response.statusCode,
+        headers: response.headers,
+        text: response.body,
+        json: () => JSON.parse(response.body),
       }
     }
     const statuses = async (login: string | null, url: string) =>
-      Promise.all(PATHS.map(async (path) => (await ask(login, `${url}${path}`)).status))
-    return { ask, statuses, lines }
+      Promise.all(PATHS.map(async (path) => (await request(login, `${url}${path}`)).status))
+    return { request, statuses, lines }
   }
   const sync = () => syncCatalogue({ db, source, now })
 
-  /** A migration of some of alice's own. */
+  /** Inserts a migration of repositories of alice. */
   async function migrate(names: string[]): Promise<number> {
     const account = await ensureAccount(db, 'alice', now())
     const entries = await findByName(
@@ -111,7 +111,7 @@ async function scene(t: TestContext, engine: Engine) {
       names.map((name) => ({ owner: 'alice', name })),
     )
     const repositories = await factsForViewer(db, { account }, entries)
-    const wanted = {
+    const migration = {
       guid: crypto.randomUUID(),
       owner: account,
       options: DEFAULT_OPTIONS,
@@ -119,15 +119,15 @@ async function scene(t: TestContext, engine: Engine) {
     }
     const { id } = await db
       .transaction()
-      .execute((tx) => insertMigration(tx, { ...wanted, organizations: null, now: now() }))
+      .execute((tx) => insertMigration(tx, { ...migration, organizations: null, now: now() }))
     return id
   }
   return { host, sync, serve, migrate, ...serve() }
 }
 
 onEachEngine('a repository', (engine) => {
-  test('its routes and those beside it', async (t) => {
-    const { host, sync, serve, migrate, ask, statuses, lines } = await scene(t, engine)
+  test('and the resources that its JSON links to', async (t) => {
+    const { host, sync, serve, migrate, request, statuses, lines } = await scene(t, engine)
 
     await t.test('is returned, in any letter case, only to callers who may read it', async () => {
       assert.deepEqual(
@@ -142,7 +142,7 @@ onEachEngine('a repository', (engine) => {
         await statuses('bob', '/repos/alice/site'),
         [200, 200, 200, 200, 200, 200, 403],
       )
-      for (const login of ['dora', 'keeper'])
+      for (const login of ['dora', 'admin'])
         assert.deepEqual(
           await statuses(login, '/repos/alice/site'),
           PATHS.map(() => 404),
@@ -166,13 +166,13 @@ onEachEngine('a repository', (engine) => {
         '/repos/../site',
         '/repos/alice/',
       ])
-        assert.equal((await ask('alice', path)).status, 404, path)
-      assert.equal((await ask('alice', '/repos/ALICE/SITE')).json().full_name, 'alice/Site')
+        assert.equal((await request('alice', path)).status, 404, path)
+      assert.equal((await request('alice', '/repos/ALICE/SITE')).json().full_name, 'alice/Site')
       const [hidden, none] = await Promise.all(
-        ['site', 'none'].map((name) => ask('dora', `/repos/alice/${name}`)),
+        ['site', 'none'].map((name) => request('dora', `/repos/alice/${name}`)),
       )
       assert.equal(hidden!.text, none!.text)
-      const bad = await ask(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
+      const bad = await request(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
       assert.deepEqual([bad.status, bad.json().message], [401, 'Bad credentials'])
     })
 
@@ -180,16 +180,16 @@ onEachEngine('a repository', (engine) => {
       'of an organization is returned to its owners and site admins, not to other members',
       async () => {
         const seen = async (login: string) => {
-          const { status, json } = await ask(login, '/repos/octo/kit')
+          const { status, json } = await request(login, '/repos/octo/kit')
           return status === 200 ? json().permissions : status
         }
         const all = { admin: true, push: true, pull: true }
-        assert.deepEqual([await seen('alice'), await seen('keeper')], [all, all])
+        assert.deepEqual([await seen('alice'), await seen('admin')], [all, all])
         assert.deepEqual([await seen('dora'), await seen('carol')], [404, 404])
         assert.deepEqual(await seen('bob'), { ...all, admin: false })
-        const { organization, owner } = (await ask('alice', '/repos/octo/kit')).json()
+        const { organization, owner } = (await request('alice', '/repos/octo/kit')).json()
         assert.deepEqual(organization, owner)
-        const listed = (await ask('alice', '/repos/octo/kit/collaborators')).json()
+        const listed = (await request('alice', '/repos/octo/kit/collaborators')).json()
         assert.deepEqual(rolesIn(listed), ['alice admin', 'bob maintain'])
       },
     )
@@ -197,7 +197,7 @@ onEachEngine('a repository', (engine) => {
     await t.test('has branches, tags, topics, languages and a licence', async () => {
       const sha = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/Site') })
       const at = '/repos/alice/site'
-      const branches = await ask('alice', `${at}/branches`)
+      const branches = await request('alice', `${at}/branches`)
       const commit = { sha, url: `https://git.host.test/api/repos/alice/Site/commits/${sha}` }
       assert.deepEqual(branches.json(), [
         { name: 'main', commit, protected: true },
@@ -208,22 +208,24 @@ onEachEngine('a repository', (engine) => {
         ['?protected=false', ['next']],
         ['?protected=maybe&per_page=1&page=2', ['next']],
       ] as const) {
-        const listed: { name: string }[] = (await ask('alice', `${at}/branches${query}`)).json()
+        const listed: { name: string }[] = (await request('alice', `${at}/branches${query}`)).json()
         assert.deepEqual(
           listed.map(({ name }) => name),
           names,
           query,
         )
       }
-      const page = await ask('alice', `${at}/branches?per_page=1`)
+      const page = await request('alice', `${at}/branches?per_page=1`)
       assert.match(String(page.headers.link), /branches\?per_page=1&page=2>; rel="next"/)
       assert.equal(page.headers['x-total-count'], '2')
-      const [tag] = (await ask('alice', `${at}/tags`)).json()
+      const [tag] = (await request('alice', `${at}/tags`)).json()
       assert.deepEqual([tag.name, tag.commit], ['v1', commit])
       assert.match(tag.tarball_url, /\/repos\/alice\/Site\/tarball\/refs\/tags\/v1$/)
-      assert.deepEqual((await ask('alice', `${at}/topics`)).json(), { names: ['maps', 'birds'] })
-      assert.deepEqual((await ask('alice', `${at}/languages`)).json(), { C: 7 })
-      const license = (await ask('alice', `${at}/license`)).json()
+      assert.deepEqual((await request('alice', `${at}/topics`)).json(), {
+        names: ['maps', 'birds'],
+      })
+      assert.deepEqual((await request('alice', `${at}/languages`)).json(), { C: 7 })
+      const license = (await request('alice', `${at}/license`)).json()
       assert.equal(Buffer.from(license.content, 'base64').toString(), 'Ask me.\n')
       assert.deepEqual([license.path, license.size, license.license], ['LICENSE', 8, null])
     })
@@ -239,14 +241,14 @@ onEachEngine('a repository', (engine) => {
         '/collaborators',
       ]) {
         const url = `/repos/alice/site${path}`
-        const { headers } = await ask('alice', url)
-        const again = await ask('alice', url, { 'if-none-match': String(headers.etag) })
+        const { headers } = await request('alice', url)
+        const again = await request('alice', url, { 'if-none-match': String(headers.etag) })
         assert.deepEqual([again.status, again.text], [304, ''], path)
-        const head = await ask('alice', url, {}, 'HEAD')
+        const head = await request('alice', url, {}, 'HEAD')
         assert.deepEqual([head.status, head.text, head.headers.etag], [200, '', headers.etag], path)
       }
       const names = async () =>
-        (await ask('alice', '/repos/alice/site/branches'))
+        (await request('alice', '/repos/alice/site/branches'))
           .json()
           .map((each: { name: string }) => each.name)
       assert.deepEqual(await names(), ['main', 'next'])
@@ -256,15 +258,15 @@ onEachEngine('a repository', (engine) => {
 
     await t.test('lists collaborators by affiliation and permission', async () => {
       const listed = async (query = '') =>
-        rolesIn((await ask('carol', `/repos/alice/site/collaborators${query}`)).json())
-      for (const login of ['bob', 'carol']) await ask(login, '/user')
+        rolesIn((await request('carol', `/repos/alice/site/collaborators${query}`)).json())
+      for (const login of ['bob', 'carol']) await request(login, '/user')
       const all = ['alice admin', 'bob read', 'carol write']
       assert.deepEqual(await listed(), all)
       assert.deepEqual(await listed('?affiliation=outside'), all.slice(1))
       assert.deepEqual(await listed('?permission=push'), ['alice admin', 'carol write'])
       assert.deepEqual(await listed('?permission=all&affiliation=everything'), all)
       assert.deepEqual(await listed('?per_page=1&page=3'), ['carol write'])
-      const [, , carol] = (await ask('carol', '/repos/alice/site/collaborators')).json()
+      const [, , carol] = (await request('carol', '/repos/alice/site/collaborators')).json()
       const may = { admin: false, maintain: false, push: true, triage: true, pull: true }
       assert.deepEqual(carol.permissions, may)
     })
@@ -272,7 +274,7 @@ onEachEngine('a repository', (engine) => {
     await t.test(
       'is returned from the database without access to the source, and the log says why refs are 404',
       async () => {
-        const { statuses, lines } = serve({ isAtHand: false })
+        const { statuses, lines } = serve({ hasSource: false })
         assert.deepEqual(
           await statuses('alice', '/repos/alice/site'),
           [200, 404, 404, 200, 404, 404, 200],
@@ -284,62 +286,63 @@ onEachEngine('a repository', (engine) => {
     )
 
     await t.test('has a rate limit without a token', async () => {
-      const { ask } = serve({ perHour: 5 })
-      const first = await ask(null, '/repos/alice/open')
+      const { request } = serve({ perHour: 5 })
+      const first = await request(null, '/repos/alice/open')
       assert.deepEqual(
         [first.headers['x-ratelimit-limit'], first.headers['x-oauth-scopes']],
         ['5', undefined],
       )
       const known = { 'if-none-match': String(first.headers.etag) }
       assert.equal(
-        (await ask(null, '/repos/alice/open', known)).headers['x-ratelimit-remaining'],
+        (await request(null, '/repos/alice/open', known)).headers['x-ratelimit-remaining'],
         '4',
       )
-      for (let more = 0; more < 4; more++) assert.equal((await ask(null, '/versions')).status, 200)
-      const refused = await ask(null, '/repos/alice/open')
+      for (let more = 0; more < 4; more++)
+        assert.equal((await request(null, '/versions')).status, 200)
+      const refused = await request(null, '/repos/alice/open')
       assert.equal(refused.status, 403)
       assert.match(refused.json().message, /^API rate limit exceeded for 127\.0\.0\.1\./)
       assert.ok(Number(refused.headers['retry-after']) > 0)
-      assert.equal((await ask('alice', '/repos/alice/open')).status, 200)
+      assert.equal((await request('alice', '/repos/alice/open')).status, 200)
     })
-    await t.test('accounts are returned only to callers who may know of them', async () => {
-      const status = async (login: string | null, url: string) => (await ask(login, url)).status
-      assert.equal((await ask('bob', '/users/ALICE')).json().login, 'alice')
+    await t.test('accounts are returned only to callers who may see them', async () => {
+      const status = async (login: string | null, url: string) => (await request(login, url)).status
+      assert.equal((await request('bob', '/users/ALICE')).json().login, 'alice')
       assert.equal(await status(null, '/users/alice'), 200)
-      assert.equal(await status(null, '/users/keeper'), 404)
+      assert.equal(await status(null, '/users/admin'), 404)
       for (const url of ['/users/none', '/users/%00', '/users/a%2Fb'])
         assert.equal(await status('alice', url), 404, url)
-      const octo = await ask('dora', '/users/octo')
+      const octo = await request('dora', '/users/octo')
       assert.deepEqual([octo.status, octo.json().type], [200, 'Organization'])
-      assert.equal(await status('bob', '/users/octo'), 200, 'who may read one of its repositories')
-      assert.equal(await status('keeper', '/users/octo'), 200)
+      assert.equal(await status('bob', '/users/octo'), 200, 'bob may read one of its repositories')
+      assert.equal(await status('admin', '/users/octo'), 200)
       for (const login of ['carol', null]) assert.equal(await status(login, '/users/octo'), 404)
     })
     await t.test('licences and versions need no token', async () => {
-      const all = (await ask(null, '/licenses')).json()
+      const all = (await request(null, '/licenses')).json()
       assert.equal(all.length, 13)
-      assert.equal((await ask(null, '/licenses?featured=true')).json().length, 3)
-      const page = await ask(null, '/licenses?per_page=5&page=2')
+      assert.equal((await request(null, '/licenses?featured=true')).json().length, 3)
+      const page = await request(null, '/licenses?per_page=5&page=2')
       assert.equal(page.json().length, 5)
       assert.match(String(page.headers.link), /licenses\?per_page=5&page=3>; rel="next"/)
       for (const { url, key } of all) {
-        const { status, json } = await ask(null, url.replace('https://git.host.test/api', ''))
+        const { status, json } = await request(null, url.replace('https://git.host.test/api', ''))
         assert.equal(status, 200, key)
         assert.ok(json().body.length > 500, key)
       }
-      const { body, permissions } = (await ask(null, '/licenses/Zlib')).json()
+      const { body, permissions } = (await request(null, '/licenses/Zlib')).json()
       assert.match(body, /This software is provided 'as-is'/)
       assert.deepEqual(permissions, [])
       for (const key of ['none', '..%2F..%2Fpackage', '__proto__', 'constructor'])
-        assert.equal((await ask(null, `/licenses/${key}`)).status, 404, key)
-      assert.deepEqual((await ask(null, '/versions')).json(), ['2026-03-10', '2022-11-28'])
-      const versioned = await ask(null, '/versions', { 'x-github-api-version': '1999-01-01' })
+        assert.equal((await request(null, `/licenses/${key}`)).status, 404, key)
+      assert.deepEqual((await request(null, '/versions')).json(), ['2026-03-10', '2022-11-28'])
+      const versioned = await request(null, '/versions', { 'x-github-api-version': '1999-01-01' })
       assert.equal(versioned.status, 400)
     })
 
     await t.test('is a filter of the list of summaries', async () => {
       const listed = async (fullName: string, more = '') => {
-        const { status, headers, json } = await ask(
+        const { status, headers, json } = await request(
           'alice',
           `/user/migrations/summaries?repository=${fullName}${more}`,
         )
@@ -356,15 +359,15 @@ onEachEngine('a repository', (engine) => {
     })
 
     await t.test('has the parent and the source of a fork', async () => {
-      const line = async (login: string | null) => {
-        const { fork, parent, source: root } = (await ask(login, '/repos/carol/fork')).json()
+      const forkChain = async (login: string | null) => {
+        const { fork, parent, source: root } = (await request(login, '/repos/carol/fork')).json()
         return [fork, parent?.full_name, root?.full_name]
       }
-      assert.deepEqual(await line(null), [true, 'dora/fork', 'alice/open'])
+      assert.deepEqual(await forkChain(null), [true, 'dora/fork', 'alice/open'])
       await rm(join(host.path('alice/open'), 'git-daemon-export-ok'))
       await sync()
-      assert.deepEqual(await line('bob'), [true, 'dora/fork', 'dora/fork'])
-      assert.deepEqual(await line('alice'), [true, 'dora/fork', 'alice/open'])
+      assert.deepEqual(await forkChain('bob'), [true, 'dora/fork', 'dora/fork'])
+      assert.deepEqual(await forkChain('alice'), [true, 'dora/fork', 'alice/open'])
     })
 
     await t.test(

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../migrations/errors.ts'
@@ -14,30 +13,16 @@ import {
   findVisibleRepository,
   type VisibleRepository,
 } from '../../../repositories/visible-repository.ts'
-import type { Permission, RefQuery, Source } from '../../../sources/source.ts'
+import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import {
-  IF_NONE_MATCH,
-  INVALID_IGNORED,
-  inQuery,
-  notFound,
-  notModified,
-  OPTIONAL_TOKEN,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import type { Rendering } from '../../rendering.ts'
-import type { CloneTokens } from '../clones/clone-tokens.ts'
-import { answerRepositories } from './answer-repositories.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { tokenInserter } from './rendered-repositories.ts'
 import {
   branchJson,
   collaboratorJson,
@@ -49,13 +34,7 @@ import {
 } from './repository-json.ts'
 import { createSourceReader, type SourceReader } from './source-reader.ts'
 
-interface Parts {
-  db: Db
-  rendering: Rendering
-  source: Source | undefined
-  log: Logger
-  cloneTokens: CloneTokens
-}
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
 
 interface InPath {
   Params: { owner: string; repo: string }
@@ -63,15 +42,19 @@ interface InPath {
 }
 
 const path = '/repos/:owner/:repo'
-/** Public repositories need no token, as for a clone. */
-const config = { anonymous: true }
+
+/** Returns the Fastify options of a route that needs no token for public repositories, like a clone. */
+const anonymous = (operation: openapi.Operation) => ({
+  config: { anonymous: true },
+  schema: { ...operation, security: openapi.OPTIONAL_TOKEN },
+})
 
 const READ_ACCESS =
-  'Public repositories need no token. A repository that the caller may not read does not exist.'
-const NEEDS_SOURCE = 'Also 404 where the server has no access to the repositories themselves.'
-const PATH_PARAMETERS = [parameter('owner'), parameter('repo')]
+  'Public repositories need no token. The response is 404 if the caller may not read the repository.'
+const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
+const PATH_PARAMETERS = [openapi.parameter('owner'), openapi.parameter('repo')]
 
-/** One repository: its current facts from the database, its refs and files from the source. */
+/** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
 export function oneRepository(app: FastifyInstance, parts: Parts): void {
   const reader = createSourceReader(parts)
   addRepository(app, parts)
@@ -97,26 +80,23 @@ const getOperation = {
   tags: ['Repositories'],
   summary: 'Get a repository',
   description: READ_ACCESS,
-  security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
   responses: {
-    ...recordResponses('The repository in its current state.', 'full-repository'),
-    404: notFound,
+    ...openapi.recordResponses('The repository in its current state.', 'full-repository'),
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
-  app.get<InPath>(path, { config, schema: getOperation }, async (request, reply) => {
+  app.get<InPath>(path, anonymous(getOperation), async (request, reply) => {
     const { viewer } = request
     const visible = await repositoryInPath(db, request)
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
-    const { parent, source } = origins
-    return answerRepositories(request, reply, {
-      body: fullRepositoryJson(facts, origins, rendering.addresses),
-      repositories: [facts, parent, source].filter((each) => each !== undefined),
-      tokenOf: viewer ? cloneTokens.for(viewer) : undefined,
-    })
+    const body = fullRepositoryJson(facts, origins, rendering.addresses)
+    const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
+    const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
+    return sendJsonWithEtag(request, reply, body, { complete: tokenInserter(rendered, tokenOf) })
   })
 }
 
@@ -125,10 +105,10 @@ async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<Reposi
   return facts!
 }
 
-/** Forks may refer to each other in a cycle, so only so many are followed. */
+/** Forks may refer to each other in a cycle. */
 const MAX_FORK_DEPTH = 10
 
-/** Follows the forks up to the first repository that the viewer may not read. */
+/** Follows the chain of forks up to the first repository that the viewer may not read. */
 async function forkOriginsOf(
   db: Db,
   { viewer }: FastifyRequest,
@@ -153,44 +133,41 @@ const branchesOperation = {
   operationId: 'repos/list-branches',
   tags: ['Repositories'],
   summary: 'List the branches of a repository',
-  description: `By name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  security: OPTIONAL_TOKEN,
+  description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
   parameters: [
     ...PATH_PARAMETERS,
-    inQuery('protected', boolean, `Only protected branches, or only others. ${INVALID_IGNORED}`),
-    ...PAGE_PARAMETERS,
+    openapi.inQuery(
+      'protected',
+      boolean,
+      `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
+    ),
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('branch', 'branches', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  responses: {
+    ...openapi.pageResponses('branch', 'branches', 'x-total-count'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
-  app.get<InPath>(
-    `${path}/branches`,
-    { config, schema: branchesOperation },
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      const { defaultBranch } = entry.facts
-      const { protected: wanted } = request.query
-      // Only the default branch can be protected.
-      const isDefaultProtected = isProtected(entry, defaultBranch)
-      if (wanted === 'true' && !isDefaultProtected)
-        return sendPage(request, reply, addresses, { total: 0, body: [] })
-      const { total, refs } = await reader.refs(entry, {
-        kind: 'branches',
-        ...windowOf(request),
-        ...(wanted === 'true' && { only: defaultBranch }),
-        ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
-      })
-      const body = refs.map((ref) => branchJson(entry, ref, addresses))
-      return sendPage(request, reply, addresses, { total, body })
-    },
-  )
-}
-
-function windowOf({ query }: FastifyRequest<InPath>): Pick<RefQuery, 'offset' | 'limit'> {
-  const { offset, limit } = parsePaging(query)
-  return { offset, limit }
+  app.get<InPath>(`${path}/branches`, anonymous(branchesOperation), async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const { defaultBranch } = entry.facts
+    const { protected: wanted } = request.query
+    // Only the default branch can be protected.
+    const isDefaultProtected = isProtected(entry, defaultBranch)
+    if (wanted === 'true' && !isDefaultProtected)
+      return sendPage(request, reply, addresses, { total: 0, body: [] })
+    const { total, refs } = await reader.refs(entry, {
+      kind: 'branches',
+      ...parsePaging(request.query),
+      ...(wanted === 'true' && { only: defaultBranch }),
+      ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
+    })
+    const body = refs.map((ref) => branchJson(entry, ref, addresses))
+    return sendPage(request, reply, addresses, { total, body })
+  })
 }
 
 const tagsOperation = {
@@ -198,16 +175,16 @@ const tagsOperation = {
   tags: ['Repositories'],
   summary: 'List the tags of a repository',
   description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('tag', 'tags', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
+  responses: { ...openapi.pageResponses('tag', 'tags', 'x-total-count'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
-  app.get<InPath>(`${path}/tags`, { config, schema: tagsOperation }, async (request, reply) => {
+  app.get<InPath>(`${path}/tags`, anonymous(tagsOperation), async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
-    const { total, refs } = await reader.refs(entry, { kind: 'tags', ...windowOf(request) })
+    const paging = parsePaging(request.query)
+    const { total, refs } = await reader.refs(entry, { kind: 'tags', ...paging })
     const body = refs.map((ref) => tagJson(entry, ref, addresses))
     return sendPage(request, reply, addresses, { total, body })
   })
@@ -218,18 +195,17 @@ const topicsOperation = {
   tags: ['Repositories'],
   summary: 'List the topics of a repository',
   description: READ_ACCESS,
-  security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, ...PAGE_PARAMETERS],
+  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
   responses: {
-    200: recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
-    304: notModified,
-    404: notFound,
+    200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
+    304: openapi.notModified,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering
-  app.get<InPath>(`${path}/topics`, { config, schema: topicsOperation }, async (request, reply) => {
+  app.get<InPath>(`${path}/topics`, anonymous(topicsOperation), async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
     const { topics } = entry.facts
     const paging = parsePaging(request.query)
@@ -243,41 +219,34 @@ const languagesOperation = {
   operationId: 'repos/list-languages',
   tags: ['Repositories'],
   summary: 'List the languages of a repository',
-  description: `Counted by the names of files of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...recordResponses('Bytes by language.', 'languages'), 404: notFound },
-} satisfies Operation
+  description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('Bytes by language.', 'languages'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const licenseOperation = {
   operationId: 'licenses/get-for-repo',
   tags: ['Repositories'],
   summary: 'Get the licence file of a repository',
   description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  security: OPTIONAL_TOKEN,
-  parameters: [...PATH_PARAMETERS, IF_NONE_MATCH],
-  responses: { ...recordResponses('The file.', 'license-content'), 404: notFound },
-} satisfies Operation
+  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The file.', 'license-content'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  app.get<InPath>(
-    `${path}/languages`,
-    { config, schema: languagesOperation },
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      return sendJsonWithEtag(request, reply, await reader.languages(entry))
-    },
-  )
+  app.get<InPath>(`${path}/languages`, anonymous(languagesOperation), async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    return sendJsonWithEtag(request, reply, await reader.languages(entry))
+  })
 
-  app.get<InPath>(
-    `${path}/license`,
-    { config, schema: licenseOperation },
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      const file = requireFound(await reader.licenseFile(entry))
-      return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
-    },
-  )
+  app.get<InPath>(`${path}/license`, anonymous(licenseOperation), async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const file = requireFound(await reader.licenseFile(entry))
+    return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
+  })
 }
 
 const collaboratorsOperation = {
@@ -288,20 +257,20 @@ const collaboratorsOperation = {
     'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
   parameters: [
     ...PATH_PARAMETERS,
-    inQuery(
+    openapi.inQuery(
       'affiliation',
       enumOf(['outside', 'direct', 'all'], 'all'),
-      `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${INVALID_IGNORED}`,
+      `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
     ),
-    inQuery(
+    openapi.inQuery(
       'permission',
       enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only collaborators with this permission. ${INVALID_IGNORED}`,
+      `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
     ),
-    ...PAGE_PARAMETERS,
+    ...openapi.PAGE_PARAMETERS,
   ],
-  responses: { ...pageResponses('collaborator', 'collaborators'), 404: notFound },
-} satisfies Operation
+  responses: { ...openapi.pageResponses('collaborator', 'collaborators'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering

@@ -11,7 +11,7 @@ import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']
 
-/** `plain`: in the list of the repositories of a migration. `extended`: in a migration and in lists of repositories. */
+/** `plain` in the list of the repositories of a migration, `extended` in a migration and in other lists. */
 export type RepositoryForm = 'plain' | 'extended'
 
 export const repositoryJson = (
@@ -23,7 +23,7 @@ export const repositoryJson = (
     ? plainRepositoryJson(facts, addresses)
     : extendedRepositoryJson(facts, addresses)
 
-/** The plain form. Its template is in the extended form. */
+/** Renders the plain form, in which only the template has the extended form. */
 export function plainRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {
   return {
     ...commonJson(facts, addresses),
@@ -51,7 +51,7 @@ function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
   return {
     ...commonJson(facts, addresses),
     allow_rebase_merge: facts.allowRebaseMerge,
-    // A credential: inserted into the response for its caller (rendered-repositories.ts), never cached.
+    // A credential, which is never cached. `pushWithTokens` inserts it into the response for its caller.
     temp_clone_token: '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,
@@ -79,7 +79,7 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
     homepage: facts.homepage,
     language: facts.language,
     forks_count: facts.forksCount,
-    // The database has no stars, watchers or issues, also if the forge has them.
+    // The database has no stars, watchers or issues, even if the forge has them.
     stargazers_count: 0,
     watchers_count: 0,
     size: facts.sizeKib,
@@ -102,7 +102,7 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
   }
 }
 
-/** The URLs of a repository. Those with braces are URI templates. */
+/** The values with braces are URI templates. */
 function urlsJson(facts: RepositoryFacts, addresses: Addresses) {
   const { api, html, clone, ssh, git } = addresses.repository(facts.owner.login, facts.name)
   return {
@@ -153,9 +153,9 @@ function urlsJson(facts: RepositoryFacts, addresses: Addresses) {
   }
 }
 
-type Named = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
+type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name' | 'facts'>
 
-/** The origin of a fork and the root of its network, if the viewer may read them. */
+/** The origin of a fork and the earliest repository in the chain of forks, if the viewer may read them. */
 export interface ForkOrigins {
   parent?: RepositoryFacts | undefined
   source?: RepositoryFacts | undefined
@@ -176,15 +176,11 @@ export function fullRepositoryJson(
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 
-/** As in an archive: git denies for all branches, but only the default branch is reported as protected. */
-export const isProtected = ({ facts }: Pick<CatalogueEntry, 'facts'>, branch: string): boolean =>
+/** Git denies deletes and forced pushes for all branches, but only the default branch is shown as protected, as in an archive. */
+export const isProtected = ({ facts }: Entry, branch: string): boolean =>
   (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
 
-export function branchJson(
-  entry: Named & Pick<CatalogueEntry, 'facts'>,
-  { name, commit }: ListedRef,
-  addresses: Addresses,
-) {
+export function branchJson(entry: Entry, { name, commit }: ListedRef, addresses: Addresses) {
   return {
     name,
     commit: commitJson(entry, commit, addresses),
@@ -192,9 +188,9 @@ export function branchJson(
   } satisfies Schemas['short-branch'] & wire.Branch
 }
 
-export function tagJson(entry: Named, { name, commit }: ListedRef, addresses: Addresses) {
+export function tagJson(entry: Entry, { name, commit }: ListedRef, addresses: Addresses) {
   const { api } = addressesOf(entry, addresses)
-  const ref = `refs/tags/${escaped(name)}`
+  const ref = `refs/tags/${encodePath(name)}`
   return {
     name,
     zipball_url: `${api}/zipball/${ref}`,
@@ -222,19 +218,19 @@ export function collaboratorJson(
   } satisfies Schemas['collaborator'] & wire.Collaborator
 }
 
-const LINE_LENGTH = 60
+const BASE64_LINE = /.{1,60}/g
 
 export function licenseContentJson(
-  entry: Named & Pick<CatalogueEntry, 'facts'>,
+  entry: Entry,
   { path, oid, bytes, license: detected }: LicenseFile,
   addresses: Addresses,
 ) {
   const { api, html } = addressesOf(entry, addresses)
-  const branch = escaped(entry.facts.defaultBranch)
-  const url = `${api}/contents/${escaped(path)}?ref=${branch}`
+  const branch = encodePath(entry.facts.defaultBranch)
+  const url = `${api}/contents/${encodePath(path)}?ref=${branch}`
   const gitUrl = `${api}/git/blobs/${oid}`
-  const htmlUrl = `${html}/blob/${branch}/${escaped(path)}`
-  // The operator's setting has precedence over the license that was detected in the text.
+  const htmlUrl = `${html}/blob/${branch}/${encodePath(path)}`
+  // The operator's setting has precedence over the licence that was detected in the text.
   const license = entry.facts.license ?? detected
   return {
     name: path,
@@ -246,22 +242,19 @@ export function licenseContentJson(
     git_url: gitUrl,
     download_url: null,
     type: 'file',
-    content: inLines(bytes.toString('base64')),
+    content: bytes.toString('base64').replaceAll(BASE64_LINE, '$&\n'),
     encoding: 'base64' as const,
     _links: { self: url, git: gitUrl, html: htmlUrl },
     license: license === null ? null : licenseJson(license, addresses),
   } satisfies Schemas['license-content'] & wire.LicenseContent
 }
 
-const addressesOf = ({ owner, name }: Named, addresses: Addresses) =>
+const addressesOf = ({ owner, name }: Entry, addresses: Addresses) =>
   addresses.repository(owner.login, name)
 
-const commitJson = (entry: Named, sha: string, addresses: Addresses) => ({
+const commitJson = (entry: Entry, sha: string, addresses: Addresses) => ({
   sha,
   url: `${addressesOf(entry, addresses).api}/commits/${sha}`,
 })
 
-const escaped = (name: string): string => name.split('/').map(encodeURIComponent).join('/')
-
-const inLines = (text: string): string =>
-  text.replaceAll(new RegExp(`.{1,${LINE_LENGTH}}`, 'g'), '$&\n')
+const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')

@@ -21,7 +21,7 @@ for (const [query, filter, order] of [
   [{ type: 'member' }, { affiliations: ['collaborator', 'organization_member'] }, BY_NAME],
   [{ affiliation: 'owner,collaborator' }, { affiliations: ['owner', 'collaborator'] }, BY_NAME],
   [{ since: '2026-01-02' }, { ...ALL, updatedAfter: Date.UTC(2026, 0, 2) }, BY_NAME],
-  // As a query has it whose plus sign was not escaped.
+  // The plus sign of the time zone was not escaped, so it arrives as a space.
   [
     { before: '2026-01-02T03:00:00 01:00' },
     { ...ALL, updatedBefore: Date.UTC(2026, 0, 2, 2) },

@@ -12,7 +12,7 @@ export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] a
 export const sorts = ['created', 'updated', 'pushed', 'full_name'] as const
 export const directions = ['asc', 'desc'] as const
 
-/** A date, or a time with its zone. */
+/** A date, or a date and time with a time zone. */
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
 
 /** Converts the query of a list of repositories. Throws InvalidRequest with all invalid fields. */
@@ -20,34 +20,33 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   filter: RepositoryFilter
   order: RepositoryOrder
 } {
-  const faults: FieldError[] = []
-  const invalid = (field: string) =>
-    void faults.push({ resource: 'Repository', field, code: 'invalid' })
+  const errors: FieldError[] = []
+  const reject = (field: string) => errors.push({ resource: 'Repository', field, code: 'invalid' })
 
-  function chosen<T extends string>(field: string, among: readonly T[]): T | undefined {
-    const text = textOf(query[field])
-    if (text !== undefined && !among.includes(text as T)) invalid(field)
+  function parseEnum<T extends string>(field: string, values: readonly T[]): T | undefined {
+    const text = lastValue(query[field])
+    if (text !== undefined && !values.includes(text as T)) reject(field)
     return text as T | undefined
   }
-  function timeOf(field: string): number | undefined {
-    const text = textOf(query[field])
-    if (text === undefined) return undefined
+  function parseTime(field: string): number | undefined {
     // An unescaped plus sign arrives as a space.
-    const at = TIME.test(text.replace(' ', '+')) ? Date.parse(text.replace(' ', '+')) : Number.NaN
-    if (Number.isNaN(at)) invalid(field)
-    return at
+    const text = lastValue(query[field])?.replace(' ', '+')
+    if (text === undefined) return undefined
+    const time = TIME.test(text) ? Date.parse(text) : Number.NaN
+    if (Number.isNaN(time)) reject(field)
+    return time
   }
 
-  const type = chosen('type', repositoryTypes)
-  const visibility = chosen('visibility', visibilities)
-  const affiliation = textOf(query.affiliation)?.split(',') as Affiliation[] | undefined
-  if (affiliation?.some((each) => !affiliations.includes(each))) invalid('affiliation')
-  const by = chosen('sort', sorts) ?? 'full_name'
-  const direction = chosen('direction', directions)
-  const updatedAfter = timeOf('since')
-  const updatedBefore = timeOf('before')
-  const nameContains = textOf(query.q)
-  if (faults.length > 0) throw new InvalidRequest(faults)
+  const type = parseEnum('type', repositoryTypes)
+  const visibility = parseEnum('visibility', visibilities)
+  const affiliation = lastValue(query.affiliation)?.split(',') as Affiliation[] | undefined
+  if (affiliation?.some((each) => !affiliations.includes(each))) reject('affiliation')
+  const by = parseEnum('sort', sorts) ?? 'full_name'
+  const direction = parseEnum('direction', directions)
+  const updatedAfter = parseTime('since')
+  const updatedBefore = parseTime('before')
+  const nameContains = lastValue(query.q)
+  if (errors.length > 0) throw new InvalidRequest(errors)
   if (type && (visibility || affiliation)) throw typeWithOthers()
 
   const isPrivate = PRIVACY[type ?? visibility ?? 'all']
@@ -69,8 +68,8 @@ const AFFILIATIONS_OF_TYPE: Record<string, readonly Affiliation[] | undefined> =
   member: ['collaborator', 'organization_member'],
 }
 
-/** Returns the last value if it was repeated, and undefined if it is empty. */
-function textOf(sent: unknown): string | undefined {
+/** Returns the last value of a parameter, which may be repeated, or undefined if it is empty. */
+function lastValue(sent: unknown): string | undefined {
   const text = Array.isArray(sent) ? sent.at(-1) : sent
   return typeof text === 'string' && text !== '' ? text : undefined
 }

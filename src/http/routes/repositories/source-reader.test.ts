@@ -11,10 +11,10 @@ import { createSourceReader } from './source-reader.ts'
 
 type Languages = Awaited<ReturnType<Source['languages']>>
 
-/** A source whose answers are given by the test, one by one. */
+/** Returns a reader of a source whose pending reads are resolved by the test. */
 function slowSource() {
   const stamps = new Map<string, string>()
-  const asked: { name: string; answer: PromiseWithResolvers<Languages> }[] = []
+  const reads: { name: string; result: PromiseWithResolvers<Languages> }[] = []
   const source: Partial<Source> = {
     find: async (owner, name) => ({
       owner,
@@ -23,78 +23,81 @@ function slowSource() {
       hasWiki: false,
     }),
     languages({ name }) {
-      const answer = Promise.withResolvers<Languages>()
-      asked.push({ name, answer })
-      return answer.promise
+      const result = Promise.withResolvers<Languages>()
+      reads.push({ name, result })
+      return result.promise
     },
   }
   const reader = createSourceReader({ source: source as Source, log: pino({ level: 'silent' }) })
-  const ask = (id: number) => reader.languages({ id, owner: alice, name: `r${id}` })
-  const names = () => asked.map(({ name }) => name)
-  return { asked, stamps, ask, names }
+  const readLanguages = (id: number) => reader.languages({ id, owner: alice, name: `r${id}` })
+  const names = () => reads.map(({ name }) => name)
+  return { reads, stamps, readLanguages, names }
 }
 
-/** Long enough for all that waits for nothing else. */
+/** Waits until all work has ended that does not wait for a pending read. */
 async function settle(): Promise<void> {
   for (let turns = 0; turns < 10; turns++) await turn()
 }
 
 test('two repositories are read at a time, in the order of the requests', async () => {
-  const { asked, ask, names } = slowSource()
-  const answers = [1, 2, 3, 4].map(ask)
+  const { reads, readLanguages, names } = slowSource()
+  const results = [1, 2, 3, 4].map(readLanguages)
   await settle()
   assert.deepEqual(names(), ['r1', 'r2'])
-  asked[1]!.answer.resolve({ C: 2 })
-  assert.deepEqual(await answers[1], { C: 2 })
+  reads[1]!.result.resolve({ C: 2 })
+  assert.deepEqual(await results[1], { C: 2 })
   await settle()
   assert.deepEqual(names(), ['r1', 'r2', 'r3'])
-  asked[0]!.answer.reject(new Unreadable('gone'))
-  await assert.rejects(answers[0]!, NotFound)
+  reads[0]!.result.reject(new Unreadable('it no longer exists'))
+  await assert.rejects(results[0]!, NotFound)
   await settle()
   assert.deepEqual(names(), ['r1', 'r2', 'r3', 'r4'])
-  for (const { answer } of asked.slice(2)) answer.resolve({})
-  await Promise.all(answers.slice(1))
+  for (const { result } of reads.slice(2)) result.resolve({})
+  await Promise.all(results.slice(1))
 })
 
 test('a result is cached until the repository changes', async () => {
-  const { asked, stamps, ask } = slowSource()
-  const both = [ask(1), ask(1)]
+  const { reads, stamps, readLanguages } = slowSource()
+  const both = [readLanguages(1), readLanguages(1)]
   await settle()
-  assert.equal(asked.length, 1)
-  asked[0]!.answer.resolve({ C: 1 })
-  assert.deepEqual(await Promise.all([...both, ask(1)]), [{ C: 1 }, { C: 1 }, { C: 1 }])
-  assert.equal(asked.length, 1)
+  assert.equal(reads.length, 1)
+  reads[0]!.result.resolve({ C: 1 })
+  assert.deepEqual(await Promise.all([...both, readLanguages(1)]), [{ C: 1 }, { C: 1 }, { C: 1 }])
+  assert.equal(reads.length, 1)
   stamps.set('r1', 'second')
-  const changed = ask(1)
+  const changed = readLanguages(1)
   await settle()
-  asked[1]!.answer.resolve({ C: 2 })
+  reads[1]!.result.resolve({ C: 2 })
   assert.deepEqual(await changed, { C: 2 })
 })
 
 test('a failure is not cached', async () => {
-  const { asked, ask } = slowSource()
-  const failed = ask(1)
+  const { reads, readLanguages } = slowSource()
+  const failed = readLanguages(1)
   await settle()
-  asked[0]!.answer.reject(new Error('the disk'))
+  reads[0]!.result.reject(new Error('the disk'))
   await assert.rejects(failed, /the disk/)
-  const again = ask(1)
+  const again = readLanguages(1)
   await settle()
-  asked[1]!.answer.resolve({ C: 1 })
+  reads[1]!.result.resolve({ C: 1 })
   assert.deepEqual(await again, { C: 1 })
 })
 
 test('a request is refused if a hundred are waiting', async () => {
-  const { asked, ask } = slowSource()
-  const waiting = Array.from({ length: 102 }, (_, id) => ask(id))
+  const { reads, readLanguages } = slowSource()
+  const waiting = Array.from({ length: 102 }, (_, id) => readLanguages(id))
   await settle()
-  await assert.rejects(ask(1000), (error) => error instanceof HttpError && error.status === 503)
+  await assert.rejects(
+    readLanguages(1000),
+    (error) => error instanceof HttpError && error.status === 503,
+  )
   for (let at = 0; at < waiting.length; at++) {
     await settle()
-    asked[at]!.answer.resolve({})
+    reads[at]!.result.resolve({})
   }
   await Promise.all(waiting)
-  const last = ask(1000)
+  const last = readLanguages(1000)
   await settle()
-  asked.at(-1)!.answer.resolve({ C: 1 })
+  reads.at(-1)!.result.resolve({ C: 1 })
   assert.deepEqual(await last, { C: 1 })
 })

@@ -1,19 +1,11 @@
 import type { Logger } from 'pino'
 import { NotFound } from '../../../migrations/errors.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
-import type { LicenseFile, RefPage, RefQuery, Source } from '../../../sources/source.ts'
+import type { RefQuery, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { overloaded } from '../../middleware/http-errors.ts'
 
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
-
-/** Reads what is not in the database: branches, tags and files of a repository. */
-export interface SourceReader {
-  refs(entry: Entry, query: RefQuery): Promise<RefPage>
-  languages(entry: Entry): Promise<Record<string, number>>
-  /** Returns undefined if the repository has none. */
-  licenseFile(entry: Entry): Promise<LicenseFile | undefined>
-}
 
 interface ReaderParts {
   /** Undefined if this process has no access to the repositories. */
@@ -21,19 +13,24 @@ interface ReaderParts {
   log: Logger
 }
 
-/** Reads that run git. Few, because exports need the cores; waiting reads hold open requests, so these are limited too. */
+/** For reads that run git. Few run, because exports need the cores. Few wait, because each holds a request open. */
 const READ_LIMIT = { max: 2, maxWaiting: 100 }
-/** Checks whether a repository has changed. Each reads all loose refs, but runs no git. */
+/** For checks whether a repository has changed. Each reads all loose refs, but runs no git. */
 const CHECK_LIMIT = { max: 8, maxWaiting: 500 }
 const MAX_CACHED_RESULTS = 200
 const READ_TIMEOUT_MS = 30_000
 
-/** Caches each result until the repository changes, which is checked at every request without git. */
-export function createSourceReader({ source, log }: ReaderParts): SourceReader {
-  const cache = new Map<string, Promise<unknown>>()
-  const [limitRead, limitCheck] = [concurrencyLimit(READ_LIMIT), concurrencyLimit(CHECK_LIMIT)]
+export type SourceReader = ReturnType<typeof createSourceReader>
 
-  /** Evicts the result that was not requested for the longest time. */
+/**
+ * Reads what is not in the database: branches, tags and files of a repository. Each result is cached until the repository changes,
+ * which is checked at every request without git.
+ */
+export function createSourceReader({ source, log }: ReaderParts) {
+  const cache = new Map<string, Promise<unknown>>()
+  const [limitRead, limitCheck] = [limitConcurrency(READ_LIMIT), limitConcurrency(CHECK_LIMIT)]
+
+  /** Evicts the least recently requested result. */
   function readCached<T>(key: string, read: () => Promise<T>): Promise<T> {
     const cached = cache.get(key) as Promise<T> | undefined
     const result = cached ?? limitRead(read)
@@ -48,14 +45,15 @@ export function createSourceReader({ source, log }: ReaderParts): SourceReader {
   async function readSource<T>(
     { id, owner, name }: Entry,
     { what, query = what }: { what: string; query?: string },
-    read: (source: Source, signal: AbortSignal) => Promise<T>,
+    read: (source: Source, repository: RepositoryName, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
       if (!source) throw new Unreadable('this process has no repositories (--repositories)')
       const found = await limitCheck(() => source.find(owner.login, name))
       if (!found) throw new Unreadable('it no longer exists')
-      const key = `${id} ${found.stamp} ${query}`
-      return await readCached(key, () => read(source, AbortSignal.timeout(READ_TIMEOUT_MS)))
+      return await readCached(`${id} ${found.stamp} ${query}`, () =>
+        read(source, { owner: owner.login, name }, AbortSignal.timeout(READ_TIMEOUT_MS)),
+      )
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       const repository = `${owner.login}/${name}`
@@ -65,36 +63,37 @@ export function createSourceReader({ source, log }: ReaderParts): SourceReader {
   }
 
   return {
-    refs: (entry, query) =>
-      readSource(entry, { what: query.kind, query: JSON.stringify(query) }, (from, signal) =>
-        from.refs(nameOf(entry), query, signal),
+    refs: (entry: Entry, query: RefQuery) =>
+      readSource(
+        entry,
+        { what: query.kind, query: JSON.stringify(query) },
+        (from, repository, signal) => from.refs(repository, query, signal),
       ),
-    languages: (entry) =>
-      readSource(entry, { what: 'languages' }, (from, signal) =>
-        from.languages(nameOf(entry), signal),
+    languages: (entry: Entry) =>
+      readSource(entry, { what: 'languages' }, (from, repository, signal) =>
+        from.languages(repository, signal),
       ),
-    licenseFile: (entry) =>
-      readSource(entry, { what: 'licence' }, (from, signal) =>
-        from.licenseFile(nameOf(entry), signal),
+    /** Resolves to undefined if the repository has no licence file. */
+    licenseFile: (entry: Entry) =>
+      readSource(entry, { what: 'licence' }, (from, repository, signal) =>
+        from.licenseFile(repository, signal),
       ),
   }
 }
 
-const nameOf = ({ owner, name }: Entry) => ({ owner: owner.login, name })
-
-/** Runs at most `max` at a time, in the order of their arrival. Throws 503 if too many wait. */
-function concurrencyLimit({ max, maxWaiting }: { max: number; maxWaiting: number }) {
+/** Returns a function that runs at most `max` tasks at a time, in the order of the calls. It throws 503 if too many wait. */
+function limitConcurrency({ max, maxWaiting }: { max: number; maxWaiting: number }) {
   const waiting: (() => void)[] = []
   let running = 0
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  return async <T>(task: () => Promise<T>): Promise<T> => {
     if (waiting.length >= maxWaiting) throw overloaded()
     if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
     try {
-      return await work()
+      return await task()
     } finally {
       const next = waiting.shift()
-      // The next one takes over the slot, so `running` stays as it is.
+      // The next task takes over the slot, so `running` does not change.
       if (next) next()
       else running--
     }

@@ -1,16 +1,21 @@
-import type { FastifyInstance } from 'fastify'
-import { affiliations } from '../../../repositories/administered-repositories.ts'
-import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
-import type { Operation } from '../../description/operation.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../../accounts/account.ts'
 import {
-  errorResponse,
-  inQuery,
-  PAGE_PARAMETERS,
-  pageResponses,
-} from '../../description/operation.ts'
+  affiliations,
+  countAdministered,
+  listAdministered,
+  type RepositoryFilter,
+  type RepositoryOrder,
+} from '../../../repositories/administered-repositories.ts'
+import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
+import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { answerRepositoryList } from './answer-repositories.ts'
+import { tokenInserter } from './rendered-repositories.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
 import {
   directions,
   repositoryQueryOf,
@@ -19,48 +24,84 @@ import {
   visibilities,
 } from './repository-query.ts'
 
+type WithQuery = { Querystring: Record<string, unknown> }
+
 export const listUserRepositories = {
   operationId: 'repos/list-for-authenticated-user',
   tags: ['Caller'],
   summary: 'List the repositories that the caller may migrate',
   description: 'Repositories that the caller owns or administers, in their current state.',
   parameters: [
-    inQuery('q', string, `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`),
-    inQuery('visibility', enumOf(visibilities, 'all'), 'Only repositories with this visibility.'),
-    inQuery(
+    openapi.inQuery(
+      'q',
+      string,
+      `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`,
+    ),
+    openapi.inQuery(
+      'visibility',
+      enumOf(visibilities, 'all'),
+      'Only repositories with this visibility.',
+    ),
+    openapi.inQuery(
       'affiliation',
       { ...string, default: affiliations.join() },
       "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
     ),
-    inQuery(
+    openapi.inQuery(
       'type',
       enumOf(repositoryTypes, 'all'),
-      '`member` for all except their own. Cannot be used together with `visibility` or `affiliation`.',
+      "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",
     ),
-    inQuery('sort', enumOf(sorts, 'full_name'), 'Field to sort by.'),
-    inQuery(
+    openapi.inQuery('sort', enumOf(sorts, 'full_name'), 'Field to sort by.'),
+    openapi.inQuery(
       'direction',
       enumOf(directions),
-      'Default `asc` when sorted by `full_name`, otherwise `desc`.',
+      'The default is `asc` for `full_name`, otherwise `desc`.',
     ),
-    inQuery('since', dateTime, 'Only repositories updated after this time.'),
-    inQuery('before', dateTime, 'Only repositories updated before this time.'),
-    ...PAGE_PARAMETERS,
+    openapi.inQuery('since', dateTime, 'Only repositories updated after this time.'),
+    openapi.inQuery('before', dateTime, 'Only repositories updated before this time.'),
+    ...openapi.PAGE_PARAMETERS,
   ],
   responses: {
-    ...pageResponses('extended-repository', 'own-repositories', 'x-total-count'),
-    422: errorResponse('invalid-query'),
+    ...openapi.pageResponses('extended-repository', 'own-repositories', 'x-total-count'),
+    422: openapi.errorResponse('invalid-query'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export function userRepositories(app: FastifyInstance, parts: ServerParts): void {
-  app.get<{ Querystring: Record<string, unknown> }>(
-    '/user/repos',
-    { schema: listUserRepositories },
-    async (request, reply) => {
-      const viewer = requireViewer(request)
-      const query = repositoryQueryOf(request.query)
-      return answerRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
-    },
-  )
+  app.get<WithQuery>('/user/repos', { schema: listUserRepositories }, async (request, reply) => {
+    const viewer = requireViewer(request)
+    const query = repositoryQueryOf(request.query)
+    return sendRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
+  })
+}
+
+interface RepositoryList {
+  /** The account that owns or administers the repositories. */
+  of: { account: Account }
+  /** The account whose permissions are shown. */
+  seenBy: { account: Account }
+  filter: RepositoryFilter
+  order: RepositoryOrder
+}
+
+/** Sends one page of the repositories that an account owns or administers, with clone tokens for the caller. */
+export async function sendRepositoryList(
+  { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
+  request: FastifyRequest<WithQuery>,
+  reply: FastifyReply,
+  { of, seenBy, filter, order }: RepositoryList,
+): Promise<FastifyReply> {
+  const { addresses } = rendering
+  const paging = parsePaging(request.query)
+  const total = await countAdministered(db, of, filter)
+  const entries = await listAdministered(db, of, filter, { ...paging, order })
+  setLinkHeader(request, reply, { addresses, paging, total })
+  reply.header('x-total-count', total)
+  const repositories = await factsForViewer(db, seenBy, entries)
+  const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
+  return sendJsonWithEtag(request, reply, body, {
+    extraEtagParts: [total],
+    complete: tokenInserter(repositories, cloneTokens.for(requireViewer(request))),
+  })
 }

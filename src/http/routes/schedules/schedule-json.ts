@@ -4,9 +4,6 @@ import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { migrationsAddress, startFlagsOf } from '../migrations/migration-json.ts'
 
-export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>
-  `${migrationsAddress(owner, addresses)}/schedules/${id}`
-
 export interface ScheduleHistory {
   lastRun?: ScheduleRun | undefined
   protectedArchives?: readonly ProtectedArchive[] | undefined
@@ -19,7 +16,7 @@ export function scheduleJson(
 ): wire.Schedule {
   return {
     id: schedule.id,
-    url: scheduleAddress(schedule, addresses),
+    url: `${migrationsAddress(schedule.owner, addresses)}/schedules/${schedule.id}`,
     owner: schedule.owner.login,
     created_by: schedule.maker.login,
     repositories: schedule.repositories,

@@ -19,18 +19,7 @@ import {
 import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
 import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Operation } from '../../description/operation.ts'
-import {
-  DONE,
-  errorResponse,
-  IF_NONE_MATCH,
-  notFound,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
@@ -38,17 +27,17 @@ import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { optionsOf } from '../migrations/migration-json.ts'
-import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
-import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
+import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
-interface ById {
+interface ById extends WithQuery {
   Params: { schedule_id: string }
-  Querystring: Record<string, unknown>
 }
 
+/** Validation errors name this resource. */
 const config = { resource: 'Schedule' } as const
 
-/** Migrations that start every day or every week. GitHub has no such operations, so no preview is required. */
+/** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview is required. */
 export const schedules: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addReads(app, parts, migrationsPath)
   addChanges(app, parts, migrationsPath)
@@ -60,102 +49,102 @@ const listOperation = {
   tags: ['Schedules'],
   summary: "List the caller's schedules",
   description: `Oldest first. ${EXTENSION}`,
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('schedule', 'schedules', 'x-total-count'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
+} satisfies openapi.Operation
 
 const getOperation = {
   operationId: 'schedules/get',
   tags: ['Schedules'],
-  summary: 'Get a schedule, its next run and its last',
+  summary: 'Get a schedule, its next run and its last run',
   description: EXTENSION,
-  parameters: [parameter('schedule-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The schedule.', 'schedule'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('schedule-id'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The schedule.', 'schedule'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
-const addReads: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
-  const { addresses } = rendering
 
-  app.get<{ Querystring: Record<string, unknown> }>(
+  app.get<WithQuery>(
     `${path}/schedules`,
-    { config, schema: describe(listOperation) },
+    options(listOperation, config),
     async (request, reply) => {
       const scope = scopeOf(request)
       const all = await listSchedules(db, scope, parsePaging(request.query))
       const total = await countSchedules(db, scope)
       const body = await schedulesJson(parts, all)
-      return sendPage(request, reply, addresses, { total, body })
+      return sendPage(request, reply, rendering.addresses, { total, body })
     },
   )
 
-  app.get<ById>(
-    `${path}/schedules/:schedule_id`,
-    { config, schema: describe(getOperation) },
-    async (request, reply) => {
-      const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
-      return sendJsonWithEtag(request, reply, body)
-    },
-  )
+  const schedulePath = `${path}/schedules/:schedule_id`
+  app.get<ById>(schedulePath, options(getOperation, config), async (request, reply) => {
+    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
+    return sendJsonWithEtag(request, reply, body)
+  })
 }
 
 const createOperation = {
   operationId: 'schedules/create',
   tags: ['Schedules'],
   summary: 'Create a schedule',
-  description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
+  description: `Starts a migration of the repositories every day or every week. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. A repository of an earlier archive that a run can no longer migrate is listed as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
   body: scheduleRequestSchema,
   responses: {
-    201: recordResponse('Created.', 'schedule', 'location'),
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Created.', 'schedule', 'location'),
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const updateOperation = {
   operationId: 'schedules/update',
   tags: ['Schedules'],
   summary: 'Change, pause or resume a schedule',
-  description: `Fields that are not sent stay as they are. What was due while it was paused is not made up for. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
+  description: `Omitted fields do not change. Runs that were due while the schedule was paused are not repeated. ${EXTENSION}`,
+  parameters: [openapi.parameter('schedule-id')],
   body: scheduleChangeSchema,
   responses: {
-    200: recordResponse('The schedule as it is now.', 'schedule'),
-    404: notFound,
-    413: errorResponse('too-large'),
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('The changed schedule.', 'schedule'),
+    404: openapi.notFound,
+    413: openapi.errorResponse('too-large'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteOperation = {
   operationId: 'schedules/delete',
   tags: ['Schedules'],
   summary: 'Delete a schedule',
-  description: `Its migrations stay, and their archives expire like any others, also protected ones. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
+  parameters: [openapi.parameter('schedule-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
-const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
+  const schedulePath = `${path}/schedules/:schedule_id`
 
   app.post<{ Body: wire.ScheduleRequest }>(
     `${path}/schedules`,
-    { config, schema: describe(createOperation) },
+    options(createOperation, config),
     async (request, reply) => {
       const { account } = requireViewer(request)
-      const settings = newScheduleOf(request.body)
+      const input = scheduleInputOf(request.body)
       const signal = await parts.starts.begin(request, reply)
-      const made = await createSchedule({ ...parts, signal }, scopeOf(request), account, settings)
-      auditAction(log, request, 'schedule.create', auditFields(made))
-      reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
-      return sendJson(reply, scheduleJson(made, {}, rendering.addresses))
+      const schedule = await createSchedule({ ...parts, signal }, scopeOf(request), account, {
+        ...input,
+        options: { ...DEFAULT_OPTIONS, ...input.options },
+      })
+      auditAction(log, request, 'schedule.create', auditFields(schedule))
+      const body = scheduleJson(schedule, {}, rendering.addresses)
+      return sendJson(reply.code(201).header('location', body.url), body)
     },
   )
 
   app.patch<ById & { Body: wire.ScheduleChange }>(
-    `${path}/schedules/:schedule_id`,
-    { config, schema: describe(updateOperation) },
+    schedulePath,
+    options(updateOperation, config),
     async (request, reply) => {
       const { account } = requireViewer(request)
       const signal = await parts.starts.begin(request, reply)
@@ -164,7 +153,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
         scopeOf(request),
         account,
         idOf(request),
-        scheduleChangeOf(request.body),
+        scheduleInputOf(request.body),
       )
       const fields = Object.keys(request.body)
       auditAction(log, request, 'schedule.update', { ...auditFields(changed), fields })
@@ -172,68 +161,64 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, describe }) => {
     },
   )
 
-  app.delete<ById>(
-    `${path}/schedules/:schedule_id`,
-    { config, schema: describe(deleteOperation) },
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const id = idOf(request)
-      if (!(await deleteSchedule(db, scope, id))) throw new NotFound()
-      auditAction(log, request, 'schedule.delete', { schedule: id, owner: scope.owner.login })
-      return reply.code(204).send()
-    },
-  )
+  app.delete<ById>(schedulePath, options(deleteOperation, config), async (request, reply) => {
+    const scope = scopeOf(request)
+    const id = idOf(request)
+    if (!(await deleteSchedule(db, scope, id))) throw new NotFound()
+    auditAction(log, request, 'schedule.delete', { schedule: id, owner: scope.owner.login })
+    return reply.code(204).send()
+  })
 }
 
 const listRunsOperation = {
   operationId: 'schedules/list-runs',
   tags: ['Schedules'],
   summary: 'List the runs of a schedule',
-  description: `Newest first, with those that were skipped or could not start a migration. Old runs without an archive are forgotten. ${EXTENSION}`,
-  parameters: [parameter('schedule-id'), ...PAGE_PARAMETERS],
-  responses: { ...pageResponses('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
-} satisfies Operation
+  description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
+  parameters: [openapi.parameter('schedule-id'), ...openapi.PAGE_PARAMETERS],
+  responses: {
+    ...openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const releaseArchiveOperation = {
   operationId: 'schedules/release-archive',
   tags: ['Schedules'],
   summary: 'Release a protected archive',
-  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer one holds some of its repositories. Answers 404 for any other archive. ${EXTENSION}`,
-  parameters: [parameter('schedule-id'), parameter('migration-id')],
-  responses: { 204: DONE, 404: notFound },
-} satisfies Operation
+  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
+  parameters: [openapi.parameter('schedule-id'), openapi.parameter('migration-id')],
+  responses: { 204: openapi.DONE, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const runOperation = {
   operationId: 'schedules/run',
   tags: ['Schedules'],
   summary: 'Run a schedule now',
   description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
-  parameters: [parameter('schedule-id')],
+  parameters: [openapi.parameter('schedule-id')],
   responses: {
-    201: recordResponse('Started.', 'schedule-run'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Started.', 'schedule-run'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
+const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, log, rendering } = parts
-  const { addresses } = rendering
+  const runsPath = `${path}/schedules/:schedule_id/runs`
 
-  app.get<ById>(
-    `${path}/schedules/:schedule_id/runs`,
-    { config, schema: describe(listRunsOperation) },
-    async (request, reply) => {
-      const schedule = await scheduleInPath(parts, request)
-      const runs = await listRuns(db, schedule, parsePaging(request.query))
-      const total = await countRuns(db, schedule)
-      return sendPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
-    },
-  )
+  app.get<ById>(runsPath, options(listRunsOperation, config), async (request, reply) => {
+    const schedule = await scheduleInPath(parts, request)
+    const runs = await listRuns(db, schedule, parsePaging(request.query))
+    const total = await countRuns(db, schedule)
+    const body = runs.map(scheduleRunJson)
+    return sendPage(request, reply, rendering.addresses, { total, body })
+  })
 
   app.delete<ById & { Params: { migration_id: string } }>(
     `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
-    { config, schema: describe(releaseArchiveOperation) },
+    options(releaseArchiveOperation, config),
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
       const migration = requireId(request.params.migration_id)
@@ -244,22 +229,18 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, describe }) => {
     },
   )
 
-  app.post<ById>(
-    `${path}/schedules/:schedule_id/runs`,
-    { config, schema: describe(runOperation) },
-    async (request, reply) => {
-      const schedule = await scheduleInPath(parts, request)
-      await parts.starts.begin(request, reply)
-      const run = await runNow(parts, schedule, {
-        by: requireViewer(request).account,
-        onCommitted(migration) {
-          auditAction(log, request, 'schedule.run', auditFields(schedule))
-          auditMigration(log, request, 'migration.start', migration)
-        },
-      })
-      return sendJson(reply.code(201), scheduleRunJson(run))
-    },
-  )
+  app.post<ById>(runsPath, options(runOperation, config), async (request, reply) => {
+    const schedule = await scheduleInPath(parts, request)
+    await parts.starts.begin(request, reply)
+    const run = await runNow(parts, schedule, {
+      by: requireViewer(request).account,
+      onCommitted(migration) {
+        auditAction(log, request, 'schedule.run', auditFields(schedule))
+        auditMigration(log, request, 'migration.start', migration)
+      },
+    })
+    return sendJson(reply.code(201), scheduleRunJson(run))
+  })
 }
 
 type ReadParts = Pick<ApiParts, 'db' | 'rendering'>
@@ -288,8 +269,8 @@ async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>):
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 
-/** Converts the body of a change, which was validated by its schema. */
-function scheduleChangeOf(body: wire.ScheduleChange): ScheduleInput {
+/** Converts the body of a request, which was validated by its schema. */
+function scheduleInputOf(body: wire.ScheduleChange): ScheduleInput {
   const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
   return {
     ...(repositories && { repositories }),
@@ -301,9 +282,4 @@ function scheduleChangeOf(body: wire.ScheduleChange): ScheduleInput {
     ...(isPaused !== undefined && { isPaused }),
     options: optionsOf(body),
   }
-}
-
-function newScheduleOf(body: wire.ScheduleRequest) {
-  const settings = scheduleChangeOf(body)
-  return { ...settings, options: { ...DEFAULT_OPTIONS, ...settings.options } }
 }

@@ -1,28 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NotFound } from '../../../migrations/errors.ts'
 import { openEventStream } from '../../middleware/response-stream.ts'
-import type { ArchiveLinks } from '../migrations/archive-download.ts'
-import { byteRange } from '../migrations/archive-download.ts'
+import { type ArchiveLinks, byteRange } from '../migrations/archive-download.ts'
 
-/** Takes the place of an archive's guid in the signature. No archive has this guid. */
+/** Replaces the guid of an archive in the signature. No archive has this guid. */
 export const PROXY_PROBE = 'proxy-probe'
 export const PROBED_TEXT = 'godwit is here'
-/** The pause between the first and the last event. A client that gets both at once is behind a proxy that buffers. */
+/** The pause between the two events. A client that gets both at once is behind a proxy that buffers responses. */
 const PAUSE_MS = 5000
 
-interface Probe {
-  Querystring: Record<string, unknown>
-}
-
 /**
- * Adds the route that `godwit doctor` calls by the public address, to see what proxies do to requests and responses. The link is
- * signed by the key in the database, because the answer shows details of the request.
+ * Adds the route that `godwit doctor` calls at the public URL, to see how proxies change requests and responses. The link is
+ * signed with the key of the service, because the response shows details of the request.
  */
 export function proxyProbe(
   app: FastifyInstance,
   { links, now }: { links: ArchiveLinks; now: () => number },
 ): void {
-  app.get<Probe>('/proxy-probe', async (request, reply) => {
+  app.get<{ Querystring: Record<string, unknown> }>('/proxy-probe', async (request, reply) => {
     if (!links.isValid(PROXY_PROBE, request.query, now())) throw new NotFound()
     reply.header('cache-control', 'private, no-store')
     if (request.query.part === 'stream') return sendEvents(request, reply)

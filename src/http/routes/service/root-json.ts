@@ -3,10 +3,10 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type * as wire from '../../../wire/types.ts'
 import { previewTypeOf } from '../../middleware/api-headers.ts'
 
-/** The addresses of GitHub's API. Many of them do not exist here, as in the JSON of a repository. */
+/** The URLs of GitHub's API. This server does not serve all of them. */
 export function rootJson(addresses: Addresses, vendor: string) {
   const { api } = addresses
-  const search = (what: string) => `${api}/search/${what}?q={query}{&page,per_page,sort,order}`
+  const search = (type: string) => `${api}/search/${type}?q={query}{&page,per_page,sort,order}`
   return {
     current_user_url: `${api}/user`,
     current_user_authorizations_html_url: `${addresses.userHtml('settings')}/connections/applications{/client_id}`,
@@ -40,7 +40,7 @@ export function rootJson(addresses: Addresses, vendor: string) {
     user_organizations_url: `${api}/user/orgs`,
     user_repositories_url: `${api}/users/{user}/repos{?type,page,per_page,sort}`,
     user_search_url: search('users'),
-    // Not in GitHub's API.
+    // GitHub does not have these fields.
     user_migrations_url: `${api}/user/migrations{?page,per_page}`,
     user_migration_url: `${api}/user/migrations/{migration_id}`,
     documentation_url: addresses.documentation,

@@ -15,7 +15,7 @@ test('readiness is degraded while only writes fail, and unavailable while reads 
   const blobs = { probe: probe('blobs') } as never
   const parts = { db, blobs, isCatalogueRead: () => true, probeData: probe('data') }
   const readiness = async () => {
-    // A good answer is remembered for a while: each time another server is asked.
+    // Successful probes are cached, so each check needs a new server.
     const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
     const { statusCode, body } = await app.inject('/readyz')
     const metrics = (await app.inject('/metrics')).body

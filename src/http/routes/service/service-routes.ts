@@ -1,13 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.ts'
-import {
-  IF_NONE_MATCH,
-  jsonResponse,
-  NOT_MODIFIED,
-  notModified,
-  OPTIONAL_TOKEN,
-  type Operation,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { API_VERSIONS } from '../../middleware/api-headers.ts'
 import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
@@ -19,29 +12,29 @@ const getHealth = {
   summary: 'Check that the process is alive',
   security: [],
   responses: {
-    200: jsonResponse('The process is alive.', {
+    200: openapi.jsonResponse('The process is alive.', {
       schema: object({ status: literal('ok') }),
       example: 'healthy',
     }),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const getReadiness = {
   operationId: 'service/readyz',
   tags: ['Service'],
   summary: 'Check that the process is ready',
   description:
-    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it answers reads, downloads and deletions, and refuses to start migrations with 503.',
+    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
   security: [],
   responses: {
-    200: jsonResponse('The process is ready, or degraded.', {
+    200: openapi.jsonResponse('The process is ready, or degraded.', {
       schema: object(
         { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(literal('data')) },
         { optional: ['waiting_for'] },
       ),
       example: 'healthy',
     }),
-    503: jsonResponse('The process is not ready: a dependency does not answer.', {
+    503: openapi.jsonResponse('The process is not ready: a dependency is unavailable.', {
       schema: object({
         status: literal('unavailable'),
         waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
@@ -49,22 +42,22 @@ const getReadiness = {
       example: 'waiting',
     }),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 /**
- * Adds the checks of load balancers. A process that can read but not write stays ready, so that users can still download archives
- * and delete them to free space; its answer is `degraded`.
+ * Adds the checks for load balancers. A process that can read but not write stays ready, with the status `degraded`, so that users
+ * can still download archives and delete them to free space.
  */
 export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
   app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
   app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
-    const answers = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
-    const missing = dependencies.filter((_, index) => !answers[index])
+    const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
+    const missing = dependencies.filter((_, index) => !available[index])
     if (missing.length === 0) return { status: 'ok' }
-    const waitingFor = missing.map(({ name }) => name)
+    const waiting_for = missing.map(({ name }) => name)
     if (missing.every(({ isForWritesOnly }) => isForWritesOnly))
-      return { status: 'degraded', waiting_for: waitingFor }
-    return reply.code(503).send({ status: 'unavailable', waiting_for: waitingFor })
+      return { status: 'degraded', waiting_for }
+    return reply.code(503).send({ status: 'unavailable', waiting_for })
   })
 }
 
@@ -73,9 +66,9 @@ const getMeta = {
   tags: ['Service'],
   summary: 'Get facts about the server',
   security: [],
-  parameters: [IF_NONE_MATCH],
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('Facts about the server.', {
+    200: openapi.jsonResponse('Facts about the server.', {
       schema: object(
         {
           verifiable_password_authentication: { const: false },
@@ -86,11 +79,11 @@ const getMeta = {
       example: 'meta',
       headers: ['etag'],
     }),
-    304: NOT_MODIFIED,
+    304: openapi.NOT_MODIFIED,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-/** Clients read `/meta` to learn whether this is GitHub Enterprise Server, and which version. It needs no token. */
+/** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
 export function meta(
   app: FastifyInstance,
   { installedVersion }: Pick<ServerParts, 'installedVersion'>,
@@ -115,17 +108,17 @@ const listVersions = {
   operationId: 'meta/get-all-versions',
   tags: ['Service'],
   summary: 'List the versions of the API',
-  security: OPTIONAL_TOKEN,
-  parameters: [IF_NONE_MATCH],
+  security: openapi.OPTIONAL_TOKEN,
+  parameters: [openapi.IF_NONE_MATCH],
   responses: {
-    200: jsonResponse('The versions, newest first.', {
+    200: openapi.jsonResponse('The versions, newest first.', {
       schema: arrayOf({ ...string, format: 'date' }),
       example: 'versions',
       headers: ['etag'],
     }),
-    304: notModified,
+    304: openapi.notModified,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 export function versions(app: FastifyInstance): void {
   app.get(

@@ -4,10 +4,12 @@ import { closeSession, findSession, openSession } from '../../../accounts/sessio
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Operation } from '../../description/operation.ts'
-import { errorResponse, recordResponse } from '../../description/operation.ts'
-import type { FailedLogins } from '../../middleware/authenticate.ts'
-import { isFromOwnPage, type SessionCookies } from '../../middleware/authenticate.ts'
+import * as openapi from '../../description/operation.ts'
+import {
+  type FailedLogins,
+  isFromOwnPage,
+  type SessionCookies,
+} from '../../middleware/authenticate.ts'
 import { sessionsOnlyForPages } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
@@ -21,17 +23,17 @@ const sessionHeader = {
   schema: string,
   example: '1',
 }
-const description = `For the pages of this server: a cookie that scripts cannot read takes the place of the token. ${EXTENSION}`
+const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
 
 const getSession = {
   operationId: 'session/get',
   tags: ['Caller'],
-  summary: 'Get who is signed in with this browser',
+  summary: 'Get the account that is signed in with this browser',
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 200: recordResponse('The session.', 'session') },
-} satisfies Operation
+  responses: { 200: openapi.recordResponse('The session.', 'session') },
+} satisfies openapi.Operation
 
 const postSession = {
   operationId: 'session/open',
@@ -47,12 +49,12 @@ const postSession = {
     examples: [{ token: 'gwt_…' }],
   },
   responses: {
-    201: recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
-    401: errorResponse('unauthenticated'),
-    403: errorResponse('forbidden'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+    401: openapi.errorResponse('unauthenticated'),
+    403: openapi.errorResponse('forbidden'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteSession = {
   operationId: 'session/close',
@@ -61,8 +63,8 @@ const deleteSession = {
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 204: { description: 'Signed out.' }, 403: errorResponse('forbidden') },
-} satisfies Operation
+  responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
+} satisfies openapi.Operation
 
 interface SessionParts
   extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
@@ -117,12 +119,12 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
     const secret = cookies.read(request)
     if (secret !== undefined) {
-      // The forge is not asked about the token, so that sign-out works while the forge is unavailable.
+      // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
       const session = await findSession(db, secret, now())
       await closeSession(db, secret)
       if (session) logAction(request, 'session.close', session.viewer)
     }
-    // Last, so that after a failure the user is still signed in and can try again.
+    // The last step, so that after a failure the user is still signed in and can try again.
     cookies.clear(reply, request)
     return reply.code(204).send()
   })

@@ -31,7 +31,7 @@ export function userJson(account: Account, addresses: Addresses) {
 }
 
 export function currentUserJson(account: Account, publicCount: number, addresses: Addresses) {
-  const since = utcTimestamp(account.createdAt)
+  const createdAt = utcTimestamp(account.createdAt)
   return {
     ...userJson(account, addresses),
     name: null,
@@ -46,7 +46,7 @@ export function currentUserJson(account: Account, publicCount: number, addresses
     public_gists: 0,
     followers: 0,
     following: 0,
-    created_at: since,
-    updated_at: since,
+    created_at: createdAt,
+    updated_at: createdAt,
   } satisfies Schemas['public-user'] & wire.CurrentUser
 }

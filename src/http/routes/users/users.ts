@@ -2,15 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { isName } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { findVisibleAccount } from '../../../repositories/visible-repository.ts'
-import {
-  IF_NONE_MATCH,
-  notFound,
-  OPTIONAL_TOKEN,
-  type Operation,
-  parameter,
-  recordResponse,
-  recordResponses,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
@@ -25,13 +17,13 @@ const getUser = {
   tags: ['Repositories'],
   summary: 'Get a person or an organization',
   description:
-    'Without a token: only owners of public repositories. An organization is 404 for callers who are not members and may read none of its repositories.',
-  security: OPTIONAL_TOKEN,
-  parameters: [parameter('username'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The account.', 'current-user'), 404: notFound },
-} satisfies Operation
+    'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
+  security: openapi.OPTIONAL_TOKEN,
+  parameters: [openapi.parameter('username'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The account.', 'current-user'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
-/** The target of the `url` of every owner, a person or an organization. */
+/** Adds the target of the `url` of every account: a person or an organization. */
 export function users(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get<{ Params: { username: string } }>(
     '/users/:username',
@@ -51,9 +43,9 @@ const getCurrentUser = {
   operationId: 'users/get-authenticated',
   tags: ['Caller'],
   summary: 'Get the current account',
-  parameters: [IF_NONE_MATCH],
-  responses: recordResponses('The account of the token.', 'current-user'),
-} satisfies Operation
+  parameters: [openapi.IF_NONE_MATCH],
+  responses: openapi.recordResponses('The account of the token.', 'current-user'),
+} satisfies openapi.Operation
 
 export function currentUser(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
@@ -68,8 +60,8 @@ const getRateLimit = {
   tags: ['Caller'],
   summary: 'Get the rate limit',
   description: 'Does not count against the rate limit.',
-  responses: { 200: recordResponse('The rate limit.', 'rate-limit') },
-} satisfies Operation
+  responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
+} satisfies openapi.Operation
 
 export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
   app.get(

@@ -24,10 +24,10 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
     .selectFrom('webhook_events')
     .select('id')
     .executeTakeFirstOrThrow()
-  const sent = { deliveredAt: now(), isRedelivery: false, durationMs: 1, url: webhook.url }
-  const answered = { status: 'OK', statusCode: 200, requestHeaders: {}, response: null }
+  const attempt = { deliveredAt: now(), isRedelivery: false, durationMs: 1, url: webhook.url }
+  const result = { status: 'OK', statusCode: 200, requestHeaders: {}, response: null }
   for (let n = 0; n < 2; n++)
-    await insertDelivery(db, { eventId, webhookId: webhook.id, ...sent, ...answered })
+    await insertDelivery(db, { eventId, webhookId: webhook.id, ...attempt, ...result })
   const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, { db, now, authenticator })
@@ -36,16 +36,16 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
   const { port } = app.server.address() as AddressInfo
   async function linkAt(path: string): Promise<string | string[] | undefined> {
     const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
-    const asked = request({ host: '127.0.0.1', port, path, headers }).end()
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-    answer.resume()
-    return answer.headers.link
+    const sent = request({ host: '127.0.0.1', port, path, headers }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.headers.link
   }
 
   const path = `/user/hooks/${webhook.id}/deliveries`
-  for (const before of ['', '/api/v3', 'http://proxied.test', 'HTTPS://proxied.test/api/v3']) {
-    const link = await linkAt(`${before}${path}?per_page=1`)
-    const api = before.endsWith('/api/v3') ? `${addresses.api}/api/v3` : addresses.api
+  for (const prefix of ['', '/api/v3', 'http://proxied.test', 'HTTPS://proxied.test/api/v3']) {
+    const link = await linkAt(`${prefix}${path}?per_page=1`)
+    const api = prefix.endsWith('/api/v3') ? `${addresses.api}/api/v3` : addresses.api
     assert.match(`${link}`, new RegExp(`^<${RegExp.escape(api + path)}\\?per_page=1&cursor=`))
   }
 })

@@ -8,18 +8,7 @@ import {
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  inQuery,
-  jsonResponse,
-  notFound,
-  notModified,
-  type Operation,
-  pageResponses,
-  parameter,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, requestAddress } from '../../middleware/pagination.ts'
 import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
@@ -28,7 +17,6 @@ import {
   type AddWebhookRoutes,
   auditWebhook,
   type ByHook,
-  HOOK_CONFIG,
   type WebhookParts,
   webhookInPath,
 } from './webhook-paths.ts'
@@ -38,31 +26,38 @@ const listOperation = {
   tags: ['Webhooks'],
   summary: 'List the deliveries of a webhook',
   description:
-    'Newest first; every try is one. An event that cannot be delivered is tried ten times within a day. While 500 events of a webhook wait, new ones are not sent, and listed as such. Deliveries are kept for 30 days, at most 500 of each webhook.',
+    'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
   parameters: [
-    parameter('hook-id'),
-    parameter('per-page'),
-    inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    IF_NONE_MATCH,
+    openapi.parameter('hook-id'),
+    openapi.parameter('per-page'),
+    openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
+    openapi.IF_NONE_MATCH,
   ],
-  responses: { ...pageResponses('webhook-delivery', 'webhook-deliveries'), 404: notFound },
-} satisfies Operation
+  responses: {
+    ...openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const getOperation = {
   operationId: 'users/get-webhook-delivery',
   tags: ['Webhooks'],
   summary: 'Get a delivery of a webhook',
-  parameters: [parameter('hook-id'), parameter('delivery-id'), IF_NONE_MATCH],
+  parameters: [
+    openapi.parameter('hook-id'),
+    openapi.parameter('delivery-id'),
+    openapi.IF_NONE_MATCH,
+  ],
   responses: {
-    200: jsonResponse('The delivery.', {
-      schema: schemaRef('full-webhook-delivery'),
+    200: openapi.jsonResponse('The delivery.', {
+      schema: openapi.schemaRef('full-webhook-delivery'),
       example: 'webhook-delivery',
       headers: ['etag'],
     }),
-    304: notModified,
-    404: notFound,
+    304: openapi.notModified,
+    404: openapi.notFound,
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const redeliverOperation = {
   operationId: 'users/redeliver-webhook-delivery',
@@ -70,19 +65,23 @@ const redeliverOperation = {
   summary: 'Send the event of a delivery again',
   description:
     'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
-  parameters: [parameter('hook-id'), parameter('delivery-id')],
+  parameters: [openapi.parameter('hook-id'), openapi.parameter('delivery-id')],
   responses: {
-    202: jsonResponse('It will be sent.', { schema: { type: 'object' }, example: 'accepted' }),
-    404: notFound,
-    422: errorResponse('invalid'),
+    202: openapi.jsonResponse('It will be sent.', {
+      schema: { type: 'object' },
+      example: 'accepted',
+    }),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe }) => {
+export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
-  const deliveries = `${path}/:hook_id/deliveries`
+  const listPath = `${path}/:hook_id/deliveries`
+  const deliveryPath = `${listPath}/:delivery_id`
 
-  app.get<ByHook>(deliveries, { schema: describe(listOperation) }, async (request, reply) => {
+  app.get<ByHook>(listPath, options(listOperation), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     const { limit } = parsePaging(request.query)
     const from = parseId(request.query.cursor)
@@ -93,27 +92,20 @@ export const webhookDeliveries: AddWebhookRoutes = (app, parts, { path, describe
     return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
   })
 
-  app.get<ByHook>(
-    `${deliveries}/:delivery_id`,
-    { schema: describe(getOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
-      return sendJsonWithEtag(request, reply, body)
-    },
-  )
+  app.get<ByHook>(deliveryPath, options(getOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
+    return sendJsonWithEtag(request, reply, body)
+  })
 
-  app.post<ByHook>(
-    `${deliveries}/:delivery_id/attempts`,
-    { config: HOOK_CONFIG, schema: describe(redeliverOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
-      await redeliver(parts, webhook, eventId)
-      auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
-      return sendJson(reply.code(202), {})
-    },
-  )
+  const attemptsPath = `${deliveryPath}/attempts`
+  app.post<ByHook>(attemptsPath, options(redeliverOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
+    await redeliver(parts, webhook, eventId)
+    auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
+    return sendJson(reply.code(202), {})
+  })
 }
 
 async function deliveryInPath(

@@ -15,7 +15,7 @@ import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']
 
-/** Shown instead of a secret. */
+/** Sent instead of a secret. */
 export const HIDDEN = '********'
 
 const webhooksAddress = ({ type, login }: Account, { api }: Addresses): string =>

@@ -5,35 +5,38 @@ import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
-import { describedForOrganization } from '../organizations/organization-path.ts'
+import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { describeForOrganization } from '../organizations/organization-path.ts'
 
 /** A path prefix for the routes of webhooks. The same routes are registered under each. */
-export interface WebhooksPath {
+interface WebhooksPath {
   path: string
-  describe(operation: Operation): Operation
+  /** Returns the Fastify options of a route. The description of its operation is adapted to this path. */
+  options(operation: Operation): { schema: Operation; config: typeof config }
 }
+
+/** Validation errors name this resource. */
+const config = { resource: 'Hook' } as const
 
 export const CALLER_WEBHOOKS_PATH: WebhooksPath = {
   path: '/user/hooks',
-  describe: (operation) => operation,
+  options: (schema) => ({ schema, config }),
 }
 
 export const ORGANIZATION_WEBHOOKS_PATH: WebhooksPath = {
   path: '/orgs/:org/hooks',
-  describe: forOrganization,
+  options: (operation) => ({ schema: forOrganization(operation), config }),
 }
 
-/** GitHub names the operations of an organization differently. */
+/** GitHub's ids of these operations begin with `orgs/` for an organization, and some end with `-for-org`. */
 function forOrganization(operation: Operation): Operation {
   const name = operation.operationId.replace('users/', '')
   const suffix = name.endsWith('-config') ? '-for-org' : ''
-  return describedForOrganization(operation, `orgs/${name}${suffix}`)
+  return describeForOrganization(operation, `orgs/${name}${suffix}`)
 }
 
-export interface ByHook {
+export interface ByHook extends WithQuery {
   Params: { hook_id: string; delivery_id?: string }
-  Querystring: Record<string, unknown>
 }
 
 export type WebhookParts = Pick<
@@ -47,9 +50,6 @@ export type AddWebhookRoutes = (
   parts: WebhookParts,
   webhooksPath: WebhooksPath,
 ) => void
-
-/** The route config of operations whose validation errors name the resource `Hook`. */
-export const HOOK_CONFIG = { resource: 'Hook' as const }
 
 /** Returns the webhook that the path names; throws 404 if the scope has no such webhook. */
 export async function webhookInPath(

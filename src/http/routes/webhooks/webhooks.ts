@@ -23,29 +23,17 @@ import {
   webhookConfigChangeSchema,
   webhookRequestSchema,
 } from '../../../wire/webhook.ts'
-import {
-  errorResponse,
-  IF_NONE_MATCH,
-  notFound,
-  type Operation,
-  PAGE_PARAMETERS,
-  pageResponses,
-  parameter,
-  recordResponse,
-  recordResponses,
-  schemaRef,
-} from '../../description/operation.ts'
+import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
-import { webhookDeliveries } from './webhook-deliveries.ts'
+import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { addDeliveryRoutes } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
   type AddWebhookRoutes,
   auditWebhook,
   type ByHook,
-  HOOK_CONFIG as config,
   type WebhookParts,
   webhookInPath,
 } from './webhook-paths.ts'
@@ -54,16 +42,16 @@ export const webhooks: AddWebhookRoutes = (app, parts, webhooksPath) => {
   addListAndCreate(app, parts, webhooksPath)
   addReadAndChange(app, parts, webhooksPath)
   addConfig(app, parts, webhooksPath)
-  webhookDeliveries(app, parts, webhooksPath)
+  addDeliveryRoutes(app, parts, webhooksPath)
 }
 
 const listOperation = {
   operationId: 'users/list-webhooks',
   tags: ['Webhooks'],
   summary: 'List webhooks',
-  parameters: PAGE_PARAMETERS,
-  responses: pageResponses('webhook', 'webhooks'),
-} satisfies Operation
+  parameters: openapi.PAGE_PARAMETERS,
+  responses: openapi.pageResponses('webhook', 'webhooks'),
+} satisfies openapi.Operation
 
 const createOperation = {
   operationId: 'users/create-webhook',
@@ -73,26 +61,22 @@ const createOperation = {
     'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
   body: webhookRequestSchema,
   responses: {
-    201: recordResponse('Created.', 'webhook', 'location'),
-    422: errorResponse('invalid'),
+    201: openapi.recordResponse('Created.', 'webhook', 'location'),
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addListAndCreate: AddWebhookRoutes = (app, parts, { path, describe }) => {
+const addListAndCreate: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const { addresses } = rendering
-  app.get<{ Querystring: Record<string, unknown> }>(
-    path,
-    { schema: describe(listOperation) },
-    async (request, reply) => {
-      const all = await listWebhooks(db, scopeOf(request))
-      return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
-    },
-  )
+  app.get<WithQuery>(path, options(listOperation), async (request, reply) => {
+    const all = await listWebhooks(db, scopeOf(request))
+    return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
+  })
 
   app.post<{ Body: wire.WebhookRequest }>(
     path,
-    { config, schema: describe(createOperation) },
+    options(createOperation),
     async (request, reply) => {
       const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
       const added = await addWebhook(parts, scopeOf(request), settings, pingOf(request))
@@ -108,122 +92,112 @@ const getOperation = {
   operationId: 'users/get-webhook',
   tags: ['Webhooks'],
   summary: 'Get a webhook',
-  parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The webhook.', 'webhook'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
+  responses: { ...openapi.recordResponses('The webhook.', 'webhook'), 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const updateOperation = {
   operationId: 'users/update-webhook',
   tags: ['Webhooks'],
   summary: 'Change a webhook',
-  description: 'What is not sent stays as it is, including the secret.',
-  parameters: [parameter('hook-id')],
+  description: 'Omitted fields do not change, including the secret.',
+  parameters: [openapi.parameter('hook-id')],
   body: webhookChangeSchema,
   responses: {
-    200: recordResponse('Changed.', 'webhook'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('Changed.', 'webhook'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
 const deleteOperation = {
   operationId: 'users/delete-webhook',
   tags: ['Webhooks'],
   summary: 'Delete a webhook',
-  description: 'With its deliveries, and with all that was still to be sent.',
-  parameters: [parameter('hook-id')],
-  responses: { 204: { description: 'Deleted.' }, 404: notFound },
-} satisfies Operation
+  description: 'Also deletes its deliveries and the events that are waiting.',
+  parameters: [openapi.parameter('hook-id')],
+  responses: { 204: { description: 'Deleted.' }, 404: openapi.notFound },
+} satisfies openapi.Operation
 
 const pingOperation = {
   operationId: 'users/ping-webhook',
   tags: ['Webhooks'],
   summary: 'Send a ping to a webhook',
   description:
-    'It is sent soon, and once. A webhook gets at most 60 pings an hour, and has at most 500 events that wait to be delivered.',
-  parameters: [parameter('hook-id')],
+    'Sent soon, without retries. A webhook gets at most 60 pings an hour and can have at most 500 waiting events.',
+  parameters: [openapi.parameter('hook-id')],
   responses: {
     204: { description: 'It will be sent.' },
-    404: notFound,
-    422: errorResponse('invalid'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addReadAndChange: AddWebhookRoutes = (app, parts, { path, describe }) => {
+const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { addresses } = parts.rendering
-  app.get<ByHook>(
-    `${path}/:hook_id`,
-    { schema: describe(getOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      return sendJsonWithEtag(request, reply, webhookJson(webhook, addresses))
-    },
-  )
+  const hookPath = `${path}/:hook_id`
+  app.get<ByHook>(hookPath, options(getOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    return sendJsonWithEtag(request, reply, webhookJson(webhook, addresses))
+  })
 
   app.patch<ByHook & { Body: wire.WebhookChange }>(
-    `${path}/:hook_id`,
-    { config, schema: describe(updateOperation) },
+    hookPath,
+    options(updateOperation),
     async (request, reply) => {
       const changed = await changeWebhook(parts, request, request.body)
       return sendJson(reply, webhookJson(changed, addresses))
     },
   )
 
-  app.delete<ByHook>(
-    `${path}/:hook_id`,
-    { schema: describe(deleteOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      await removeWebhook(parts, webhook)
-      auditWebhook(parts, request, 'webhook.delete', webhook)
-      return reply.code(204).send()
-    },
-  )
+  app.delete<ByHook>(hookPath, options(deleteOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    await removeWebhook(parts, webhook)
+    auditWebhook(parts, request, 'webhook.delete', webhook)
+    return reply.code(204).send()
+  })
 
-  app.post<ByHook>(
-    `${path}/:hook_id/pings`,
-    { config, schema: describe(pingOperation) },
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      await pingWebhook(parts, webhook, pingOf(request))
-      auditWebhook(parts, request, 'webhook.ping', webhook)
-      return reply.code(204).send()
-    },
-  )
+  app.post<ByHook>(`${hookPath}/pings`, options(pingOperation), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    await pingWebhook(parts, webhook, pingOf(request))
+    auditWebhook(parts, request, 'webhook.ping', webhook)
+    return reply.code(204).send()
+  })
 }
 
 const getConfigOperation = {
   operationId: 'users/get-webhook-config',
   tags: ['Webhooks'],
   summary: 'Get the configuration of a webhook',
-  parameters: [parameter('hook-id'), IF_NONE_MATCH],
-  responses: { ...recordResponses('The configuration.', 'webhook-config'), 404: notFound },
-} satisfies Operation
+  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
+  responses: {
+    ...openapi.recordResponses('The configuration.', 'webhook-config'),
+    404: openapi.notFound,
+  },
+} satisfies openapi.Operation
 
 const updateConfigOperation = {
   operationId: 'users/update-webhook-config',
   tags: ['Webhooks'],
   summary: 'Change the configuration of a webhook',
-  parameters: [parameter('hook-id')],
+  parameters: [openapi.parameter('hook-id')],
   body: webhookConfigChangeSchema,
   responses: {
-    200: recordResponse('Changed.', 'webhook-config'),
-    404: notFound,
-    422: errorResponse('invalid'),
+    200: openapi.recordResponse('Changed.', 'webhook-config'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
   },
-} satisfies Operation
+} satisfies openapi.Operation
 
-const addConfig: AddWebhookRoutes = (app, parts, { path, describe }) => {
-  app.get<ByHook>(
-    `${path}/:hook_id/config`,
-    { schema: describe(getConfigOperation) },
-    async (request, reply) =>
-      sendJsonWithEtag(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
+const addConfig: AddWebhookRoutes = (app, parts, { path, options }) => {
+  const configPath = `${path}/:hook_id/config`
+  app.get<ByHook>(configPath, options(getConfigOperation), async (request, reply) =>
+    sendJsonWithEtag(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
   )
 
   app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
-    `${path}/:hook_id/config`,
-    { config, schema: describe(updateConfigOperation) },
+    configPath,
+    options(updateConfigOperation),
     async (request, reply) => {
       const changed = await changeWebhook(parts, request, { config: request.body })
       return sendJson(reply, webhookConfigJson(changed))
@@ -237,7 +211,7 @@ async function changeWebhook(
   body: wire.WebhookChange,
 ): Promise<Webhook> {
   const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
-  const settings: WebhookSettings = settingsFrom(body, webhook, parts.isWebhookAllowed)
+  const settings = settingsFrom(body, webhook, parts.isWebhookAllowed)
   const changed = await editWebhook(parts, webhook, settings)
   auditWebhook(parts, request, 'webhook.update', changed)
   return changed
@@ -252,44 +226,43 @@ const tooManyWebhooks = () =>
 
 const MAX_URL_LENGTH = 2048
 
-/** Applies a request to the current settings of a webhook. Throws InvalidRequest with all invalid fields. */
+/** Applies a request to the current settings of a webhook, if there is one. Throws InvalidRequest with all invalid fields. */
 function settingsFrom(
   { name, config = {}, events, active }: wire.WebhookChange,
-  known: WebhookSettings | undefined,
+  current: WebhookSettings | undefined,
   isAllowed: IsAddressAllowed,
 ): WebhookSettings {
-  const { url = known?.url ?? '', content_type, secret, insecure_ssl = '0' } = config
-  const contentType = content_type ?? known?.contentType ?? 'form'
-  const subscribed = events ?? known?.events ?? ['migration']
-  const faults = [
-    ...fault(name !== undefined && name !== 'web', 'name', 'The name of a webhook is always web.'),
-    ...fault(true, 'url', urlError(url, isAllowed)),
-    ...fault(String(insecure_ssl) !== '0', 'insecure_ssl', 'Certificates are always verified.'),
-    ...fault(/\0/.test(secret ?? ''), 'secret', 'A secret cannot have a NUL in it.'),
-    ...fault(subscribed.length === 0, 'events', 'At least one event is needed.'),
-    ...subscribed.flatMap((each) =>
-      fault(!subscriptions.includes(each as never), 'events', `There is no event "${each}".`),
-    ),
-  ]
-  if (faults.length > 0) throw new InvalidRequest(faults)
+  const { url = current?.url ?? '', content_type, secret, insecure_ssl = '0' } = config
+  const subscribed = events ?? current?.events ?? ['migration']
+  const errors: FieldError[] = []
+  const reject = (field: string, message: string) =>
+    errors.push({ resource: 'Hook', field, code: 'custom', message })
+  if (name !== undefined && name !== 'web') reject('name', 'The name of a webhook is always web.')
+  const invalidUrl = urlError(url, isAllowed)
+  if (invalidUrl !== undefined) reject('url', invalidUrl)
+  if (String(insecure_ssl) !== '0') reject('insecure_ssl', 'Certificates are always verified.')
+  if (secret?.includes('\0')) reject('secret', 'A secret cannot have a NUL in it.')
+  if (subscribed.length === 0) reject('events', 'At least one event is needed.')
+  for (const event of subscribed) {
+    const isKnown = subscriptions.includes(event as Subscription)
+    if (!isKnown) reject('events', `There is no event "${event}".`)
+  }
+  if (errors.length > 0) throw new InvalidRequest(errors)
   return {
     url,
-    contentType,
-    secret: secretFrom(secret, known),
+    contentType: content_type ?? current?.contentType ?? 'form',
+    secret: secretFrom(secret, current),
     events: [...new Set(subscribed)] as Subscription[],
-    isActive: active ?? known?.isActive ?? true,
+    isActive: active ?? current?.isActive ?? true,
   }
 }
 
-function secretFrom(secret: string | undefined, known: WebhookSettings | undefined) {
-  if (secret === undefined || secret === HIDDEN) return known?.secret ?? null
+function secretFrom(secret: string | undefined, current: WebhookSettings | undefined) {
+  if (secret === undefined || secret === HIDDEN) return current?.secret ?? null
   return secret === '' ? null : secret
 }
 
-const fault = (isWrong: boolean, field: string, message: string | undefined): FieldError[] =>
-  isWrong && message !== undefined ? [{ resource: 'Hook', field, code: 'custom', message }] : []
-
-/** Checks IP addresses here. Host names are resolved and checked when an event is sent. */
+/** Returns why a URL is invalid. Checks IP addresses, but not host names, which are resolved when an event is sent. */
 function urlError(text: string, isAllowed: IsAddressAllowed): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) return 'An http or https address is needed.'
@@ -308,14 +281,16 @@ export const migrationEvent = {
   tags: ['Webhooks'],
   summary: 'A migration has ended',
   description:
-    'Sent to webhooks, as JSON or as a form, with the headers that GitHub has for its events. Any 2xx answer means that it was received.',
+    'Sent to webhooks, as JSON or as a form, with the headers that GitHub has for its events. Any 2xx response means that it was received.',
   security: [],
   requestBody: {
     required: true,
-    content: { 'application/json': { schema: schemaRef('webhook-event') } },
+    content: { 'application/json': { schema: openapi.schemaRef('webhook-event') } },
   },
   responses: {
     204: { description: 'Received.' },
-    '4XX': { description: 'Not received: it is sent again later, as after any other answer.' },
+    '4XX': {
+      description: 'Not received. The event is sent again later, as after any other response.',
+    },
   },
 }

@@ -18,87 +18,89 @@ import { insertMigration } from '../../../migrations/migration-store.ts'
 
 const REPOSITORIES = 2500
 
-/** A server with an ended migration of very many repositories. */
-async function largeScene(t: TestContext) {
+/** Starts a server with an exported migration of very many repositories. */
+async function startServer(t: TestContext) {
   const { db } = await openDatabase(t, 'sqlite')
   const now = Date.now
   const owner = await ensureAccount(db, 'alice', 0)
   const token = await addToken(db, owner, { name: '', expiresAt: null, now: now() })
-  const id = await db.transaction().execute((tx) => insertEnded(tx, owner))
+  const id = await db.transaction().execute((tx) => insertExported(tx, owner))
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, authenticator: createAuthenticator({ db, now }) },
     blobs: { probe: async () => {} } as never,
   })
   t.after(() => app.close())
-  const ask = async (path: string) => {
+  const get = async (path: string) => {
     const headers = { 'user-agent': 'test', authorization: `bearer ${token}`, accept: PREVIEW }
-    const answer = await app.inject({ url: `/user/migrations/${id}${path}`, headers })
-    assert.equal(answer.statusCode, 200, answer.body.slice(0, 200))
-    return answer
+    const response = await app.inject({ url: `/user/migrations/${id}${path}`, headers })
+    assert.equal(response.statusCode, 200, response.body.slice(0, 200))
+    return response
   }
-  const follow = async () => {
+  const readEvents = async () => {
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
     const headers = { authorization: `bearer ${token}`, accept: 'text/event-stream' }
     const url = `http://127.0.0.1:${port}/user/migrations/${id}/progress`
     return (await fetch(url, { headers })).text()
   }
-  return { ask, follow }
+  return { get, readEvents }
 }
 
-async function insertEnded(tx: Db, owner: Awaited<ReturnType<typeof ensureAccount>>) {
+async function insertExported(tx: Db, owner: Awaited<ReturnType<typeof ensureAccount>>) {
   const repositories = Array.from({ length: REPOSITORIES }, (_, index) =>
     repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
   )
-  const asked = { guid: 'large', owner, options: DEFAULT_OPTIONS, organizations: null, now: 0 }
-  const { id } = await insertMigration(tx, { ...asked, repositories })
+  const migration = { guid: 'large', owner, options: DEFAULT_OPTIONS, organizations: null, now: 0 }
+  const { id } = await insertMigration(tx, { ...migration, repositories })
   const rows = repositories.map((_, position) => ({
     ...{ migration_id: id, position, outcome: 'exported', segment_key: null, fingerprint: null },
     ...{ reason: null, warning: null, reused: 0, bytes_expected: 1, bytes_done: 1 },
     ...{ started_at: 1, finished_at: 2, finished_order: position + 1 },
   }))
-  for (const some of statementBatches(rows))
-    await tx.insertInto('repository_exports').values(some).execute()
+  for (const batch of statementBatches(rows))
+    await tx.insertInto('repository_exports').values(batch).execute()
   const ended = { state: 'exported', started_at: 1, ended_at: 2 }
   await tx.updateTable('migrations').set(ended).where('id', '=', id).execute()
   return id
 }
 
-/** How often the event loop came round before the work had ended. */
+/** Counts the turns of the event loop until the work has ended. */
 async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
   let turns = 0
-  let isOver = false
+  let hasEnded = false
   const count = () => {
     turns++
-    if (!isOver) setImmediate(count)
+    if (!hasEnded) setImmediate(count)
   }
   setImmediate(count)
   try {
     const result = await work
     return { turns, result }
   } finally {
-    isOver = true
+    hasEnded = true
   }
 }
 
 test('large responses are complete and do not block the event loop', async (t) => {
-  const { ask } = await largeScene(t)
+  const { get } = await startServer(t)
   const names = Array.from({ length: REPOSITORIES }, (_, index) => `alice/repository-${index}`)
-  const inJson = (body: string) =>
+  const namesIn = (body: string) =>
     (JSON.parse(body) as { repositories: { full_name: string }[] }).repositories.map(
       ({ full_name }) => full_name,
     )
   for (const path of ['', '/progress', '/report']) {
-    const work = Promise.all(Array.from({ length: 4 }, () => ask(path)))
+    const work = Promise.all(Array.from({ length: 4 }, () => get(path)))
     const { turns, result } = await turnsDuring(work)
-    for (const { body } of result) assert.equal(inJson(body).join(), names.join(), path)
+    for (const { body } of result) assert.equal(namesIn(body).join(), names.join(), path)
     assert.ok(turns >= 4, `${path}: ${turns} turns`)
   }
 })
 
-test('an event stream of a large migration has each repository once, and the end', async (t) => {
-  const { follow } = await largeScene(t)
-  const events = Array.from((await follow()).matchAll(/^event: (\w+)\n(?:id: (\d+)\n)?data: /gm))
+test('an event stream of a large migration sends each repository once, and then the end', async (t) => {
+  const { readEvents } = await startServer(t)
+  const events = Array.from(
+    (await readEvents()).matchAll(/^event: (\w+)\n(?:id: (\d+)\n)?data: /gm),
+  )
   const ids = Array.from({ length: REPOSITORIES }, (_, index) => `repository ${index + 1}`)
   assert.equal(
     events.map(([, name, id]) => `${name} ${id}`).join(),
@@ -106,10 +108,10 @@ test('an event stream of a large migration has each repository once, and the end
   )
 })
 
-test('a large progress has a stable ETag', async (t) => {
-  const { ask } = await largeScene(t)
-  const first = await ask('/progress')
-  const second = await ask('/progress')
+test('a large progress response has a stable ETag', async (t) => {
+  const { get } = await startServer(t)
+  const first = await get('/progress')
+  const second = await get('/progress')
   assert.equal(first.headers.etag, second.headers.etag)
   assert.equal(Number(first.headers['content-length']), Buffer.byteLength(first.body))
 })

@@ -18,7 +18,7 @@ export class ArchiveNotSupported extends Error {
   }
 }
 
-/** The archive is readable, but unsafe to unpack. */
+/** The archive is intact, but unsafe to unpack. */
 export class ArchiveRefused extends Error {
   override name = 'ArchiveRefused'
 

@@ -19,14 +19,14 @@ import {
 } from '../../sources/forge-errors.ts'
 import { hashWhileReading } from '../make-segment.ts'
 
-export interface FilesParts {
+interface FilesParts {
   blobs: BlobStore
   scratch: string
   discussions: Pick<Discussions, 'open'>
   now: () => number
 }
 
-export interface FilesSegment {
+interface FilesSegment {
   segment: SegmentRecord
   files: ManifestFile[]
   /** Files that the forge does not have or that are too large, each with the reason. */
@@ -38,9 +38,9 @@ interface MissingFile {
   reason: string
 }
 
-/** The longest wait for the forge while a segment is written: it cannot be continued later. */
+/** The longest pause while a segment is written, which cannot be continued later. */
 const MAX_WAIT_MS = 15 * 60_000
-/** Tar entries need a time, but the forge does not have one for files, which never change. */
+/** Tar entries need a time, but the forge has none for files. */
 const NO_TIME = 0
 
 /** Whether a file is streamed from the forge into its entry, or downloaded before its entry begins. */
@@ -61,8 +61,8 @@ export async function writeFilesSegment(
     return await writeOnce(parts, listFiles(), outcome, 'streamed', signal)
   } catch (error) {
     if (!outcome.isDamaged) throw error
-    const again = { written: [], missing: [], isDamaged: false }
-    return writeOnce(parts, listFiles(), again, 'downloaded', signal)
+    const second: Outcome = { written: [], missing: [], isDamaged: false }
+    return writeOnce(parts, listFiles(), second, 'downloaded', signal)
   }
 }
 
@@ -104,7 +104,7 @@ async function* entriesOf(
 ): AsyncGenerator<SegmentEntry> {
   const seen = new Set<string>()
   for await (const file of files) {
-    // A text may link to the same file twice.
+    // Two texts may link to the same file.
     if (seen.has(file.file)) continue
     seen.add(file.file)
     const opened = await openFile(parts, file, mode, signal)
@@ -135,11 +135,11 @@ async function* detectDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome)
 /** Returns why a file is left out, or undefined if the error concerns more than this file. */
 function reasonToSkip(error: unknown): string | undefined {
   if (error instanceof ForgeNotFound) return 'missing on the forge'
-  const isOfFile =
+  const concernsOneFile =
     error instanceof FileTooLarge ||
     error instanceof FileDamaged ||
     error instanceof ForgeServerError
-  return isOfFile ? error.message : undefined
+  return concernsOneFile ? error.message : undefined
 }
 
 const folderAbove = (path: string) => path.slice(0, path.lastIndexOf('/'))
@@ -149,7 +149,7 @@ interface OpenedFile extends AsyncDisposable {
   bytes(): AsyncIterable<Uint8Array>
 }
 
-/** Opens a file before its entry begins, so that a missing file has no entry. A damaged file is requested twice. */
+/** Opens a file before its entry begins, so that a missing file has no entry. Requests a damaged file a second time. */
 async function openFile(
   parts: FilesParts,
   file: FileToFetch,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { pipeline, Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { crc32, createDeflateRaw, createInflateRaw } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
@@ -12,7 +12,7 @@ import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
 import type { User } from '../../records/people.ts'
 
-/** The kinds of rows: all facts of a forge, in the order of the archive's files. */
+/** The kinds of facts that are stored as rows, in the order of the archive's files. */
 export const KINDS = [
   // Users who are known only as members of the organization. Not everyone may see them.
   'members',
@@ -42,10 +42,7 @@ interface RowPositions {
 const WRITE_BYTES = 256 * 1024
 const READ_BYTES = 64 * 1024
 
-/**
- * Sorts facts by kind and in the order of the archive. The facts are in a temporary file, and only their positions are in
- * memory.
- */
+/** Sorts facts by kind, then by number or id. They are in a temporary file: only their positions are in memory. */
 export class RowSpool implements AsyncDisposable {
   readonly #path: string
   readonly #file: FileHandle
@@ -148,12 +145,10 @@ export async function writeRows(
   const sha256 = createHash('sha256')
   let [length, plainLength] = [0, 0]
 
-  async function* counted(kind: Kind): AsyncGenerator<Buffer> {
-    for await (const rows of spool.rows(kind)) {
+  const rowsOf = (kind: Kind) =>
+    onChunk(spool.rows(kind), (rows) => {
       plainLength += rows.length
-      yield rows
-    }
-  }
+    })
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
     for (const kind of KINDS) {
@@ -162,7 +157,7 @@ export async function writeRows(
       const start = length
       let crc = 0
       const deflated = createDeflateRaw()
-      pipeline(Readable.from(counted(kind)), deflated, () => {})
+      pipeline(rowsOf(kind), deflated, () => {})
       for await (const piece of deflated as AsyncIterable<Uint8Array>) {
         sha256.update(piece)
         crc = crc32(piece, crc)
@@ -174,12 +169,11 @@ export async function writeRows(
   }
 
   await blobs.put(key, bytes(), { signal })
-  const about = { crc32: 0, storedCrc32: null, sha256: sha256.digest('hex') }
-  const segment = { key, length, plainLength, ...about }
-  return { segment, sections }
+  const digests = { crc32: 0, storedCrc32: null, sha256: sha256.digest('hex') }
+  return { segment: { key, length, plainLength, ...digests }, sections }
 }
 
-/** Reads the facts of one kind. Throws SegmentDamaged if they are not what was written, perhaps only at the end. */
+/** Reads the facts of one kind. Throws SegmentDamaged if they differ from what was written, perhaps only after the last row. */
 export async function* readRows<K extends Kind>(
   blobs: BlobStore,
   key: string,
@@ -194,10 +188,10 @@ export async function* readRows<K extends Kind>(
   const plain = createInflateRaw()
   let failure: unknown
   let crc = 0
-  const counted = onChunk(stored as AsyncIterable<Buffer>, (piece) => {
+  const checked = onChunk(stored as AsyncIterable<Buffer>, (piece) => {
     crc = crc32(piece, crc)
   })
-  pipeline(counted, plain, (error) => {
+  pipeline(checked, plain, (error) => {
     failure = error
   })
   let read = 0
@@ -228,12 +222,12 @@ async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   }
 }
 
-/** The contents of a segment of rows, as the database stores them. */
+/** The description of a blob of rows in the database. */
 export interface RowsContents {
   /** The URL of the forge: texts contain its addresses. */
   forge: string
   sections: Section[]
-  /** The digest of the list of files in each folder, null if there are none. */
+  /** A digest of the list of files in each folder, null if there are none. */
   files: Record<FilesFolder, string | null>
 }
 
@@ -241,7 +235,7 @@ export interface RowsContents {
 export const FILES_FOLDERS = ['attachments', 'release_assets'] as const
 export type FilesFolder = (typeof FILES_FOLDERS)[number]
 
-/** The contents of a segment of files, as the database stores them. */
+/** The description of a segment of files in the database. */
 export interface FilesContents {
   full_name: string
   files: ManifestFile[]

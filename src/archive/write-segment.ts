@@ -37,7 +37,7 @@ export interface Segment {
 }
 
 /** The maximum size of a stored deflate block. */
-export const STORED_BLOCK = 65_535
+const STORED_BLOCK = 65_535
 const PIECE = 8 * STORED_BLOCK
 
 /**
@@ -119,7 +119,7 @@ const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> {
   const own = spare.pop() ?? {
     stored: new StoredBlocks(PIECE),
-    deflated: new DeflatedPiece(PIECE),
+    deflated: new DeflatedPiece(),
   }
   let piece: StoredBlocks | DeflatedPiece = own.deflated
   for await (const { packed, bytes } of runs) {
@@ -140,18 +140,12 @@ const deflate = promisify(deflateRaw)
 
 /** Collects bytes and deflates them, ending with a full flush, so that later bytes do not refer to them. */
 class DeflatedPiece {
-  readonly max: number
   length = 0
-  readonly #plain: Buffer
-
-  constructor(max: number) {
-    this.max = max
-    this.#plain = Buffer.allocUnsafeSlow(max)
-  }
+  readonly #plain = Buffer.allocUnsafeSlow(PIECE)
 
   /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
-    const taken = Math.min(plain.length, this.max - this.length)
+    const taken = Math.min(plain.length, PIECE - this.length)
     this.#plain.set(plain.subarray(0, taken), this.length)
     this.length += taken
     return taken
@@ -167,19 +161,19 @@ class DeflatedPiece {
 const BLOCK_HEADER = 5
 
 /** Collects bytes as stored deflate blocks, as zlib does at level 0, but copies each byte only once. */
-export class StoredBlocks {
-  readonly max: number
+class StoredBlocks {
+  readonly #max: number
   length = 0
   #out: Buffer | undefined
 
   constructor(max: number) {
-    this.max = max
+    this.#max = max
   }
 
   /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
-    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.max))
-    const taken = Math.min(plain.length, this.max - this.length)
+    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.#max))
+    const taken = Math.min(plain.length, this.#max - this.length)
     for (let start = 0; start < taken; ) {
       const freeInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
       const part = plain.subarray(start, Math.min(start + freeInBlock, taken))

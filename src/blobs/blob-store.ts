@@ -26,22 +26,18 @@ export interface PutOptions extends Abortable {
 
 export class BlobNotFound extends Error {
   override name = 'BlobNotFound'
-  readonly key: string
 
   constructor(key: string, options?: ErrorOptions) {
     super(`blob ${key} does not exist`, options)
-    this.key = key
   }
 }
 
 /** Another blob has this key already. It is unchanged. */
 export class BlobExists extends Error {
   override name = 'BlobExists'
-  readonly key: string
 
   constructor(key: string, options?: ErrorOptions) {
     super(`blob ${key} already exists`, options)
-    this.key = key
   }
 }
 

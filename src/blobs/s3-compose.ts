@@ -43,7 +43,7 @@ const READ_CONCURRENCY = 16
 
 /**
  * Creates an object from the sources. The server copies large ones; small ones are read and uploaded. Returns false, without
- * creating anything, if one upload cannot have so many parts: only an archive of about 10,000 repositories of over 5 MiB has more.
+ * creating anything, if one upload cannot have so many parts: only an archive of thousands of large repositories has more.
  */
 export async function composeObject(
   bucket: Bucket,

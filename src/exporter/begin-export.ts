@@ -42,6 +42,7 @@ export async function beginExport(
   await refreshExportRights(parts, { migrationId })
   const { db, queue, now } = parts
   const migration = await migrationById(db, migrationId)
+  const { excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
   const all = await repositoriesOf(db, migration)
   // A retry starts with the outcomes of the repositories that it leaves out.
@@ -67,7 +68,8 @@ export async function beginExport(
       .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
       .map(({ position }): ExportTask => ({ migrationId, position }))
     // Records are read before git data, so that the git data contains every commit that they refer to.
-    const firstJob = areRecordsWanted(parts, migration) ? EXPORT_RECORDS : EXPORT_REPOSITORY
+    const hasRecords = parts.forge && !excludeMetadata && !orgMetadataOnly
+    const firstJob = hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY
     return queue.enqueue(tx, firstJob, tasks, batch)
   })
   for (const [position, { reason }] of skipped)
@@ -84,11 +86,6 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
     throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   }
 }
-
-const areRecordsWanted = (
-  { forge }: BeginParts,
-  { options: { excludeMetadata, orgMetadataOnly } }: Migration,
-): boolean => forge !== undefined && !excludeMetadata && !orgMetadataOnly
 
 const INSPECTION_CONCURRENCY = 8
 

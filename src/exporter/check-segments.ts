@@ -92,11 +92,6 @@ async function recordDamage(
   return 'damaged'
 }
 
-interface CheckedBlob {
-  bytes: number
-  result: CheckResult
-}
-
 const BATCH_SIZE = 100
 
 /**
@@ -107,8 +102,8 @@ export async function* checkStore(
   parts: CheckParts,
   { before, bytesPerSecond = Infinity }: { before: number; bytesPerSecond?: number },
   signal: AbortSignal,
-): AsyncGenerator<CheckedBlob> {
-  const { db, blobs, now } = parts
+): AsyncGenerator<{ bytes: number; result: CheckResult }> {
+  const { db, blobs, now, log } = parts
   const reading = { signal, bytesPerSecond }
   // Not earlier than `before`, even if the clock is set back: otherwise a checked segment would be listed again.
   const at = () => Math.max(now(), before)
@@ -124,7 +119,14 @@ export async function* checkStore(
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
       if (!(await recordComposedCheck(db, { ...archive, length }, result, at()))) continue
-      if (!isIntact) await dropComposed(parts, archive)
+      if (!isIntact) {
+        const fields = { migration: archive.migrationId, blob: archive.key }
+        log?.error(
+          fields,
+          'the archive in the bucket is damaged; downloads use its segments instead',
+        )
+        await blobs.delete(archive.key)
+      }
       yield { bytes: length, result }
     }
     isMore = segments.length + archives.length > 0
@@ -151,11 +153,4 @@ async function readComposed(
     if (found?.sha256 !== expected) return { length, isIntact: false }
   }
   return { length, isIntact: true }
-}
-
-/** Deletes a composed archive, which the database no longer refers to. Its segments remain. */
-async function dropComposed({ blobs, log }: CheckParts, { migrationId, key }: ComposedArchive) {
-  const fields = { migration: migrationId, blob: key }
-  log?.error(fields, 'the archive in the bucket is damaged; downloads use its segments instead')
-  await blobs.delete(key)
 }

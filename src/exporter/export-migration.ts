@@ -1,4 +1,4 @@
-import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
@@ -20,7 +20,6 @@ import {
 import {
   failLost,
   failSkipped,
-  type LostRepository,
   type Outcome,
   recordOutcome,
   recordProgress,
@@ -32,7 +31,7 @@ import {
   storeRecords,
 } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
-import { type Handler, type Handlers, type Queue, RetryLater, type Run } from '../queue/queue.ts'
+import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -44,10 +43,6 @@ import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 
 export interface ExportParts extends BeginParts, SealParts {
-  db: Db
-  queue: Queue
-  blobs: BlobStore
-  now: () => number
   /** A directory for data that does not fit into memory. */
   scratch: string
 }
@@ -225,30 +220,20 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   const sealed = await sealArchive(parts, await migrationById(parts.db, migrationId), run.signal)
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    await recordFailures(parts, tx, migrationId, sealed.lost)
-    return endAsFailed(parts, tx, migrationId, sealed.reason)
+    const { reason, lost } = sealed
+    if (lost) {
+      const damagedKeys = lost.flatMap(({ segmentKeys }) => segmentKeys)
+      await recordDamaged(tx, damagedKeys, parts.now())
+      await failLost(tx, migrationId, lost, parts.now())
+    } else await failSkipped(tx, migrationId)
+    return endAsFailed(parts, tx, migrationId, reason)
   })
   parts.queue.wake()
   await logOutcome(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
   await settleLocks(parts, released)
 }
 
-/** Records which repositories made the migration fail: those whose data was lost, otherwise those that were skipped. */
-async function recordFailures(
-  { now }: ExportParts,
-  tx: Db,
-  migrationId: number,
-  lost: readonly LostRepository[] | undefined,
-): Promise<void> {
-  if (!lost) return failSkipped(tx, migrationId)
-  await recordDamaged(
-    tx,
-    lost.flatMap(({ segmentKeys }) => segmentKeys),
-    now(),
-  )
-  await failLost(tx, migrationId, lost, now())
-}
-
+/** Returns the ids of the repositories whose locks it released. They must still be unlocked at the source. */
 async function endAsFailed(
   parts: ExportParts,
   tx: Db,

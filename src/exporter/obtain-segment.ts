@@ -101,10 +101,6 @@ async function record<T>(
   return ended
 }
 
-interface SegmentThreads extends SegmentMaker {
-  stop(): Promise<void>
-}
-
 interface ThreadOptions {
   /** The module that each thread runs. It must call serveSegmentRequests. */
   module: URL
@@ -115,7 +111,9 @@ interface ThreadOptions {
 }
 
 /** Makes segments on worker threads, because hashing and deflating would block the thread that handles requests. */
-export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
+export function createSegmentThreads(
+  options: ThreadOptions,
+): SegmentMaker & { stop(): Promise<void> } {
   const threads = Array.from({ length: options.count }, () => new SegmentThread(options))
   // The queue runs no more jobs than there are threads, so one of them is always idle.
   const idlest = () => threads.reduce((a, b) => (b.load < a.load ? b : a))

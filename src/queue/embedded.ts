@@ -143,15 +143,9 @@ export async function claimJob(
       .executeTakeFirst()
     // Another worker claimed the job first.
     if (numUpdatedRows === 0n) continue
-    const { id, kind, batch } = row
-    return {
-      id: String(id),
-      kind,
-      failures,
-      batch: batch ?? '',
-      payload: JSON.parse(row.payload),
-      lease,
-    }
+    const { kind, batch } = row
+    const payload = JSON.parse(row.payload)
+    return { id: String(row.id), kind, payload, batch: batch ?? '', failures, lease }
   }
 }
 

@@ -8,6 +8,7 @@ import {
   ORGANIZATION_SETTINGS,
   peopleIn,
   protectedBranchRecords,
+  recordAddressesOf,
   repositorySettings,
 } from './catalogue-facts.ts'
 
@@ -90,7 +91,7 @@ test('refused pushes become a rule for the default branch', () => {
     protectedBranchRecords(
       facts({ ...(denies && { denies }), defaultBranch: 'a/b' }),
       alice,
-      addresses,
+      recordAddressesOf(addresses),
     )
   assert.deepEqual(rulesOf(undefined), [])
   const [rule, ...more] = rulesOf(['deletes'])

@@ -189,7 +189,7 @@ export function creatorOf(
 export function protectedBranchRecords(
   facts: RepositoryFacts,
   migrationOwner: Account,
-  addresses: Addresses,
+  links: RecordAddresses,
 ) {
   const { denies = [] } = facts
   if (denies.length === 0) return []
@@ -217,7 +217,7 @@ export function protectedBranchRecords(
     requiresSignatures: false,
     requiresLinearHistory: false,
   }
-  return [writeRecord('protected_branches', rule, recordAddressesOf(addresses))]
+  return [writeRecord('protected_branches', rule, links)]
 }
 
 /** Returns the addresses of people and repositories in records: those of the host's own pages. */

@@ -53,7 +53,7 @@ export function userRecords(
 
 export function organizationRecords(
   { organizations, records }: PeopleParts,
-  addresses: Addresses,
+  links: RecordAddresses,
 ): object[] {
   // Only the forge knows that some owners are organizations: in a directory, they look like users.
   const fromForge = new Map(records?.organizations)
@@ -63,7 +63,6 @@ export function organizationRecords(
     fromForge.delete(nameKey(own.login))
     return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
-  const links = recordAddressesOf(addresses)
   return [...covered, ...fromForge.values()].map((fact) => ({
     ...writeRecord('organizations', fact, links),
     ...ORGANIZATION_SETTINGS,
@@ -81,10 +80,9 @@ interface RepositoryOptions {
 export async function* repositoryRecords(
   repositories: readonly RepositoryFacts[],
   records: ArchivedRecords | undefined,
-  addresses: Addresses,
+  links: RecordAddresses,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
-  const links = recordAddressesOf(addresses)
   for (const facts of repositories) {
     const own = catalogueRepository(facts, migrationOwner)
     const fromForge = await records?.repository(fullNameOf(facts))
@@ -124,7 +122,6 @@ function withForgeFields(
 export async function* branchRecords(
   { migration, records }: PeopleParts,
   repositories: readonly RepositoryFacts[],
-  addresses: Addresses,
   links: RecordAddresses,
 ): AsyncGenerator<object> {
   const written = new Set<unknown>()
@@ -133,6 +130,6 @@ export async function* branchRecords(
     yield rule
   }
   for (const facts of repositories)
-    for (const rule of protectedBranchRecords(facts, migration.owner, addresses))
+    for (const rule of protectedBranchRecords(facts, migration.owner, links))
       if (!written.has(rule.url)) yield rule
 }

@@ -34,7 +34,7 @@ export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
   repositories: readonly ExportedRepository[]
   organizations: readonly CoveredOrganization[]
-  survey: Survey
+  survey: Awaited<ReturnType<typeof surveySegments>>
   /** The records from the forge, if the archive has any. */
   records: ArchivedRecords | undefined
   addresses: Addresses
@@ -76,11 +76,11 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
 
   yield { name: 'schema.json', text: SCHEMA }
   if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
-  yield* splitIntoFiles('organizations', organizationRecords(parts, addresses))
+  yield* splitIntoFiles('organizations', organizationRecords(parts, links))
   if (records) yield* splitIntoFiles('teams', teamRecords(records, links))
   yield* splitIntoFiles(
     'repositories',
-    repositoryRecords(facts, records, addresses, {
+    repositoryRecords(facts, records, links, {
       hasWikiInArchive: (each) =>
         !migration.options.excludeGitData && parts.survey.withWiki.has(fullNameOf(each)),
       migrationOwner: migration.owner,
@@ -91,7 +91,7 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, links))
   if (hasAllMetadata)
-    yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, addresses, links))
+    yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, links))
   if (records) yield* splitIntoFiles('attachments', records.records('attachments', links))
 }
 
@@ -136,24 +136,15 @@ function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[
   ]
 }
 
-/** Facts about all segments of repositories, which the metadata and the manifest need. */
-interface Survey {
-  /** The segments' keys in the order of the archive. */
-  segmentKeys: string[]
-  repositories: MeasuredList
-  storedFiles: MeasuredList
-  /** The logins of the owners of repositories in the archive. */
-  owners: ReadonlySet<string>
-  /** The full names of repositories with a wiki in the archive. */
-  withWiki: ReadonlySet<string>
-  filesFolders: ReadonlySet<string>
-}
-
+/** Collects facts about all segments of repositories, which the metadata and the manifest need. */
 export async function surveySegments(
   exported: readonly ExportedRepository[],
   contents: StoredContents,
-): Promise<Survey> {
-  const [owners, withWiki, filesFolders] = [new Set<string>(), new Set<string>(), new Set<string>()]
+) {
+  const owners = new Set<string>()
+  /** The full names of repositories with a wiki in the archive. */
+  const withWiki = new Set<string>()
+  const filesFolders = new Set<string>()
   const gitKeys = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
   const filesKeys = exported.flatMap(({ records }) => archivedKeysOf(records))
   const read = <T extends object>(keys: readonly string[]) =>
@@ -166,6 +157,7 @@ export async function surveySegments(
       }
     }
   return {
+    /** In the order of the archive. */
     segmentKeys: [...gitKeys, ...filesKeys],
     repositories: await measuredList(read<SegmentContents>(gitKeys), ({ full_name, wiki }) => {
       owners.add(full_name.split('/')[0]!)

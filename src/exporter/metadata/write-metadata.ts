@@ -37,14 +37,6 @@ interface Covered extends Pick<MetadataParts, 'migration' | 'repositories'> {
   viewer?: Account
 }
 
-interface ArchiveSegments {
-  /** In the order of the archive. */
-  all: SegmentRecord[]
-  /** Metadata and manifest belong to this archive alone. They have no row yet. */
-  metadata: SegmentRecord
-  manifest: SegmentRecord
-}
-
 /** Opens the contents of all segments of these repositories. */
 export const contentsOfAll = (
   db: Db,
@@ -55,12 +47,15 @@ export const contentsOfAll = (
 export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
   reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
 
-/** Writes the segments of the metadata and the manifest. */
+/**
+ * Writes the segments of the metadata and the manifest, which belong to this archive alone. They have no row yet. `all` has the
+ * segments in the order of the archive.
+ */
 export async function writeMetadata(
   { db, blobs, now, addresses, generator }: MetadataWriterParts,
   covered: Covered,
   signal: AbortSignal,
-): Promise<ArchiveSegments> {
+) {
   const exported = covered.repositories.filter(({ reason }) => reason === null)
   const { contents } = covered
   const records = await ArchivedRecords.open({

@@ -6,13 +6,7 @@ import { type FactsByKind, ISSUE_TRACKER_KINDS, type WrittenKind } from '../../r
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'
-import {
-  FILES_FOLDERS,
-  type FilesFolder,
-  RowSpool,
-  type WrittenRows,
-  writeRows,
-} from './record-rows.ts'
+import { FILES_FOLDERS, type FilesFolder, RowSpool, writeRows } from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
@@ -20,19 +14,17 @@ export interface BuildRowsParts {
   scratch: string
 }
 
-interface BuiltRows extends WrittenRows {
-  /** A digest of the list of files in each folder, null if there are none. */
-  files: Record<FilesFolder, string | null>
-}
-
-/** Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. */
+/**
+ * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. `files` has a digest of
+ * the list of files in each folder, null if there are none.
+ */
 export async function buildRows(
   { blobs, scratch }: BuildRowsParts,
   fullName: string,
   owner: Group,
   groups: AsyncIterable<Group>,
   signal: AbortSignal,
-): Promise<BuiltRows> {
+) {
   const key = randomUUID()
   await using spool = await RowSpool.create(join(scratch, `rows-${key}`))
   const people = new PeopleCollector()

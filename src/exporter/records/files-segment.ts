@@ -8,7 +8,6 @@ import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
-import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
   FileDamaged,
@@ -24,13 +23,6 @@ interface FilesParts {
   scratch: string
   discussions: Pick<Discussions, 'open'>
   now: () => number
-}
-
-interface FilesSegment {
-  segment: SegmentRecord
-  files: ManifestFile[]
-  /** Files that the forge does not have or that are too large, each with the reason. */
-  missing: MissingFile[]
 }
 
 interface MissingFile {
@@ -55,13 +47,13 @@ export async function writeFilesSegment(
   parts: FilesParts,
   listFiles: () => AsyncIterable<FileToFetch>,
   signal: AbortSignal,
-): Promise<FilesSegment> {
-  const outcome: Outcome = { written: [], missing: [], isDamaged: false }
+) {
+  const outcome: Outcome = { files: [], missing: [], isDamaged: false }
   try {
     return await writeOnce(parts, listFiles(), outcome, 'streamed', signal)
   } catch (error) {
     if (!outcome.isDamaged) throw error
-    const second: Outcome = { written: [], missing: [], isDamaged: false }
+    const second: Outcome = { files: [], missing: [], isDamaged: false }
     return writeOnce(parts, listFiles(), second, 'downloaded', signal)
   }
 }
@@ -72,7 +64,7 @@ async function writeOnce(
   outcome: Outcome,
   mode: FetchMode,
   signal: AbortSignal,
-): Promise<FilesSegment> {
+) {
   const key = randomUUID()
   try {
     const segment = await writeSegment(
@@ -80,7 +72,7 @@ async function writeOnce(
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
-    return { segment: { key, ...segment }, files: outcome.written, missing: outcome.missing }
+    return { segment: { key, ...segment }, files: outcome.files, missing: outcome.missing }
   } catch (error) {
     // If this fails too, the sweep removes the blob.
     await parts.blobs.delete(key).catch(() => {})
@@ -89,7 +81,8 @@ async function writeOnce(
 }
 
 interface Outcome {
-  written: ManifestFile[]
+  files: ManifestFile[]
+  /** Files that the forge does not have or that are too large, each with the reason. */
   missing: MissingFile[]
   /** Whether a file could not be read to its end after its entry had begun. */
   isDamaged: boolean
@@ -117,7 +110,7 @@ async function* entriesOf(
     const { size } = found
     const open = () =>
       hashWhileReading(detectDamage(found.bytes(), outcome), (sha256) =>
-        outcome.written.push({ path: file.file, size, sha256 }),
+        outcome.files.push({ path: file.file, size, sha256 }),
       )
     yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
   }

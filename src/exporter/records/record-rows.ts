@@ -27,7 +27,7 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number]
 
-export interface RowsByKind extends FactsByKind {
+interface RowsByKind extends FactsByKind {
   members: User
 }
 
@@ -46,7 +46,9 @@ const READ_BYTES = 64 * 1024
 export class RowSpool implements AsyncDisposable {
   readonly #path: string
   readonly #file: FileHandle
-  readonly #positions = new Map<keyof RowsByKind, RowPositions>()
+  readonly #positions = new Map<Kind, RowPositions>(
+    KINDS.map((kind) => [kind, { orders: [], offsets: [], lengths: [] }]),
+  )
   #unwritten: Buffer[] = []
   #unwrittenBytes = 0
   #end = 0
@@ -60,28 +62,27 @@ export class RowSpool implements AsyncDisposable {
     return new RowSpool(path, await open(path, 'wx+', 0o600))
   }
 
-  async add(kind: keyof RowsByKind, fact: RowsByKind[keyof RowsByKind]): Promise<void> {
+  async add(kind: Kind, fact: RowsByKind[Kind]): Promise<void> {
     const row = Buffer.from(`${JSON.stringify(fact)}\n`)
     const { number, id } = fact as { number?: number; id?: number }
-    const positions = this.#positions.get(kind) ?? { orders: [], offsets: [], lengths: [] }
+    const positions = this.#positions.get(kind)!
     positions.orders.push(number ?? id ?? 0)
     positions.offsets.push(this.#end)
     positions.lengths.push(row.length)
-    this.#positions.set(kind, positions)
     this.#end += row.length
     this.#unwritten.push(row)
     this.#unwrittenBytes += row.length
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#write()
   }
 
-  count(kind: keyof RowsByKind): number {
-    return this.#positions.get(kind)?.orders.length ?? 0
+  count(kind: Kind): number {
+    return this.#positions.get(kind)!.orders.length
   }
 
   /** Yields the rows of one kind, many in each chunk. */
-  async *rows(kind: keyof RowsByKind): AsyncGenerator<Buffer> {
+  async *rows(kind: Kind): AsyncGenerator<Buffer> {
     await this.#write()
-    const { orders, offsets, lengths } = this.#positions.get(kind) ?? NO_ROWS
+    const { orders, offsets, lengths } = this.#positions.get(kind)!
     const sorted = Uint32Array.from(orders.keys()).sort((a, b) => orders[a]! - orders[b]! || a - b)
     for (let from = 0; from < sorted.length; ) {
       let [to, bytes] = [from, 0]
@@ -117,8 +118,6 @@ export class RowSpool implements AsyncDisposable {
   }
 }
 
-const NO_ROWS: RowPositions = { orders: [], offsets: [], lengths: [] }
-
 /** The facts of one kind within a blob: lines of JSON, deflated separately. */
 export interface Section {
   kind: Kind
@@ -129,18 +128,13 @@ export interface Section {
   crc32: number
 }
 
-export interface WrittenRows {
-  segment: SegmentRecord
-  sections: Section[]
-}
-
 /** Writes the facts of a repository as one blob with a section for each kind, so that each kind can be read alone. */
 export async function writeRows(
   blobs: BlobStore,
   key: string,
   spool: RowSpool,
   signal: AbortSignal,
-): Promise<WrittenRows> {
+): Promise<{ segment: SegmentRecord; sections: Section[] }> {
   const sections: Section[] = []
   const sha256 = createHash('sha256')
   let [length, plainLength] = [0, 0]

@@ -22,17 +22,17 @@ export class SegmentDamaged extends Error {
 const MIN_BUFFER_BYTES = 64 * 1024
 const MAX_BUFFER_BYTES = 1024 * 1024
 
-/** Resolves when the memory of the bytes can be reused. */
+/** Writes bytes to the client. Resolves when their memory can be reused. */
 export type Write = (bytes: Uint8Array) => Promise<void>
 
 export interface CopyOptions {
   range: ByteRange
   /**
-   * Called once, when the first bytes of the first blob were read. Nothing is written before that, so a missing blob can still
-   * be answered with an error status.
+   * Called once, when the first bytes of the first blob were read. Nothing is written before that, so the response to a missing blob
+   * can still have an error status.
    */
   begin: () => Write
-  /** Aborts reading from a store that does not answer. */
+  /** Aborts reading from a store that does not respond. */
   signal: AbortSignal
   /** Called for each segment that was read completely and matches its CRC, before its last bytes are written. */
   onVerified?: ((key: string) => void) | undefined
@@ -45,16 +45,16 @@ export interface CopyOptions {
 export async function copyArchive(
   plan: ArchivePlan,
   blobs: BlobStore,
-  copying: CopyOptions,
+  options: CopyOptions,
 ): Promise<void> {
-  if (isOnDisk(blobs)) await copyFiles(plan, blobs, copying)
-  else await copyStreams(plan, blobs, copying)
+  if (isOnDisk(blobs)) await copyFiles(plan, blobs, options)
+  else await copyStreams(plan, blobs, options)
 }
 
 /**
  * Uses two buffers alternately: one is filled while the other is written. Allocating memory for every read costs more than the
- * read itself. The buffers grow for clients that take bytes faster than they are read. Slow clients, of which there may be
- * many, need little memory.
+ * read itself. The buffers grow for clients that receive faster than the disk is read. Slow clients, of which there may be many,
+ * need little memory.
  */
 async function copyFiles(
   plan: ArchivePlan,
@@ -81,7 +81,7 @@ async function copyFiles(
         // A blob that is too short must break the download: the following bytes would be at the wrong offset.
         if (bytes.length === 0) throw new SegmentDamaged(piece.key, `it ends at byte ${at}`)
         check(bytes)
-        if (writer.isTaken()) size = Math.min(2 * size, MAX_BUFFER_BYTES)
+        if (writer.isIdle()) size = Math.min(2 * size, MAX_BUFFER_BYTES)
         await writer.write(bytes)
         buffers.reverse()
         at += bytes.length
@@ -111,7 +111,7 @@ function bufferedWriter(begin: () => Write) {
   const waiting: Uint8Array[] = []
   let to: Write | undefined
   let written: Promise<void> = Promise.resolve()
-  let isTaken = false
+  let isIdle = false
 
   async function start(): Promise<void> {
     to = begin()
@@ -121,11 +121,11 @@ function bufferedWriter(begin: () => Write) {
   async function write(bytes: Uint8Array): Promise<void> {
     if (!to) await start()
     await written
-    isTaken = false
+    isIdle = false
     written = to!(bytes).then(() => {
-      isTaken = true
+      isIdle = true
     })
-    // Thrown where `written` is awaited.
+    // Awaiting `written` throws the error.
     written.catch(() => {})
   }
 
@@ -135,10 +135,10 @@ function bufferedWriter(begin: () => Write) {
       if (to) await write(bytes)
       else waiting.push(bytes)
     },
-    /** Whether the client has taken everything that was written. */
-    isTaken: () => isTaken,
+    /** Whether the client has received everything that was written. */
+    isIdle: () => isIdle,
     async end(): Promise<void> {
-      // The range has no bytes of a blob.
+      // The range contains no bytes of a blob.
       if (!to) await start()
       await written
     },
@@ -150,7 +150,7 @@ async function readSome(file: BlobFile, into: Buffer, { start, end }: ByteRange)
   return wanted.subarray(0, await file.read(wanted, start))
 }
 
-/** Returns a function that takes the bytes of a piece in order, and throws SegmentDamaged at the last if the CRC does not match. */
+/** Returns a function to call with the bytes of a piece in order. After the last, it throws SegmentDamaged if the CRC is wrong. */
 function segmentCheck(
   { key, range, storedCrc32 }: SegmentPiece,
   onVerified: CopyOptions['onVerified'],
@@ -168,30 +168,23 @@ function segmentCheck(
 
 type ReadOptions = { signal?: AbortSignal | undefined } & Pick<Partial<CopyOptions>, 'onVerified'>
 
-/** Reads the archive or a range of it, compared as in `copyArchive`. Leaving the loop or aborting closes the blob being read. */
-export function readArchive(
+/**
+ * Reads the archive or a range of it, and compares segments as `copyArchive` does. Leaving the loop or aborting closes the blob
+ * that is being read.
+ */
+export async function* readArchive(
   plan: ArchivePlan,
   blobs: Pick<BlobStore, 'open'>,
-  range: ByteRange = { start: 0, end: plan.length },
+  { start, end }: ByteRange = { start: 0, end: plan.length },
   options: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  const { start, end } = range
   if (!(start >= 0 && start <= end && end <= plan.length)) {
     throw new RangeError(`an archive of ${plan.length} bytes has no range ${start} to ${end}`)
   }
-  return partsWithin(plan, blobs, range, options)
-}
-
-async function* partsWithin(
-  plan: ArchivePlan,
-  blobs: Pick<BlobStore, 'open'>,
-  range: ByteRange,
-  options: ReadOptions,
-): AsyncGenerator<Uint8Array> {
-  for (const part of piecesOf(plan, range)) {
+  for (const piece of piecesOf(plan, { start, end })) {
     options.signal?.throwIfAborted()
-    if ('bytes' in part) yield part.bytes
-    else yield* wholeRange(blobs, part, options)
+    if ('bytes' in piece) yield piece.bytes
+    else yield* readPiece(blobs, piece, options)
   }
 }
 
@@ -204,7 +197,7 @@ interface SegmentPiece {
 
 type Piece = { bytes: Uint8Array } | SegmentPiece
 
-/** Yields the pieces of the parts that are within the range. */
+/** Yields the part of each segment, and of the computed bytes, that is within the range. */
 function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
   let partStart = 0
   for (const part of plan.parts) {
@@ -220,13 +213,13 @@ function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
   }
 }
 
-async function* wholeRange(
+async function* readPiece(
   blobs: Pick<BlobStore, 'open'>,
   piece: SegmentPiece,
   { signal, onVerified }: ReadOptions,
 ): AsyncGenerator<Uint8Array> {
   const { key, range } = piece
-  const promised = range.end - range.start
+  const length = range.end - range.start
   const check = segmentCheck(piece, onVerified)
   const opened = blobs.open(key, range, { signal }).catch((error: unknown) => {
     if (!(error instanceof RangeError)) throw error
@@ -235,12 +228,12 @@ async function* wholeRange(
   let read = 0
   for await (const bytes of await opened) {
     read += bytes.length
-    if (read > promised) break
+    if (read > length) break
     check(bytes)
     yield bytes
   }
   // A blob that is too short must break the download: the following bytes would be at the wrong offset.
-  if (read !== promised) {
-    throw new SegmentDamaged(key, `it gave ${read} of ${promised} bytes from ${range.start}`)
+  if (read !== length) {
+    throw new SegmentDamaged(key, `it gave ${read} of ${length} bytes from ${range.start}`)
   }
 }

@@ -120,8 +120,8 @@ test('no header gives a path outside the archive', async () => {
           size: field,
         })
         if (before === 'none') return [header]
-        const said = before === 'L' ? Buffer.from(`${name}\0`) : paxContent([['path', name]])
-        return [...record(before, said), header]
+        const content = before === 'L' ? Buffer.from(`${name}\0`) : paxContent([['path', name]])
+        return [...record(before, content), header]
       })
       const first = unusualHeader({
         name: Buffer.from('first'),
@@ -165,7 +165,10 @@ describe('headers before an entry are limited', () => {
     await assert.rejects(listOf(tar(large)), /refused: a pax header has 1099511627776 bytes/)
     const comment = record('g', paxContent([['comment', 'x']]))
     const many = Array.from({ length: 20 }, () => comment).flat()
-    await assert.rejects(listOf(tar(...many, aFile)), /refused: an entry has more than 16 headers/)
+    await assert.rejects(
+      listOf(tar(...many, aFile)),
+      /refused: an entry has more than 16 extra headers/,
+    )
   })
 
   test('a malformed pax header is damage', async () => {

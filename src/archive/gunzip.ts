@@ -12,8 +12,8 @@ const MAX_FIELD_BYTES = 64 * 1024
 const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 /**
- * Yields the content of all gzip members, which zeros may follow. If a checksum is wrong, everything before it has been yielded
- * already: it includes the manifest, which tells which bytes are wrong.
+ * Yields the content of all gzip members. Zeros may follow them. If a checksum is wrong, the content has been yielded already,
+ * including the manifest, with which the caller finds the damaged files.
  */
 export async function* gunzip(gzip: ByteReader): AsyncGenerator<Buffer> {
   do {
@@ -71,12 +71,12 @@ async function* inflated(gzip: ByteReader): AsyncGenerator<Buffer> {
   if (trailer.readUInt32LE(4) !== length % 2 ** 32) throw new GzipDamaged('incorrect length check')
 }
 
-/** Writes to zlib until it has the whole member, and puts the rest back. */
+/** Writes to zlib until the member ends, and puts the remaining bytes back. */
 async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
   for (;;) {
     const chunk = await gzip.upTo(Infinity)
     if (chunk.length === 0) {
-      // Destroying the stream would discard the output that was not read yet.
+      // Destroying the stream would discard output that was not read yet.
       while (inflate.readableLength > 0 && !inflate.destroyed) await nextTurn()
       throw new GzipDamaged('unexpected end of file')
     }

@@ -26,90 +26,9 @@ export const isStoredFile = (path: string): boolean =>
 /** Formats 1 to 3 were never released. */
 export const MANIFEST_FORMAT = 4
 
-/** The keys are those of the file. */
-export interface Manifest {
-  format: typeof MANIFEST_FORMAT
-  /** The program that wrote it and its version, such as `godwit 0.1.0`. */
-  generator: string
-  migration_guid: string
-  /** ISO 8601, UTC. */
-  created_at: string
-  repositories: ManifestRepository[]
-  skipped: ManifestSkipped[]
-  metadata: ManifestMetadata
-  stored_files: ManifestStoredFiles[]
-}
-
-/** The segment with the attachments of a repository's issues and pull requests, or with the assets of its releases. */
-export interface ManifestStoredFiles {
-  full_name: string
-  segment: ManifestSegment
-  files: ManifestFile[]
-}
-
-export interface ManifestSkipped {
-  full_name: string
-  reason: string
-}
-
-/** Everything outside repositories, except the manifest itself. */
-export interface ManifestMetadata {
-  segment: ManifestSegment
-  files: ManifestFile[]
-}
-
-export interface ManifestFile {
-  path: string
-  size: number
-  sha256: string
-}
-
-export interface ManifestSegment {
-  sha256: string
-  length: number
-  plain_length: number
-  crc32: number
-}
-
-export interface ManifestRepository extends ManifestGit {
-  full_name: string
-  /** Total bytes of its files. */
-  size: number
-  segment: ManifestSegment
-  wiki: ManifestGit | null
-  lfs: { oid: string; size: number }[]
-  /** Objects that LFS pointers of the repository or its wiki name and that the host did not have. Absent if there are none. */
-  lfs_missing?: { oid: string; size: number }[]
-  /** All files except objects of git and LFS, which can be verified by their names. */
-  files: ManifestFile[]
-}
-
-export interface ManifestGit {
-  object_format: 'sha1' | 'sha256'
-  /** The name of a ref, or an oid if HEAD is detached. */
-  head: string
-  /** Without HEAD. */
-  refs: { name: string; oid: string }[]
-  symrefs: { name: string; target: string }[]
-}
-
-/** The manifest is malformed or has another format. The message names the field and the reason. */
-export class ManifestInvalid extends Error {
-  override name = 'ManifestInvalid'
-}
-
-/** Requires every field and allows no others. Refuses names and paths that would be unsafe to restore. */
-export function parseManifest(json: string): Manifest {
-  try {
-    return manifest(parseJson(json), '')
-  } catch (error) {
-    throw new ManifestInvalid(`${MANIFEST_PATH}: ${(error as Error).message}`, { cause: error })
-  }
-}
-
 const OID = { sha1: /^[0-9a-f]{40}$/, sha256: /^[0-9a-f]{64}$/ }
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
-/** Not all of git's rules for ref names, but those that keep a name inside `refs/`. */
+/** Checks those of git's rules for ref names that keep a name inside `refs/`. */
 const REF = /^refs(\/(?!\.)[^\p{Cc} ~^:?*[\\/]+)+$/u
 
 const words = text('a text', (value) => value.trim() !== '')
@@ -117,26 +36,38 @@ const sha256 = text('a SHA-256', (value) => OID.sha256.test(value))
 const fullName = text('OWNER/NAME', isFullName)
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
+const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
+
+const segment = object({
+  sha256,
+  length: count(),
+  plain_length: count(),
+  crc32: count(2 ** 32 - 1),
+})
+export type ManifestSegment = ReturnType<typeof segment>
+
+const file = object({ path, size: count(), sha256 })
+export type ManifestFile = ReturnType<typeof file>
+const files = distinct(list(file), (each) => each.path)
 
 const byName = ({ name }: { name: string }) => name
 
-/** All oids of a repository have its object format. */
-function gitFields(format: ManifestGit['object_format']) {
+/** All oids of a repository have the same format. */
+function gitFields(format: 'sha1' | 'sha256') {
   const isOid = (value: string) => OID[format].test(value)
   const oid = text(`an oid of ${format}`, isOid)
   return {
     object_format: oneOf('sha1', 'sha256'),
+    /** The name of a ref, or an oid if HEAD is detached. */
     head: text(`the name of a ref or an oid of ${format}`, (v) => REF.test(v) || isOid(v)),
-    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), byName),
-    symrefs: distinct(
-      list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
-      byName,
-    ),
+    /** Without HEAD. */
+    refs: distinct(list(object({ name: refName, oid })), byName),
+    symrefs: distinct(list(object({ name: refName, target: refName })), byName),
   }
 }
 
-function byFormat<T extends ManifestGit>(
-  shapeFor: (format: ManifestGit['object_format']) => Shape<T>,
+function byFormat<T extends { object_format: string }>(
+  shapeFor: (format: 'sha1' | 'sha256') => Shape<T>,
 ): Shape<T> {
   const ofSha1 = shapeFor('sha1')
   const ofSha256 = shapeFor('sha256')
@@ -146,26 +77,23 @@ function byFormat<T extends ManifestGit>(
   }
 }
 
-const wiki = byFormat((format) => object<ManifestGit>(gitFields(format)))
+const wiki = byFormat((format) => object(gitFields(format)))
+export type ManifestGit = ReturnType<typeof wiki>
 
-const segment = object<ManifestSegment>({
-  sha256,
-  length: count(),
-  plain_length: count(),
-  crc32: count(2 ** 32 - 1),
-})
+const lfsObjects = distinct(list(object({ oid: sha256, size: count() })), ({ oid }) => oid)
 
-const lfsObjects = distinct(
-  list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
-  ({ oid }) => oid,
-)
-
-const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
-
-const files = distinct(
-  list(object<ManifestFile>({ path, size: count(), sha256 })),
-  (file) => file.path,
-)
+export interface ManifestRepository extends ManifestGit {
+  full_name: string
+  /** The total size of its files. */
+  size: number
+  segment: ManifestSegment
+  wiki: ManifestGit | null
+  lfs: { oid: string; size: number }[]
+  /** Objects that LFS pointers of the repository or its wiki name and that the host did not have. Absent if there are none. */
+  lfs_missing?: { oid: string; size: number }[]
+  /** All files except objects of git and LFS, which can be verified by their names. */
+  files: ManifestFile[]
+}
 
 const repository = byFormat<ManifestRepository>((format) =>
   objectWith<ManifestRepository>(
@@ -182,20 +110,41 @@ const repository = byFormat<ManifestRepository>((format) =>
   ),
 )
 
-const format: Shape<Manifest['format']> = (value) => {
+/** Everything outside repositories, except the manifest itself. */
+const metadata = object({ segment, files })
+export type ManifestMetadata = ReturnType<typeof metadata>
+
+const format: Shape<typeof MANIFEST_FORMAT> = (value) => {
   if (value === MANIFEST_FORMAT) return value
   throw new Error(
     `format ${inspect(value)} is not supported: this version of Godwit reads format ${MANIFEST_FORMAT}`,
   )
 }
 
-const manifest = object<Manifest>({
+const manifest = object({
   format,
+  /** The program that wrote the archive, and its version, such as `godwit 0.1.0`. */
   generator: words,
   migration_guid: words,
   created_at: time,
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
-  skipped: list(object<ManifestSkipped>({ full_name: fullName, reason: words })),
-  metadata: object<ManifestMetadata>({ segment, files }),
-  stored_files: list(object<ManifestStoredFiles>({ full_name: fullName, segment, files })),
+  skipped: list(object({ full_name: fullName, reason: words })),
+  metadata,
+  /** The segments with the attachments of a repository's issues and pull requests, and with the assets of its releases. */
+  stored_files: list(object({ full_name: fullName, segment, files })),
 })
+export type Manifest = ReturnType<typeof manifest>
+
+/** The manifest is malformed or has another format. The message names the field and the reason. */
+export class ManifestInvalid extends Error {
+  override name = 'ManifestInvalid'
+}
+
+/** Requires every field and allows no others. Refuses names and paths that would be unsafe to restore. */
+export function parseManifest(json: string): Manifest {
+  try {
+    return manifest(parseJson(json), '')
+  } catch (error) {
+    throw new ManifestInvalid(`${MANIFEST_PATH}: ${(error as Error).message}`, { cause: error })
+  }
+}

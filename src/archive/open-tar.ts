@@ -20,10 +20,10 @@ const OTHER_TYPES: [begins: Buffer, name: string][] = [
   [Buffer.from('# v2 git bundle'), 'a git bundle'],
   [Buffer.from('# v3 git bundle'), 'a git bundle'],
   [Buffer.from('<'), 'a web page or XML'],
-  [Buffer.from('{'), 'JSON, such as the answer of a server'],
+  [Buffer.from('{'), 'JSON, perhaps the response of a server'],
 ]
 
-/** Opens a tar, plain or gzipped. Throws ArchiveNotSupported and ArchiveDamaged. */
+/** Opens a tar, plain or gzipped. Rejects with ArchiveNotSupported or ArchiveDamaged. */
 export async function openTar(archive: Bytes, signal?: AbortSignal): Promise<PlainBytes> {
   const stream = Readable.from(archive, { highWaterMark: 1, ...(signal && { signal }) })
   const bytes = new ByteReader(stream)
@@ -60,13 +60,14 @@ async function* allOf(bytes: ByteReader): AsyncGenerator<Buffer> {
 function errorForType(start: Buffer): Error {
   const [, name] =
     OTHER_TYPES.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
-  if (name) return new ArchiveNotSupported(`it is ${name}; a tar is read, and one with gzip`)
+  if (name)
+    return new ArchiveNotSupported(`it is ${name}; only a tar, plain or gzipped, can be read`)
   if (start.length < TAR_BLOCK)
     return new ArchiveDamaged(
       start.length === 0 ? 'it is empty: unexpected end of file' : 'it ends too early',
       0,
     )
-  return new ArchiveDamaged('it begins neither as a gzip nor as a tar', 0)
+  return new ArchiveDamaged('it is neither a gzip file nor a tar', 0)
 }
 
 /** Reads the bytes of a tar by length. Errors of gzip are reported with the offset in the tar. */
@@ -81,14 +82,14 @@ export class PlainBytes {
     return this.#bytes.offset
   }
 
-  /** Returns the bytes that are available, at most `max`. */
+  /** Returns the bytes that are available, at most `max`. Throws ArchiveDamaged at the end. */
   async some(max: number): Promise<Buffer> {
     const bytes = await this.#bytes.upTo(max).catch(this.#rethrow)
     if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }
 
-  /** Returns fewer bytes only at the end. */
+  /** Returns `length` bytes, or fewer at the end. */
   async upTo(length: number): Promise<Buffer> {
     return this.#bytes.take(length).catch(this.#rethrow)
   }

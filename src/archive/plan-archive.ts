@@ -5,7 +5,7 @@ import { type Segment, storedBlocks } from './write-segment.ts'
 
 export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {
   key: string
-  /** Null if it is not known. Then the bytes are not compared when they are read. */
+  /** Null if it is unknown. Then the bytes are not verified when they are read. */
   storedCrc32: number | null
 }
 
@@ -60,15 +60,15 @@ function gzipTrailer(crc: number, plainLength: number): Buffer {
   return trailer
 }
 
-/** Descriptions come from a database. A wrong one would produce an unreadable archive. */
+/** Segments are described by rows of a database. A wrong description would produce an unreadable archive. */
 function checkSegment({ key, length, plainLength, crc32, sha256 }: StoredSegment): void {
-  const sound =
+  const isValid =
     isLength(length) &&
     isLength(plainLength) &&
     plainLength % TAR_BLOCK === 0 &&
     crc32 >>> 0 === crc32 &&
     /^[0-9a-f]{64}$/.test(sha256)
-  if (!sound) throw new Error(`the description of segment ${key} is malformed`)
+  if (!isValid) throw new Error(`the description of segment ${key} is malformed`)
 }
 
 const isLength = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
@@ -85,7 +85,7 @@ const X_TO_THE_8 = 0x00800000
 export function crc32Combine(crcOfA: number, crcOfB: number, lengthOfB: number): number {
   let shift = ONE
   let square = X_TO_THE_8
-  // Halving instead of shifting: lengths go past 32 bits.
+  // Divides instead of shifting, because lengths may have more than 32 bits.
   for (let rest = lengthOfB; rest > 0; rest = Math.floor(rest / 2)) {
     if (rest % 2 === 1) shift = multiply(shift, square)
     square = multiply(square, square)

@@ -104,7 +104,7 @@ for (const range of [
 ]) {
   test(`there is no range ${range.start} to ${range.end}`, async (t) => {
     const { blobs, plan } = await storedArchive(t)
-    assert.throws(() => readArchive(plan, blobs, range), RangeError)
+    await assert.rejects(collect(readArchive(plan, blobs, range)), RangeError)
   })
 }
 

@@ -138,7 +138,7 @@ describe('errors', () => {
 
   test('anything but zeros after the end of the tar', async () => {
     const tar = await tarOf()
-    await refused(gzipSync(Buffer.concat([tar, Buffer.from('x')])), /something follows the end/)
+    await refused(gzipSync(Buffer.concat([tar, Buffer.from('x')])), /unexpected data after the end/)
     assert.equal((await readAll([gzipSync(Buffer.concat([tar, Buffer.alloc(9000)]))])).length, 2)
   })
 
@@ -165,7 +165,7 @@ describe('errors', () => {
     ['4', 'a block device'],
     ['6', 'a named pipe'],
     ['S', 'a sparse file'],
-    ['D', 'the list of a directory'],
+    ['D', 'the listing of a directory'],
     ['M', 'the rest of a file'],
     ['~', 'an entry of the unknown type "~"'],
   ] as const) {
@@ -181,8 +181,8 @@ describe('errors', () => {
     })
   }
 
-  test('a tar of an unknown kind', async () => {
-    await refused(altered(await tarOf(), 0, 257, 'rats'), /unknown kind/, ArchiveNotSupported)
+  test('a tar of an unknown format', async () => {
+    await refused(altered(await tarOf(), 0, 257, 'rats'), /unknown format/, ArchiveNotSupported)
   })
 
   test('a long name that is too long, not UTF-8, or without an entry', async () => {
@@ -215,7 +215,7 @@ describe('errors', () => {
   test('an empty file and an unknown file', async () => {
     await refused([], /it is empty/)
     await refused(Buffer.from('hello'), /it ends too early/)
-    await refused(noise(2000), /neither as a gzip nor as a tar/)
+    await refused(noise(2000), /neither a gzip file nor a tar/)
   })
 
   test('errors of the stream and aborts are thrown unchanged', async () => {

@@ -19,13 +19,12 @@ import {
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 
 export interface ArchiveEntry extends TarEntry {
-  /** Must be read before the next entry is requested, which skips the rest. Empty for a directory. */
+  /** Must be read before the next entry is requested: that skips unread content. Empty for a directory. */
   content: AsyncIterable<Uint8Array>
 }
 
 /**
- * Reads the entries of an archive: a tar of any dialect, plain or gzipped. The CRC of the whole is checked only when the loop
- * ends. Throws ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and errors of the stream unchanged.
+ * Reads the entries of an archive: a tar of any dialect, plain or gzipped. The CRC is checked only after the last entry. Throws ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and errors of the stream unchanged.
  */
 export async function* readEntries(
   archive: Bytes,
@@ -40,7 +39,7 @@ export async function* readEntries(
       await content.skipRest()
       await tar.exactly(tarPadding(entry.size).length)
     }
-    await onlyZerosLeft(tar)
+    await assertOnlyZerosLeft(tar)
   } finally {
     await tar.close()
   }
@@ -51,7 +50,7 @@ export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promis
   return Buffer.concat(await Array.fromAsync(content)).toString('utf8')
 }
 
-/** The content of an entry, readable while the entry is the current one. */
+/** The content of an entry. It can be read until the next entry is requested. */
 function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   let left = size
   let passed = false
@@ -77,22 +76,23 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
 /** Tars are padded to whole records, usually of 10 KiB. */
 const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
-async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
+/** Throws unless only zeros follow. */
+async function assertOnlyZerosLeft(tar: PlainBytes): Promise<void> {
   const end = tar.offset
   for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.upTo(TAR_BLOCK)) {
     const offset = tar.offset - rest.length
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
-    if (!isZero(rest)) throw new ArchiveDamaged('something follows the end of the tar', offset)
+    if (!isZero(rest)) throw new ArchiveDamaged('unexpected data after the end of the tar', offset)
     if (tar.offset - end > MAX_PADDING_BYTES)
-      throw new ArchiveDamaged('it goes on after the end of the tar', tar.offset)
+      throw new ArchiveDamaged('too much padding after the end of the tar', tar.offset)
   }
 }
 
-/** Extra headers before an entry are read into memory. Extended attributes are the largest. */
+/** Extra headers before an entry are read into memory. Those with extended attributes are the largest. */
 const MAX_PAX_BYTES = 1024 * 1024
 const MAX_NAME_BYTES = MAX_PATH_BYTES + 2
-/** An entry usually has a path, a link and a pax header. The limit stops tars that consist of headers only. */
+/** An entry has at most a long path, a link target and a pax header. The limit stops tars that consist of headers only. */
 const MAX_EXTRA_HEADERS = 16
 
 const NOT_SUPPORTED: Readonly<Record<string, string>> = {
@@ -101,9 +101,9 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   '3': 'a character device',
   '4': 'a block device',
   '6': 'a named pipe',
-  D: 'the list of a directory (it is an incremental tar)',
+  D: 'the listing of a directory (it is an incremental tar)',
   M: 'the rest of a file (it is a tar of several volumes)',
-  N: 'names in a form of old',
+  N: 'long names in an obsolete format',
   S: 'a sparse file',
 }
 const FILES = ['0', '\0', '7']
@@ -119,7 +119,7 @@ export class TarEntries {
     this.#tar = tar
   }
 
-  /** Returns undefined at the end mark of the tar. */
+  /** Returns undefined at the end of the tar, which a block of zeros marks. */
   async next(): Promise<TarEntry | undefined> {
     const facts: PaxFacts & { longName?: string } = {}
     for (let before = 0; before <= MAX_EXTRA_HEADERS; before += 1) {
@@ -133,11 +133,11 @@ export class TarEntries {
       if (await this.#readExtraHeader(header, facts)) continue
       const entry = orDamaged(offset, () => entryOf(header, { ...this.#globalFacts, ...facts }))
       if (entry.path !== '') return entry
-      if (this.#hasRoot) throw new ArchiveRefused('its root is in it twice')
+      if (this.#hasRoot) throw new ArchiveRefused('its root directory occurs twice')
       this.#hasRoot = true
       return this.next()
     }
-    throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} headers of its own`)
+    throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
   }
 
   /** If the header describes the following entries, reads it into `facts` and returns true. */
@@ -152,10 +152,10 @@ export class TarEntries {
         facts.longName = orDamaged(offset, () => textUpToNul(name))
         return true
       }
-      case 'K': // The target of a link. Links are not supported.
+      case 'K': // The target of a link. The link itself is refused.
         await this.#content(header, 'a long name', MAX_NAME_BYTES)
         return true
-      case 'V': // The name of the tape.
+      case 'V': // The label of the volume.
         await this.#content(header, 'a label', MAX_NAME_BYTES)
         return true
       case 'x':
@@ -171,7 +171,7 @@ export class TarEntries {
         const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
         const found = orDamaged(offset, () => parsePax(content))
         if (found.path !== undefined || found.size !== undefined)
-          throw new ArchiveNotSupported('it gives all entries one path or size (global pax header)')
+          throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
         this.#globalFacts = { ...this.#globalFacts, ...found }
         return true
       }
@@ -198,7 +198,7 @@ function entryOf(header: TarHeader, facts: PaxFacts & { longName?: string }): Ta
   const { path, isFolder } = plainPath(name)
   const bad = path === '' ? undefined : unsafePath(path)
   if (bad) throw new ArchiveRefused(`the path ${JSON.stringify(name)} ${bad}`)
-  // In the oldest tars only the slash at the end marks a directory.
+  // In the oldest tars, only a trailing slash marks a directory.
   const kind = type === DIRECTORY || isFolder ? 'directory' : 'file'
   if (kind === 'directory' && size > 0)
     throw new ArchiveNotSupported(`it holds a directory with content: ${JSON.stringify(name)}`)

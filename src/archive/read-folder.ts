@@ -24,34 +24,34 @@ export async function* readFolder(
     throw new ArchiveNotSupported(
       `the directory ${folder} has neither schema.json nor repositories`,
     )
-  yield* below(Buffer.from(folder), '', signal)
+  yield* entriesBelow(Buffer.from(folder), '', signal)
 }
 
-async function* below(
+async function* entriesBelow(
   folder: Buffer,
-  above: string,
+  prefix: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ArchiveEntry> {
   const found = await readdir(folder, { withFileTypes: true, encoding: 'buffer' })
   for (const each of found.sort((a, b) => Buffer.compare(a.name, b.name))) {
     signal?.throwIfAborted()
-    const path = `${above}${nameOf(each.name)}`
+    const path = `${prefix}${nameOf(each.name)}`
     const bad = unsafePath(path)
     if (bad) throw new ArchiveRefused(`the path ${JSON.stringify(path)} ${bad}`)
     const here = Buffer.concat([folder, SLASH, each.name])
     if (each.isDirectory()) {
       const { mtimeMs: modifiedAt } = await lstat(here)
       yield { path, kind: 'directory', size: 0, modifiedAt, content: noContent() }
-      yield* below(here, `${path}/`, signal)
+      yield* entriesBelow(here, `${path}/`, signal)
     } else if (each.isFile()) {
       yield* fileEntry(here, path, signal)
     } else {
-      throw new ArchiveNotSupported(`it holds ${whatIs(each)}: ${JSON.stringify(path)}`)
+      throw new ArchiveNotSupported(`it holds ${describeType(each)}: ${JSON.stringify(path)}`)
     }
   }
 }
 
-/** Does not follow a link that has replaced the file meanwhile. */
+/** Yields the entry of a file. Does not follow a link that has replaced the file meanwhile. */
 async function* fileEntry(
   here: Buffer,
   path: string,
@@ -59,9 +59,9 @@ async function* fileEntry(
 ): AsyncGenerator<ArchiveEntry> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   await using handle = await open(here, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-  const there = await handle.stat()
-  if (!there.isFile()) throw new ArchiveNotSupported(`${path} is not a file any more`)
-  const { size, mtimeMs: modifiedAt } = there
+  const stats = await handle.stat()
+  if (!stats.isFile()) throw new ArchiveNotSupported(`${path} is no longer a file`)
+  const { size, mtimeMs: modifiedAt } = stats
   async function* content(): AsyncGenerator<Uint8Array> {
     for (let done = 0; done < size; ) {
       signal?.throwIfAborted()
@@ -83,7 +83,7 @@ function nameOf(name: Buffer): string {
   }
 }
 
-function whatIs(found: Dirent<Buffer>): string {
+function describeType(found: Dirent<Buffer>): string {
   if (found.isSymbolicLink()) return 'a symbolic link'
   if (found.isFIFO()) return 'a named pipe'
   return found.isSocket() ? 'a socket' : 'a device'

@@ -4,7 +4,7 @@ import { ArchiveNotSupported } from './unreadable-archive.ts'
 export interface TarHeader {
   /** The type flag. */
   type: string
-  /** The raw bytes of prefix and name. Cut off if a long-name record replaces them. */
+  /** The raw bytes of prefix and name. Truncated if a long-name record replaces them. */
   name: Buffer
   size: number
   /** Epoch milliseconds. */
@@ -29,7 +29,7 @@ export function isTarHeader(block: Buffer): boolean {
   if (block.length < TAR_BLOCK) return false
   const [start, length] = FIELDS.checksum
   const stored = octal(block.subarray(start, start + length))
-  // Some old programs summed signed bytes.
+  // Some old programs added up signed bytes.
   return stored !== undefined && [checksumOf(block), signedChecksumOf(block)].includes(stored)
 }
 
@@ -50,9 +50,7 @@ function nameOf(block: Buffer): Buffer {
     return prefix.length > 0 ? Buffer.concat([prefix, Buffer.from('/'), name]) : name
   }
   if (magic === 'ustar  \0' || magic === '\0'.repeat(length)) return name
-  throw new ArchiveNotSupported(
-    `it is a tar of an unknown kind (it calls itself ${JSON.stringify(magic)})`,
-  )
+  throw new ArchiveNotSupported(`it is a tar of an unknown format (magic ${JSON.stringify(magic)})`)
 }
 
 function upToNul(block: Buffer, [offset, length]: Field): Buffer {

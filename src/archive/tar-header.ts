@@ -34,8 +34,9 @@ const SLASH = 0x2f
 export function tarHeader({ path, kind, size, modifiedAt }: TarEntry): Buffer {
   const bad = unsafePath(path)
   if (bad) throw new Error(`the path ${JSON.stringify(path)} ${bad}`)
-  if (!Number.isSafeInteger(size) || size < 0) throw new Error(`${path} has no valid size: ${size}`)
-  if (!Number.isFinite(modifiedAt)) throw new Error(`${path} has no valid time: ${modifiedAt}`)
+  if (!Number.isSafeInteger(size) || size < 0)
+    throw new Error(`${path} has an invalid size: ${size}`)
+  if (!Number.isFinite(modifiedAt)) throw new Error(`${path} has an invalid time: ${modifiedAt}`)
   const directory = kind === 'directory'
   const fields = {
     mode: directory ? 0o755 : 0o644,
@@ -45,7 +46,7 @@ export function tarHeader({ path, kind, size, modifiedAt }: TarEntry): Buffer {
   }
   const name = Buffer.from(directory ? `${path}/` : path)
   if (name.length <= FIELDS.name[1]) return header({ ...fields, name })
-  // Splits at the leftmost slash that leaves a name short enough, but not at the last character.
+  // Splits at the leftmost slash that leaves a short enough name, but not at a trailing slash.
   const cut = name.indexOf(SLASH, Math.max(1, name.length - FIELDS.name[1] - 1))
   if (cut !== -1 && cut <= FIELDS.prefix[1] && cut < name.length - 1) {
     return header({ ...fields, prefix: name.subarray(0, cut), name: name.subarray(cut + 1) })
@@ -106,7 +107,7 @@ function writeNumber(block: Buffer, [offset, length]: Field, value: number): voi
 
 const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0')
 
-/** Returns the sum of all bytes. Those of the checksum itself count as spaces. */
+/** Returns the sum of all bytes. The bytes of the checksum itself count as spaces. */
 export function checksumOf(block: Buffer): number {
   let sum = FIELDS.checksum[1] * 0x20
   for (let at = 0; at < TAR_BLOCK; at += 1) {

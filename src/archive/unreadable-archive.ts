@@ -1,11 +1,9 @@
 /** The archive is corrupt or truncated. `offset` is the position in the tar. */
 export class ArchiveDamaged extends Error {
   override name = 'ArchiveDamaged'
-  readonly offset: number
 
   constructor(what: string, offset: number, options?: ErrorOptions) {
     super(`the archive is damaged at byte ${offset} of its tar: ${what}`, options)
-    this.offset = offset
   }
 }
 
@@ -18,7 +16,7 @@ export class ArchiveNotSupported extends Error {
   }
 }
 
-/** The archive is readable, but unsafe to unpack. */
+/** The archive is intact, but unsafe to unpack. */
 export class ArchiveRefused extends Error {
   override name = 'ArchiveRefused'
 

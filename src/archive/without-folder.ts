@@ -9,13 +9,13 @@ const TOP_LEVEL_PATH = new RegExp(
 )
 
 /**
- * Removes a folder that is around the whole archive, as after `tar czf x.tgz folder/`. The first file decides: if it belongs to
- * the top level of an archive and is in a folder that does not, that folder is removed. All later entries must be in it.
+ * Removes a folder that contains the whole archive, as `tar czf x.tgz folder/` creates it. The first file decides: if it belongs to
+ * the top level of an archive, but is in a folder that does not, that folder is removed. All later entries must be in it.
  */
 export async function* withoutFolder(
   entries: AsyncIterable<ArchiveEntry>,
 ): AsyncGenerator<ArchiveEntry> {
-  /** Directories before the first file. They have no content, so they can wait. */
+  /** Directories before the first file. They are held back until it is known which folder to remove. */
   let waiting: ArchiveEntry[] | undefined = []
   let around = ''
   for await (const entry of entries) {
@@ -36,7 +36,7 @@ export async function* withoutFolder(
 
 const MAX_WAITING = 10_000
 
-/** Returns the folder with a trailing slash, or '' if there is none or the path is unknown. */
+/** Returns the folder that contains the archive, with a trailing slash. Returns '' if there is none or the path is unknown. */
 function folderAround(path: string): string {
   const parts = path.split('/')
   if (FOLDERS.includes(parts[0]!)) return ''

@@ -10,7 +10,7 @@ import {
   noise,
   segmentInMemory,
 } from '../../test/support/archive-samples.ts'
-import { EntrySizeWrong, type SegmentEntry, writeSegment } from './write-segment.ts'
+import { type SegmentEntry, writeSegment } from './write-segment.ts'
 
 const inflated = (bytes: Buffer): Buffer =>
   inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH })
@@ -98,12 +98,8 @@ describe('errors', () => {
   ] as const) {
     test(`a file of 10 bytes whose entry says ${size}`, async () => {
       const entry = { ...file('r/changed', noise(10)), size }
-      await assert.rejects(segmentInMemory([entry]), (error) => {
-        assert.ok(error instanceof EntrySizeWrong)
-        assert.equal(error.path, 'r/changed')
-        assert.equal(error.message, `r/changed should have ${size} bytes, but has ${found}`)
-        return true
-      })
+      const message = `r/changed should have ${size} bytes, but has ${found}`
+      await assert.rejects(segmentInMemory([entry]), { message })
     })
   }
 

@@ -18,7 +18,7 @@ export interface FileEntry {
   modifiedAt: number
   /** Already compressed, such as a git pack, so it is stored without deflating. */
   packed: boolean
-  /** A chunk may be overwritten when the next one is requested. */
+  /** The memory of a chunk may be reused when the next one is requested. */
   open(): Bytes
 }
 
@@ -36,23 +36,12 @@ export interface Segment {
   sha256: string
 }
 
-/** A file has more or fewer bytes than its entry says. Most likely it changed while it was read. */
-export class EntrySizeWrong extends Error {
-  override name = 'EntrySizeWrong'
-  readonly path: string
-
-  constructor(path: string, promised: number, found: string) {
-    super(`${path} should have ${promised} bytes, but has ${found}`)
-    this.path = path
-  }
-}
-
 /** The maximum size of a stored deflate block. */
-export const STORED_BLOCK = 65_535
+const STORED_BLOCK = 65_535
 const PIECE = 8 * STORED_BLOCK
 
 /**
- * Passes the deflated bytes of the entries to the sink, which must read them to the end. A chunk may be overwritten when the
+ * Passes the deflated bytes of the entries to the sink, which must read them to the end. The memory of a chunk is reused when the
  * next one is requested. Resolves with the description after the sink has resolved, so the segment is as durable as the sink
  * makes it.
  */
@@ -101,36 +90,36 @@ async function* tarBytes(
   let packed = false
   for await (const entry of entries) {
     if (entry.kind === 'directory') {
-      // A directory joins the current run: a piece of its own would consist mostly of the flush.
+      // A directory joins the current piece: a separate piece would consist mostly of the flush.
       yield { packed, bytes: tarHeader({ ...entry, size: 0 }) }
       continue
     }
     packed = entry.packed
     yield { packed, bytes: tarHeader(entry) }
-    for await (const bytes of wholeContent(entry)) yield { packed, bytes }
+    for await (const bytes of contentOf(entry)) yield { packed, bytes }
     yield { packed, bytes: tarPadding(entry.size) }
   }
 }
 
-async function* wholeContent(entry: FileEntry): AsyncGenerator<Uint8Array> {
-  const { path, size } = entry
+/** Throws if the file has more or fewer bytes than its entry says. Most likely it changed while it was read. */
+async function* contentOf({ path, size, open }: FileEntry): AsyncGenerator<Uint8Array> {
   let read = 0
-  for await (const bytes of entry.open()) {
+  for await (const bytes of open()) {
     read += bytes.length
-    if (read > size) throw new EntrySizeWrong(path, size, 'more')
+    if (read > size) throw new Error(`${path} should have ${size} bytes, but has more`)
     yield bytes
   }
-  if (read < size) throw new EntrySizeWrong(path, size, `${read}`)
+  if (read < size) throw new Error(`${path} should have ${size} bytes, but has ${read}`)
 }
 
-/** Buffers are reused for the next segments: new ones for each would keep the garbage collector busy. */
+/** Buffers for the next segments. Allocating them for each segment would keep the garbage collector busy. */
 const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 
 /** Cuts the runs into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. */
 async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> {
   const own = spare.pop() ?? {
     stored: new StoredBlocks(PIECE),
-    deflated: new DeflatedPiece(PIECE),
+    deflated: new DeflatedPiece(),
   }
   let piece: StoredBlocks | DeflatedPiece = own.deflated
   for await (const { packed, bytes } of runs) {
@@ -143,7 +132,7 @@ async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> 
     }
   }
   if (piece.length > 0) yield await piece.finish()
-  // Not after an error, when they may not be empty.
+  // Not reused after an error, because they may not be empty then.
   spare.push(own)
 }
 
@@ -151,18 +140,12 @@ const deflate = promisify(deflateRaw)
 
 /** Collects bytes and deflates them, ending with a full flush, so that later bytes do not refer to them. */
 class DeflatedPiece {
-  readonly max: number
   length = 0
-  readonly #plain: Buffer
-
-  constructor(max: number) {
-    this.max = max
-    this.#plain = Buffer.allocUnsafeSlow(max)
-  }
+  readonly #plain = Buffer.allocUnsafeSlow(PIECE)
 
   /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
-    const taken = Math.min(plain.length, this.max - this.length)
+    const taken = Math.min(plain.length, PIECE - this.length)
     this.#plain.set(plain.subarray(0, taken), this.length)
     this.length += taken
     return taken
@@ -178,19 +161,19 @@ class DeflatedPiece {
 const BLOCK_HEADER = 5
 
 /** Collects bytes as stored deflate blocks, as zlib does at level 0, but copies each byte only once. */
-export class StoredBlocks {
-  readonly max: number
+class StoredBlocks {
+  readonly #max: number
   length = 0
   #out: Buffer | undefined
 
   constructor(max: number) {
-    this.max = max
+    this.#max = max
   }
 
   /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
-    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.max))
-    const taken = Math.min(plain.length, this.max - this.length)
+    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.#max))
+    const taken = Math.min(plain.length, this.#max - this.length)
     for (let start = 0; start < taken; ) {
       const freeInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
       const part = plain.subarray(start, Math.min(start + freeInBlock, taken))

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
-/** From `start` up to, not including, `end`. */
+/** The bytes from `start` (inclusive) to `end` (exclusive). */
 export interface ByteRange {
   start: number
   end: number
@@ -26,39 +26,35 @@ export interface PutOptions extends Abortable {
 
 export class BlobNotFound extends Error {
   override name = 'BlobNotFound'
-  readonly key: string
 
   constructor(key: string, options?: ErrorOptions) {
-    super(`there is no blob ${key}`, options)
-    this.key = key
+    super(`blob ${key} does not exist`, options)
   }
 }
 
-/** A blob with this key exists. It is not changed. */
+/** Another blob has this key already. It is unchanged. */
 export class BlobExists extends Error {
   override name = 'BlobExists'
-  readonly key: string
 
   constructor(key: string, options?: ErrorOptions) {
-    super(`there is a blob ${key} already`, options)
-    this.key = key
+    super(`blob ${key} already exists`, options)
   }
 }
 
-/** The store does not answer or is overloaded. A later attempt may succeed. */
+/** The store does not respond or is overloaded. A later attempt may succeed. */
 export class BlobsUnavailable extends Error {
   override name = 'BlobsUnavailable'
 }
 
 /**
- * Stores immutable bytes under keys that are used once. Two writers with the same key are a mistake that could go unnoticed, so
- * the second is refused. Use a new random key for each attempt: the first two characters choose the shard.
+ * Stores immutable bytes. Use a new random key for each attempt to store a blob: a second blob with the same key is refused, and
+ * the first two characters of the key choose the shard.
  */
 export interface BlobStore {
   /**
    * Stores a blob. At any moment it is complete or absent, and it is durable once the promise resolves. Rejects with BlobExists,
-   * with the error that `bytes` threw, or when the signal aborts. A put that failed in its last step may have left the complete
-   * blob. A chunk may be overwritten when the next one is requested.
+   * with the error that `bytes` threw, or when the signal aborts. If the last step of a put fails, the complete blob may exist.
+   * The memory of a chunk may be reused when the next one is requested.
    */
   put(key: string, bytes: Bytes, options?: PutOptions): Promise<void>
   /**
@@ -68,20 +64,20 @@ export interface BlobStore {
   open(key: string, range?: ByteRange, options?: Abortable): Promise<Readable>
   /** Rejects with BlobNotFound. */
   size(key: string): Promise<number>
-  /** Resolves also if there is no such blob. */
+  /** Also resolves if the blob does not exist. */
   delete(key: string): Promise<void>
   /** Lists finished blobs in any order. Blobs that are added or deleted meanwhile may be missing. */
   list(): AsyncIterable<StoredBlob>
-  /** Removes what is left of puts that stopped at least so long ago, and resolves with their number. */
+  /** Removes the leftovers of puts that stopped at least `olderThanMs` ago. Resolves to the number of such puts. */
   sweepUnfinished(olderThanMs: number): Promise<number>
-  /** Resolves when the store answers. */
+  /** Resolves if the store responds. */
   probe(options?: Abortable): Promise<void>
 }
 
-/** Some bytes, or a whole blob. */
+/** Bytes in memory, or a complete stored blob. */
 export type BlobPart = { bytes: Uint8Array; length: number } | { key: string; length: number }
 
-interface Presented {
+interface PresignOptions {
   filename: string
   contentType: string
   expiresInSeconds: number
@@ -89,10 +85,13 @@ interface Presented {
 
 /** Implemented by stores on a server that clients can reach. */
 export interface ComposingStore {
-  /** Concatenates parts to a new blob without downloading large ones. Complete or absent, and rejects, as `put` does. */
-  compose(key: string, parts: readonly BlobPart[], options?: Abortable): Promise<void>
+  /**
+   * Concatenates parts to a new blob without downloading large ones. As with `put`, the blob is complete or absent, and the same
+   * errors are possible. Resolves to false, without storing anything, if there are more parts than the store accepts.
+   */
+  compose(key: string, parts: readonly BlobPart[], options?: Abortable): Promise<boolean>
   /** Returns a URL that allows anyone to GET the blob, so it is a credential. Does not check that the blob exists. */
-  presign(key: string, as: Presented): Promise<string>
+  presign(key: string, options: PresignOptions): Promise<string>
 }
 
 /** Implemented by stores whose blobs are local files. */
@@ -101,7 +100,7 @@ export interface DiskStore {
 }
 
 export interface BlobFile extends AsyncDisposable {
-  /** Reads into the given memory and resolves with the number of bytes: 0 at the end. */
+  /** Fills the buffer from position `at`. Resolves to the number of bytes read: 0 at the end of the file. */
   read(into: Uint8Array, at: number): Promise<number>
 }
 
@@ -116,7 +115,7 @@ export const isBlobKey = (name: string): boolean => KEY.test(name)
 
 /** Keys become file names and URLs, so an invalid key is a programming error. */
 export function assertBlobKey(key: string): void {
-  if (!isBlobKey(key)) throw new TypeError(`not a key for a blob: ${JSON.stringify(key)}`)
+  if (!isBlobKey(key)) throw new TypeError(`invalid blob key: ${JSON.stringify(key)}`)
 }
 
 export function assertRange(key: string, size: number, { start, end }: ByteRange): void {

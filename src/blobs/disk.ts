@@ -20,7 +20,7 @@ import {
 
 const FLUSH_INTERVAL_BYTES = 8 * 1024 * 1024
 const READ_BYTES = 256 * 1024
-/** The first characters of a key name its folder. */
+/** The number of characters of a key that name its folder. */
 const SHARD_LENGTH = 2
 
 /**
@@ -84,7 +84,7 @@ export function createDiskBlobStore(root: string): BlobStore & DiskStore {
 
     list: () => listBlobs(root),
 
-    // With 0 all are removed, even files from the future after the clock was set back.
+    // 0 removes all files, even those with a time in the future, which exist after the clock was set back.
     sweepUnfinished: (olderThanMs) =>
       removeOlder(unfinished, olderThanMs > 0 ? Date.now() - olderThanMs : Infinity),
 
@@ -111,7 +111,7 @@ async function writeDurably(
       if (unflushed < FLUSH_INTERVAL_BYTES) continue
       await flushing
       flushing = handle.datasync()
-      // The failure is thrown where `flushing` is awaited.
+      // Awaiting `flushing` throws the error.
       flushing.catch(() => {})
       unflushed = 0
     }
@@ -144,7 +144,7 @@ async function streamOf(
   const { start, end } = range ?? { start: 0, end: size }
   assertRange(key, size, { start, end })
   signal?.throwIfAborted()
-  // A read stream takes the last byte, so it cannot express an empty range.
+  // A read stream expects the position of the last byte, so it cannot express an empty range.
   if (start < end)
     return handle.createReadStream({ start, end: end - 1, highWaterMark: READ_BYTES })
   await handle.close()

@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** Enough for exports even while many downloads are stalled by their clients. */
 const MAX_SOCKETS = 512
 
-/** Region and credentials come from where the SDK looks for them: environment, profile, instance metadata. */
+/** The SDK finds region and credentials itself: in the environment, a profile or the instance metadata. */
 export function connectS3(endpoint: string | undefined): S3 {
   const agent = { keepAlive: true, maxSockets: MAX_SOCKETS }
   const s3 = new S3({
@@ -43,7 +43,7 @@ export function connectS3(endpoint: string | undefined): S3 {
   return s3
 }
 
-/** Adds the command and the status to the message, which many servers leave empty, and marks outages as BlobsUnavailable. */
+/** Adds the command and the status to the message, which many servers leave empty, and converts outages to BlobsUnavailable. */
 function explainError(error: unknown, commandName: string | undefined): unknown {
   if (!(error instanceof Error)) return error
   const status = statusOf(error)
@@ -108,7 +108,7 @@ export async function openObject(
     .catch(asBlobNotFound(key))
   const stream = Body as Readable
   try {
-    // A server answers a range that ends beyond the object with the bytes that exist.
+    // If a range ends beyond the object, the server sends the bytes that exist.
     if (range) assertRange(key, totalOf(ContentRange), range)
   } catch (error) {
     stream.destroy()

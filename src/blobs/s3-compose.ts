@@ -1,17 +1,16 @@
-import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { BlobPart, ByteRange } from './blob-store.ts'
 import { abortOptions, asBlobNotFound, type Bucket, openObject } from './s3-bucket.ts'
 import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'
 
-/** What a server accepts in one multipart upload. The last part may be smaller than the minimum. */
-export interface PartLimits {
+/** The limits of a server for one multipart upload. The last part may be smaller than the minimum. */
+interface PartLimits {
   minBytes: number
   maxBytes: number
   maxParts: number
 }
 
-/** S3 copies up to 5 GiB per request. With 1 GiB no request is silent for long, and several run at once. */
+/** S3 copies up to 5 GiB per request. With 1 GiB, a request does not stay silent for long, and several run concurrently. */
 export const S3_LIMITS: PartLimits = {
   minBytes: 5 * 1024 ** 2,
   maxBytes: 1024 ** 3,
@@ -37,27 +36,40 @@ interface UploadedPart {
   length: number
 }
 
-/** Parts in flight. An uploaded part takes `minBytes` of memory, a copied part none. */
+/** How many parts are sent concurrently. An uploaded part takes `minBytes` of memory, a copied part none. */
 const PART_CONCURRENCY = 4
 /** An uploaded part may consist of a thousand small blobs. */
 const READ_CONCURRENCY = 16
 
-/** Creates an object from the sources. The server copies large ones; small ones are read and uploaded. */
+/**
+ * Creates an object from the sources. The server copies large ones; small ones are read and uploaded. Returns false, without
+ * creating anything, if one upload cannot have so many parts: only an archive of thousands of large repositories has more.
+ */
 export async function composeObject(
   bucket: Bucket,
   key: string,
   sources: readonly BlobPart[],
   limits: PartLimits,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const parts = planParts(sources, limits)
+  if (parts.length > limits.maxParts) return false
   const [first, ...more] = parts
   if (more.length === 0 && first?.kind !== 'copied') {
     const bytes = first ? await readPart(bucket, first, signal) : Buffer.of()
-    return putObject(bucket, key, bytes, signal)
+    await putObject(bucket, key, bytes, signal)
+  } else {
+    await uploadParts(bucket, key, {
+      parts,
+      send: (part, to, stop) =>
+        part.kind === 'copied'
+          ? copyPart(bucket, part, to, stop)
+          : uploadPart(bucket, part, to, stop),
+      concurrency: PART_CONCURRENCY,
+      signal,
+    })
   }
-  if (parts.length <= limits.maxParts) return sendParts(bucket, key, parts, signal)
-  await composeInGroups(bucket, key, groupParts(parts, limits), limits, signal)
+  return true
 }
 
 /**
@@ -126,69 +138,6 @@ function* planCopies(
   }
 }
 
-export const groupParts = (
-  parts: readonly PlannedPart[],
-  { maxParts }: PartLimits,
-): PlannedPart[][] => [...batchesOf(parts, maxParts)]
-
-export const lengthOf = (parts: readonly { length: number }[]): number =>
-  parts.reduce((sum, { length }) => sum + length, 0)
-
-/** The folder of the groups of blobs that are being composed. It is not a valid key, so they are not listed as blobs. */
-export const GROUPS_FOLDER = 'unfinished/'
-
-const groupKey = (key: string, n: number): string => `${GROUPS_FOLDER}${key}/${n}`
-
-/**
- * Composes an archive with too many parts for one upload, such as more than 10,000 repositories of 5 MiB: each group of parts
- * becomes a temporary object, and the server copies those. The upload of the result begins first, so that the sweep does not
- * take the groups for leftovers.
- */
-async function composeInGroups(
-  bucket: Bucket,
-  key: string,
-  groups: PlannedPart[][],
-  limits: PartLimits,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const copies = groups.map((group, n) =>
-    planParts([{ key: groupKey(key, n), length: lengthOf(group) }], limits),
-  )
-  const count = copies.flat().length
-  if (count > limits.maxParts) throw new RangeError(`blob ${key} would have ${count} parts`)
-  async function* copiedGroups(): AsyncGenerator<PlannedPart> {
-    for (const [n, group] of groups.entries()) {
-      await sendParts(bucket, groupKey(key, n), group, signal)
-      yield* copies[n]!
-    }
-  }
-  try {
-    await sendParts(bucket, key, copiedGroups(), signal)
-  } finally {
-    const { s3, name, prefix } = bucket
-    // If this fails, the sweep removes the group.
-    for (const n of groups.keys())
-      await s3.deleteObject({ Bucket: name, Key: prefix + groupKey(key, n) }).catch(() => {})
-  }
-}
-
-async function sendParts(
-  bucket: Bucket,
-  key: string,
-  parts: Iterable<PlannedPart> | AsyncIterable<PlannedPart>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  await uploadParts(bucket, key, {
-    parts,
-    send: (part, to, stop) =>
-      part.kind === 'copied'
-        ? copyPart(bucket, part, to, stop)
-        : uploadPart(bucket, part, to, stop),
-    concurrency: PART_CONCURRENCY,
-    signal,
-  })
-}
-
 type Destination = Upload & { PartNumber: number }
 
 async function copyPart(
@@ -249,7 +198,7 @@ async function readPart(
       filled += chunk.length
     }
     if (filled !== into.length) {
-      throw new Error(`blob ${piece.key} gave ${filled} of ${into.length} bytes`)
+      throw new Error(`blob ${piece.key} sent ${filled} of ${into.length} bytes`)
     }
   })
   return buffer

@@ -29,7 +29,7 @@ interface PartsToSend<Part> {
   signal: AbortSignal | undefined
 }
 
-/** Creates an object from parts. It becomes visible when all parts are there; if one fails, the upload is aborted. */
+/** Creates an object from parts. It becomes visible when all parts were sent; if one fails, the upload is aborted. */
 export async function uploadParts<Part>(
   bucket: Bucket,
   key: string,
@@ -62,7 +62,7 @@ async function* numbered<Part>(parts: Iterable<Part> | AsyncIterable<Part>) {
 
 async function complete({ s3 }: Bucket, key: string, upload: Upload, sent: CompletedPart[]) {
   const { Bucket, Key } = upload
-  // Some servers ignore IfNoneMatch on completion. Since each key belongs to one attempt, a look just before is enough there.
+  // Some servers ignore IfNoneMatch on completion. For them, checking just before is enough: each key belongs to one attempt.
   const exists = await s3.headObject({ Bucket, Key }).then(
     () => true,
     (error: unknown) => {
@@ -96,8 +96,8 @@ export async function putObject(
 }
 
 /**
- * Reusable memory for parts: parts that are allocated for each request are garbage that grows by tens of megabytes before it
- * is collected. `acquire` waits while the pool is used up, so the pool's size is the most memory that parts use, except for a
+ * Reusable memory for parts: buffers that are allocated for each request would pile up as tens of megabytes of garbage before
+ * they are collected. `acquire` waits while the pool is used up, so parts use no more memory than the pool's size, except for a
  * single part that is larger than the pool.
  */
 export class PartPool {
@@ -141,12 +141,12 @@ export class PartPool {
 
 const MEBIBYTE = 1024 * 1024
 
-/** For all uploads of one thread: two of the smallest parts that servers accept. */
+/** For all uploads of one thread. Holds two of the smallest parts that servers accept. */
 export const PART_POOL = new PartPool(10 * MEBIBYTE)
 /** For bytes that come from another host, which may be slow: such uploads delay only each other. */
 const SLOW_PART_POOL = new PartPool(10 * MEBIBYTE)
 
-/** While these parts are sent, the next is filled. The pool has no space for more. */
+/** More would not fit into the pool. */
 const PART_CONCURRENCY = 2
 
 /**
@@ -163,7 +163,7 @@ const PART_SIZES = [
   { upTo: Number.POSITIVE_INFINITY, mebibytes: 1024 },
 ]
 
-/** Sends a small blob in one request, as most are, and a large one in parts. */
+/** Sends a small blob in one request, and a large one in parts. Most blobs are small. */
 export async function putStream(
   bucket: Bucket,
   key: string,
@@ -204,7 +204,7 @@ export async function putStream(
 }
 
 const FIRST_BUFFER_BYTES = 64 * 1024
-/** Up to this size the buffer of a blob grows with it. A larger blob acquires a whole part from the pool. */
+/** Up to this size the buffer grows with the blob. A larger blob acquires a part from the pool. */
 const MAX_SMALL_BLOB = MEBIBYTE
 const EMPTY = Buffer.alloc(0)
 

@@ -19,7 +19,7 @@ import {
   objectSize,
   openObject,
 } from './s3-bucket.ts'
-import { composeObject, GROUPS_FOLDER, type PartLimits, S3_LIMITS } from './s3-compose.ts'
+import { composeObject, S3_LIMITS } from './s3-compose.ts'
 import { putStream, type Upload } from './s3-upload.ts'
 
 /** Plain values, so that they can be passed to a thread. */
@@ -27,19 +27,15 @@ export interface S3Options {
   bucket: string
   /** The names of all objects begin with it. Nothing else may use it. */
   prefix?: string | undefined
-  /** A server other than Amazon's. Its buckets are paths, not hosts. */
+  /** The address of a server other than Amazon's. Its buckets are paths, not hosts. */
   endpoint?: string | undefined
-  /** The address under which clients reach the server, if it differs. */
+  /** The address at which clients reach the server, if it differs from `endpoint`. */
   publicEndpoint?: string | undefined
-  limits?: PartLimits
 }
 
-/**
- * Stores blobs as objects `PREFIX/KEY`, with `PREFIX/unfinished/…` for blobs that are being composed. Loading this module loads
- * the SDK, so import it only if a bucket is used.
- */
+/** Stores blobs as objects `PREFIX/KEY`. Loading this module loads the SDK, so import it only if a bucket is used. */
 export function createS3BlobStore(options: S3Options): BlobStore & ComposingStore {
-  const { bucket: name, endpoint, publicEndpoint = endpoint, limits = S3_LIMITS } = options
+  const { bucket: name, endpoint, publicEndpoint = endpoint } = options
   const prefix = options.prefix ? `${options.prefix.replace(/\/+$/, '')}/` : ''
   const bucket: Bucket = { s3: connectS3(endpoint), name, prefix }
   const publicS3 = publicEndpoint === endpoint ? bucket.s3 : connectS3(publicEndpoint)
@@ -77,13 +73,13 @@ export function createS3BlobStore(options: S3Options): BlobStore & ComposingStor
     async compose(key, parts, { signal } = {}) {
       assertBlobKey(key)
       for (const part of parts) if ('key' in part) assertBlobKey(part.key)
-      await withAbortReason(signal, composeObject(bucket, key, parts, limits, signal))
+      return withAbortReason(signal, composeObject(bucket, key, parts, S3_LIMITS, signal))
     },
 
     async presign(key, { filename, contentType, expiresInSeconds }) {
       assertBlobKey(key)
       // Other characters would need quoting, which clients read differently.
-      if (!/^[\w.-]+$/.test(filename)) throw new TypeError(`not a plain file name: ${filename}`)
+      if (!/^[\w.-]+$/.test(filename)) throw new TypeError(`invalid file name: ${filename}`)
       const request = new GetObjectCommand({
         Bucket: name,
         Key: prefix + key,
@@ -108,7 +104,7 @@ async function withAbortReason<T>(signal: AbortSignal | undefined, work: Promise
 }
 
 async function* listBlobs({ s3, name, prefix }: Bucket): AsyncGenerator<StoredBlob> {
-  // The delimiter excludes unfinished blobs and all other objects in folders.
+  // The delimiter excludes objects in folders, which are not blobs.
   const request = { Bucket: name, Prefix: prefix, Delimiter: '/' }
   for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, request)) {
     for (const { Key, Size, LastModified } of Contents) {
@@ -118,69 +114,29 @@ async function* listBlobs({ s3, name, prefix }: Bucket): AsyncGenerator<StoredBl
   }
 }
 
-/** The uploads and temporary objects of a blob that is not finished. */
-interface Unfinished {
-  uploads: (Upload & { startedAt: number })[]
-  groups: { name: string; createdAt: number }[]
-}
-
-/** Removes unfinished blobs to which nothing was added since `before`, and returns their number. */
+/** Aborts the uploads of blobs that received nothing since `before`, and returns their number. */
 async function sweepUnfinished(bucket: Bucket, before: number): Promise<number> {
   let swept = 0
-  for (const unfinished of (await listUnfinished(bucket)).values()) {
-    if ((await lastChange(bucket, unfinished)) > before) continue
-    for (const { Bucket, Key, UploadId } of unfinished.uploads) {
-      await bucket.s3.abortMultipartUpload({ Bucket, Key, UploadId }).catch(ignoreNoSuchUpload)
-    }
-    for (const { name: Key } of unfinished.groups) {
-      await bucket.s3.deleteObject({ Bucket: bucket.name, Key })
-    }
+  for await (const { Key, UploadId, Initiated } of listUploads(bucket)) {
+    if (!isBlobKey(Key!.slice(bucket.prefix.length))) continue
+    const upload = { Bucket: bucket.name, Key: Key!, UploadId: UploadId! }
+    if ((await lastChange(bucket, upload, Initiated!)) > before) continue
+    await bucket.s3.abortMultipartUpload(upload).catch(ignoreNoSuchUpload)
     swept += 1
   }
   return swept
 }
 
-async function listUnfinished(bucket: Bucket): Promise<Map<string, Unfinished>> {
-  const found = new Map<string, Unfinished>()
-  function unfinishedOf(name: string): Unfinished | undefined {
-    const key = blobKeyOf(name.slice(bucket.prefix.length))
-    if (!isBlobKey(key)) return undefined
-    const unfinished = found.get(key) ?? { uploads: [], groups: [] }
-    found.set(key, unfinished)
-    return unfinished
-  }
-  for await (const { Key, UploadId, Initiated } of listUploads(bucket)) {
-    const upload = { Bucket: bucket.name, Key: Key!, UploadId: UploadId! }
-    unfinishedOf(Key!)?.uploads.push({ ...upload, startedAt: Initiated!.getTime() })
-  }
-  const request = { Bucket: bucket.name, Prefix: bucket.prefix + GROUPS_FOLDER }
-  for await (const { Contents = [] } of paginateListObjectsV2({ client: bucket.s3 }, request)) {
-    for (const { Key, LastModified } of Contents) {
-      unfinishedOf(Key!)?.groups.push({ name: Key!, createdAt: LastModified!.getTime() })
-    }
-  }
-  return found
-}
-
-/** Returns the key of the blob that an object belongs to: its own name, or `KEY` of `unfinished/KEY/0`. */
-const blobKeyOf = (name: string): string =>
-  name.startsWith(GROUPS_FOLDER) ? name.slice(GROUPS_FOLDER.length).replace(/\/\d+$/, '') : name
-
 /** A running put keeps sending parts, so its newest part is recent even if the upload began long ago. */
-async function lastChange(bucket: Bucket, { uploads, groups }: Unfinished): Promise<number> {
-  const times = [
-    ...uploads.map(({ startedAt }) => startedAt),
-    ...groups.map(({ createdAt }) => createdAt),
-  ]
-  for (const { Bucket, Key, UploadId } of uploads) {
-    try {
-      for await (const { LastModified } of listParts(bucket, { Bucket, Key, UploadId }))
-        times.push(LastModified!.getTime())
-    } catch (error) {
-      ignoreNoSuchUpload(error)
-    }
+async function lastChange(bucket: Bucket, upload: Upload, startedAt: Date): Promise<number> {
+  let newest = startedAt.getTime()
+  try {
+    for await (const { LastModified } of listParts(bucket, upload))
+      newest = Math.max(newest, LastModified!.getTime())
+  } catch (error) {
+    ignoreNoSuchUpload(error)
   }
-  return times.reduce((newest, at) => Math.max(newest, at), Number.NEGATIVE_INFINITY)
+  return newest
 }
 
 async function* listUploads({ s3, name, prefix }: Bucket): AsyncGenerator<MultipartUpload> {

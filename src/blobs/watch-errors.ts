@@ -20,49 +20,41 @@ export type BlobOperation =
   | 'probe'
   | 'compose'
 
-type OnError = (operation: BlobOperation) => void
-
 /**
  * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors thrown
  * by the bytes that the caller passed, are not failures of the store.
  */
-export function watchErrors(blobs: BlobStore, onError: OnError): BlobStore {
-  const watched = watchStore(blobs, onError)
-  if (isOnDisk(blobs)) return Object.assign(watched, watchOnDisk(blobs, onError))
-  if (isComposing(blobs)) return Object.assign(watched, watchComposing(blobs, onError))
-  return watched
-}
-
-async function watch<T>(
-  onError: OnError,
-  operation: BlobOperation,
-  work: Promise<T>,
-  { signal }: Abortable = {},
-  hasInputFailed = () => false,
-): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    if (!signal?.aborted && !hasInputFailed()) onError(operation)
-    throw error
+export function watchErrors(
+  blobs: BlobStore,
+  onError: (operation: BlobOperation) => void,
+): BlobStore {
+  async function watch<T>(
+    operation: BlobOperation,
+    work: Promise<T>,
+    { signal }: Abortable = {},
+    hasInputFailed = () => false,
+  ): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (!signal?.aborted && !hasInputFailed()) onError(operation)
+      throw error
+    }
   }
-}
 
-function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
-  return {
+  const watched: BlobStore = {
     async put(key, bytes, options) {
       const input = watchBytes(bytes)
-      const put = blobs.put(key, input.bytes, options)
-      await watch(onError, 'put', put, options, input.hasFailed)
+      await watch('put', blobs.put(key, input.bytes, options), options, input.hasFailed)
     },
     async open(key, range, options) {
-      const opened = await watch(onError, 'open', blobs.open(key, range, options), options)
+      const opened = await watch('open', blobs.open(key, range, options), options)
       return opened.once('error', () => {
         if (!options?.signal?.aborted) onError('read')
       })
     },
-    size: (key) => watch(onError, 'size', blobs.size(key)),
-    delete: (key) => watch(onError, 'delete', blobs.delete(key)),
+    size: (key) => watch('size', blobs.size(key)),
+    delete: (key) => watch('delete', blobs.delete(key)),
     async *list() {
       try {
         yield* blobs.list()
@@ -71,33 +63,27 @@ function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
         throw error
       }
     },
-    sweepUnfinished: (olderThanMs) => watch(onError, 'sweep', blobs.sweepUnfinished(olderThanMs)),
-    // `watch` does not get the signal: an aborted probe is a failure, because the store did not answer in time.
-    probe: (options) => watch(onError, 'probe', blobs.probe(options)),
+    sweepUnfinished: (olderThanMs) => watch('sweep', blobs.sweepUnfinished(olderThanMs)),
+    // `watch` does not get the signal: an aborted probe is a failure, because the store did not respond in time.
+    probe: (options) => watch('probe', blobs.probe(options)),
   }
+  if (isOnDisk(blobs))
+    return Object.assign(watched, {
+      async openFile(key) {
+        const file = await watch('open', blobs.openFile(key))
+        return { ...file, read: (into, at) => watch('read', file.read(into, at)) }
+      },
+    } satisfies DiskStore)
+  if (isComposing(blobs))
+    return Object.assign(watched, {
+      compose: (key, parts, options) =>
+        watch('compose', blobs.compose(key, parts, options), options),
+      presign: blobs.presign,
+    } satisfies ComposingStore)
+  return watched
 }
 
-function watchOnDisk(blobs: DiskStore, onError: OnError): DiskStore {
-  return {
-    async openFile(key) {
-      const file = await watch(onError, 'open', blobs.openFile(key))
-      return {
-        ...file,
-        read: (buffer, position) => watch(onError, 'read', file.read(buffer, position)),
-      }
-    },
-  }
-}
-
-function watchComposing(blobs: ComposingStore, onError: OnError): ComposingStore {
-  return {
-    compose: (key, parts, options) =>
-      watch(onError, 'compose', blobs.compose(key, parts, options), options),
-    presign: blobs.presign,
-  }
-}
-
-/** Returns the same bytes, and whether reading them failed. */
+/** Returns the same bytes, and a function that says whether reading them failed. */
 function watchBytes(bytes: Bytes) {
   let failed = false
   async function* passThrough(): AsyncGenerator<Uint8Array> {

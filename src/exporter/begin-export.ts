@@ -42,6 +42,7 @@ export async function beginExport(
   await refreshExportRights(parts, { migrationId })
   const { db, queue, now } = parts
   const migration = await migrationById(db, migrationId)
+  const { excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
   const all = await repositoriesOf(db, migration)
   // A retry starts with the outcomes of the repositories that it leaves out.
@@ -52,22 +53,23 @@ export async function beginExport(
   const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
-    // Some of the segments may have been swept since.
+    // Some of the segments may have been swept meanwhile.
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
-    const named = await markSegmentsUsed(tx, keys, now())
+    const used = await markSegmentsUsed(tx, keys, now())
     for (const [position, { segmentKey }] of unchanged) {
-      if (!named.has(segmentKey)) unchanged.delete(position)
+      if (!used.has(segmentKey)) unchanged.delete(position)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
     const batch = batchOfMigration(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
-    // The largest first: started last, it would still run when all others are done.
+    // The largest first: if it started last, it would still run when all others are done.
     const tasks = changed
       .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
       .map(({ position }): ExportTask => ({ migrationId, position }))
-    // Records are read before git data, so that the git data has every commit that they name.
-    const firstJob = areRecordsWanted(parts, migration) ? EXPORT_RECORDS : EXPORT_REPOSITORY
+    // Records are read before git data, so that the git data contains every commit that they refer to.
+    const hasRecords = parts.forge && !excludeMetadata && !orgMetadataOnly
+    const firstJob = hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY
     return queue.enqueue(tx, firstJob, tasks, batch)
   })
   for (const [position, { reason }] of skipped)
@@ -79,35 +81,24 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
     await settleLocksOf(parts, migrationId)
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    // A config that another process is writing can be locked later, so the job is retried.
+    // If another process is writing the config, a later attempt may succeed.
     const Failure = error instanceof Busy ? Error : PermanentError
     throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   }
 }
 
-const areRecordsWanted = (
-  { forge }: BeginParts,
-  { options: { excludeMetadata, orgMetadataOnly } }: Migration,
-): boolean => forge !== undefined && !excludeMetadata && !orgMetadataOnly
-
-/** A repository and its position in the migration. */
-interface PlacedRepository {
-  position: number
-  facts: RepositoryFacts
-}
-
 const INSPECTION_CONCURRENCY = 8
 
 /**
- * Finds the repositories whose stored segment is still current, by position. They end together, because a transaction for each
- * would cost more than its inspection. A repository that has probably changed is left to its own job, which inspects it as
- * well, so that each is inspected once. The same holds for a segment that must be read before it can be reused, and for a
- * repository that can no longer be read: its job reports the reason. With a forge, every repository has a job.
+ * Finds the repositories whose stored segment is still current, by position. Their outcomes are recorded in one transaction,
+ * because a transaction for each would take longer than its inspection. All other repositories get a job: those that have probably
+ * changed, which are not inspected here, because the job does that; those whose segment must be read before it can be reused; and
+ * those that cannot be read, so that the job reports the reason. With a forge, every repository gets a job.
  */
 async function findUnchanged(
   parts: BeginParts,
   { owner, options }: Migration,
-  repositories: readonly PlacedRepository[],
+  repositories: readonly { position: number; facts: RepositoryFacts }[],
   signal: AbortSignal,
 ): Promise<Map<number, Exported & { segmentKey: string }>> {
   const { db, blobs, segments, now } = parts
@@ -127,7 +118,6 @@ async function findUnchanged(
     async ({ position, facts }, stop) => {
       const startedAt = now()
       const name = { owner: facts.owner.login, name: facts.name }
-      // A repository that cannot be inspected gets a job, which reports why.
       const inspection = await segments.inspect(name, stop).catch(() => undefined)
       if (inspection) inspections.push({ ...inspection, position, startedAt })
     },

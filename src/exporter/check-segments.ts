@@ -32,13 +32,13 @@ interface CheckParts {
 
 export interface ReuseParts extends CheckParts {
   segments: Pick<SegmentMaker, 'digest'>
-  /** A segment whose last check is older is read and compared with its digest before it is reused. */
+  /** If the last check of a segment is older, the segment is read and compared with its digest before it is reused. */
   segmentCheckAgeMs: number
 }
 
 /**
- * Returns the key of the segment with this fingerprint, or undefined if none can be reused. Always compares the length, and the
- * digest if the last check is too old. A damaged segment is recorded as such and is not found again.
+ * Returns the key of the segment with this fingerprint, or undefined if none can be reused. Compares the length, or also the digest
+ * if the last check is too old. A damaged segment is recorded as damaged and is not found again.
  */
 export async function findReusable(
   parts: ReuseParts,
@@ -76,7 +76,7 @@ async function recordResult(
   return 'intact'
 }
 
-/** Throws and records nothing if the store lacks this database's mark: it is another store or a missing mount. */
+/** Throws without recording anything if the store lacks this database's mark: then it is another store, or not mounted. */
 async function recordDamage(
   { db, blobs, log, now }: CheckParts,
   { key }: SegmentRecord,
@@ -86,15 +86,10 @@ async function recordDamage(
     throw new Error(
       'the store of archives is empty or another one: check --data, --blobs and its mount',
     )
-  const noted = await db.transaction().execute((tx) => recordDamaged(tx, [key], at))
-  if (noted.length === 0) return undefined
+  const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], at))
+  if (recorded.length === 0) return undefined
   log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
   return 'damaged'
-}
-
-export interface CheckedBlob {
-  bytes: number
-  result: CheckResult
 }
 
 const BATCH_SIZE = 100
@@ -107,10 +102,10 @@ export async function* checkStore(
   parts: CheckParts,
   { before, bytesPerSecond = Infinity }: { before: number; bytesPerSecond?: number },
   signal: AbortSignal,
-): AsyncGenerator<CheckedBlob> {
-  const { db, blobs, now } = parts
+): AsyncGenerator<{ bytes: number; result: CheckResult }> {
+  const { db, blobs, now, log } = parts
   const reading = { signal, bytesPerSecond }
-  // Never before `before`, even if the clock is set back: a checked segment must not be listed again.
+  // Not earlier than `before`, even if the clock is set back: otherwise a checked segment would be listed again.
   const at = () => Math.max(now(), before)
   for (let isMore = true; isMore; ) {
     const segments = await oldestChecks(db, before, BATCH_SIZE)
@@ -124,14 +119,21 @@ export async function* checkStore(
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
       if (!(await recordComposedCheck(db, { ...archive, length }, result, at()))) continue
-      if (!isIntact) await dropComposed(parts, archive)
+      if (!isIntact) {
+        const fields = { migration: archive.migrationId, blob: archive.key }
+        log?.error(
+          fields,
+          'the archive in the bucket is damaged; downloads use its segments instead',
+        )
+        await blobs.delete(archive.key)
+      }
       yield { bytes: length, result }
     }
     isMore = segments.length + archives.length > 0
   }
 }
 
-/** Checks whether a composed archive consists of its segments. An archive that was deleted meanwhile is intact. */
+/** Checks whether a composed archive has the bytes of its segments. An archive that was deleted meanwhile counts as intact. */
 async function readComposed(
   { db, blobs }: CheckParts,
   { migrationId, key }: ComposedArchive,
@@ -151,11 +153,4 @@ async function readComposed(
     if (found?.sha256 !== expected) return { length, isIntact: false }
   }
   return { length, isIntact: true }
-}
-
-/** Called when the row no longer names the composed archive. Its segments are still there. */
-async function dropComposed({ blobs, log }: CheckParts, { migrationId, key }: ComposedArchive) {
-  const fields = { migration: migrationId, blob: key }
-  log?.error(fields, 'the archive in the bucket is damaged; downloads use its segments instead')
-  await blobs.delete(key)
 }

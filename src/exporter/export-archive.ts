@@ -6,7 +6,7 @@ import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
-import { DEFAULT_OPTIONS, type Migration } from '../migrations/migration.ts'
+import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
@@ -15,7 +15,6 @@ import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts
 import { Unreadable } from '../sources/unreadable.ts'
 import type { ReuseParts } from './check-segments.ts'
 import type { SegmentMaker } from './make-segment.ts'
-import { coveredOrganizations } from './metadata/covered-organizations.ts'
 import {
   contentsOfAll,
   type MetadataWriterParts,
@@ -31,29 +30,36 @@ export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   scratch: string
   /** The forge that records are read from, if any. */
   forge?: RecordsParts['forge'] | undefined
-  /** Called when the forge asks to wait. */
+  /** Called when the forge requires a pause. */
   onWait?: (fullName: string, why: ForgeUnavailable) => void
 }
 
 export interface ArchiveOrder {
-  /** The owner that the archive names. */
+  /** The owner of the migration in the archive's records. */
   owner: Account
   repositories: readonly RepositoryFacts[]
   allowPartial: boolean
   /** The number of repositories that are exported at the same time. */
   concurrency: number
-  onEnd: (end: RepositoryResult) => void
+  /** Called for each repository when its export ends. */
+  onEnd: (result: RepositoryResult) => void
 }
 
-type RecordsEnd = Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
+interface Exported {
+  outcome: 'exported' | 'reused'
+  warning: string | null
+  records: Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
+}
 
-export type RepositoryResult = { facts: RepositoryFacts } & (
-  | { outcome: 'exported' | 'reused'; warning: string | null; records: RecordsEnd }
-  | { outcome: 'skipped' | 'failed'; reason: string }
-)
+interface NotExported {
+  outcome: 'skipped' | 'failed'
+  reason: string
+}
+
+export type RepositoryResult = { facts: RepositoryFacts } & (Exported | NotExported)
 
 /** Disposing deletes the metadata and the manifest. The segments of repositories stay, so that the next export can reuse them. */
-export interface ExportedArchive extends AsyncDisposable {
+interface ExportedArchive extends AsyncDisposable {
   plan: ArchivePlan
 }
 
@@ -62,38 +68,34 @@ export class ExportFailed extends Error {
   override name = 'ExportFailed'
 }
 
-/** Makes the archive that a migration of these repositories would have, without a queue or a migration. */
+/** Makes the same archive as a migration of these repositories, without a queue or a migration. */
 export async function exportArchive(
   parts: ArchiveParts,
-  order: ArchiveOrder,
+  options: ArchiveOrder,
   signal: AbortSignal,
 ): Promise<ExportedArchive> {
-  const repositories = await exportAll(parts, order, signal)
-  return seal(parts, migrationOf(parts, order, order.owner), repositories, signal)
-}
-
-export interface RepositoryArchive extends ExportedArchive {
-  facts: RepositoryFacts
+  return seal(parts, { ...options, repositories: await exportAll(parts, options, signal) }, signal)
 }
 
 /**
- * Makes an archive for each repository that could be exported, in the name of its owner. The first is yielded when all are
- * exported. Dispose each before the next is requested.
+ * Makes an archive for each repository that could be exported, with its owner as the owner of the migration. The first is yielded
+ * when all are exported. Dispose each before the next is requested.
  */
 export async function* exportSeparately(
   parts: ArchiveParts,
-  order: ArchiveOrder,
+  options: ArchiveOrder,
   signal: AbortSignal,
-): AsyncGenerator<RepositoryArchive> {
-  for (const repository of await exportAll(parts, order, signal)) {
+): AsyncGenerator<ExportedArchive & { facts: RepositoryFacts }> {
+  const { allowPartial } = options
+  for (const repository of await exportAll(parts, options, signal)) {
     const { facts, reason } = repository
     if (reason !== null) continue
-    const archive = await seal(parts, migrationOf(parts, order, facts.owner), [repository], signal)
-    yield Object.assign(archive, { facts })
+    const exported = { owner: facts.owner, allowPartial, repositories: [repository] }
+    yield Object.assign(await seal(parts, exported, signal), { facts })
   }
 }
 
-/** Reads an archive that this module has made. */
+/** Reads an archive of `exportArchive` or `exportSeparately`. Throws UserError if a segment is damaged. */
 export async function* archiveBytes(
   parts: ArchiveParts,
   plan: ArchivePlan,
@@ -106,7 +108,7 @@ export async function* archiveBytes(
   }
 }
 
-/** Records a damaged segment, so that the next export does not reuse it. */
+/** Records the segment of a SegmentDamaged error, so that the next export does not reuse it. Throws any other error unchanged. */
 async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<never> {
   if (!(error instanceof SegmentDamaged)) throw error
   await db.transaction().execute((tx) => recordDamaged(tx, [error.key], now()))
@@ -114,26 +116,20 @@ async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<n
   throw new UserError(`${error.message}. ${retry}`, { cause: error })
 }
 
-type OwnMigration = Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
-
-function migrationOf(
-  { now }: ArchiveParts,
-  { allowPartial }: ArchiveOrder,
-  owner: Account,
-): OwnMigration {
-  const options = { ...DEFAULT_OPTIONS, allowPartial }
-  return { guid: randomUUID(), owner, options, createdAt: now() }
+interface ToSeal extends Pick<ArchiveOrder, 'owner' | 'allowPartial'> {
+  repositories: readonly ExportedRepository[]
 }
 
+/** Writes the metadata and the manifest of exported repositories. */
 async function seal(
   parts: ArchiveParts,
-  migration: OwnMigration,
-  repositories: readonly ExportedRepository[],
+  { owner, allowPartial, repositories }: ToSeal,
   signal: AbortSignal,
 ): Promise<ExportedArchive> {
-  const organizations = await coveredOrganizations(parts.db, [], repositories)
+  const options = { ...DEFAULT_OPTIONS, allowPartial }
+  const migration = { guid: randomUUID(), owner, options, createdAt: parts.now() }
   const contents = await contentsOfAll(parts.db, repositories)
-  const covered = { migration, repositories, organizations, contents }
+  const covered = { migration, repositories, organizations: [], contents }
   const written = writeMetadata(parts, covered, signal).catch((error) => failDamaged(parts, error))
   const { all, metadata, manifest } = await written
   return {
@@ -145,8 +141,8 @@ async function seal(
 }
 
 /**
- * An error that does not concern a single repository stops the export. Throws ExportFailed if a repository failed that must not
- * be skipped, or if nothing is left.
+ * Exports all repositories. An error that does not concern a single repository stops the export. Throws ExportFailed if a repository
+ * failed that must not be skipped, or if all were skipped.
  */
 async function exportAll(
   parts: ArchiveParts,
@@ -154,14 +150,14 @@ async function exportAll(
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
-  const options = { concurrency, signal }
-  await mapConcurrent(repositories.entries(), options, async ([position, facts], stop) => {
-    const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
-    const { records } = end
-    const outcome = end.outcome === 'reused' ? 'exported' : end.outcome
-    const reason = 'reason' in end ? end.reason : null
+  const limits = { concurrency, signal }
+  await mapConcurrent(repositories.entries(), limits, async ([position, facts], stop) => {
+    const { segmentKey, ...result } = await exportOne(parts, facts, allowPartial, stop)
+    const { records } = result
+    const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
+    const reason = 'reason' in result ? result.reason : null
     exported[position] = { position, facts, segmentKey, records, outcome, reason }
-    onEnd({ facts, ...end })
+    onEnd({ facts, ...result })
   })
   const failure = failureOf(exported)
   if (failure) throw new ExportFailed(failure)
@@ -169,13 +165,8 @@ async function exportAll(
 }
 
 type Outcome =
-  | {
-      outcome: 'exported' | 'reused'
-      segmentKey: string
-      records: RepositoryRecords | null
-      warning: string | null
-    }
-  | { outcome: 'skipped' | 'failed'; segmentKey: null; records: null; reason: string }
+  | (Exported & { segmentKey: string; records: RepositoryRecords | null })
+  | (NotExported & { segmentKey: null; records: null })
 
 async function exportOne(
   parts: ArchiveParts,
@@ -191,7 +182,7 @@ async function exportOne(
       {
         facts,
         transact: (work) => db.transaction().execute(work),
-        onEnd: async (tx, { segmentKey, reused }) => ({
+        onObtained: async (tx, { segmentKey, reused }) => ({
           outcome: isWhollyReused({ reused }, records) ? 'reused' : 'exported',
           segmentKey,
           records,
@@ -207,14 +198,14 @@ async function exportOne(
   }
 }
 
-/** Waits until the forge can be asked again, because there is no queue to return the job to. */
+/** Reads the records from the forge. Waits while it is unavailable, because there is no queue that could retry later. */
 async function readRecords(
   parts: ArchiveParts,
   forge: NonNullable<ArchiveParts['forge']>,
   facts: RepositoryFacts,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
-  const order = {
+  const options = {
     repository: { owner: facts.owner.login, name: facts.name },
     reader: 'export',
     task: randomUUID(),
@@ -224,7 +215,7 @@ async function readRecords(
   }
   for (;;) {
     try {
-      return await obtainRecords({ ...parts, forge }, order, signal)
+      return await obtainRecords({ ...parts, forge }, options, signal)
     } catch (error) {
       if (!(error instanceof ForgeUnavailable)) throw error
       parts.onWait?.(fullNameOf(facts), error)
@@ -233,14 +224,15 @@ async function readRecords(
   }
 }
 
-export function formatRepositoryResult({ facts, ...end }: RepositoryResult): string {
+export function formatRepositoryResult({ facts, ...result }: RepositoryResult): string {
   const name = fullNameOf(facts)
-  if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
-  const line = `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
-  return [line, ...formatRecords(end.records)].join('\n  ')
+  if ('reason' in result) return `${result.outcome}: ${withName(name, result.reason)}`
+  const { outcome, warning, records } = result
+  const line = `${name}: ${outcome}${warning === null ? '' : `; warning: ${warning}`}`
+  return [line, ...formatRecords(records)].join('\n  ')
 }
 
-function formatRecords(records: RecordsEnd): string[] {
+function formatRecords(records: Exported['records']): string[] {
   if (!records) return []
   const { count, asOf, notes } = records
   return [`${count} issues and pull requests as of ${new Date(asOf).toISOString()}`, ...notes]

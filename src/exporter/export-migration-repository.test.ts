@@ -37,7 +37,7 @@ onEachEngine('a repository of a migration', (engine) => {
     const other = Promise.withResolvers<void>()
     host.onMake = async () => {
       host.onMake = async () => other.resolve()
-      // As when the worker was given up for dead: its signal has not told it yet.
+      // The job is released as if its worker had died, but the signal is not aborted yet.
       await releaseAllJobs(db, 0)
       queue.wake()
       await other.promise
@@ -182,7 +182,7 @@ test('jobs wait for an unavailable store as long as it takes', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
-    if (host.makes.length < 9) throw new BlobsUnavailable('the bucket does not answer')
+    if (host.makes.length < 9) throw new BlobsUnavailable('the bucket does not respond')
   }
   await work()
   await assertExported(db, id)

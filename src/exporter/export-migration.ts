@@ -1,4 +1,4 @@
-import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
@@ -20,7 +20,6 @@ import {
 import {
   failLost,
   failSkipped,
-  type LostRepository,
   type Outcome,
   recordOutcome,
   recordProgress,
@@ -32,30 +31,26 @@ import {
   storeRecords,
 } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
-import { type Handler, type Handlers, type Queue, RetryLater, type Run } from '../queue/queue.ts'
+import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
 import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
-import { nameRecords, recordsForTask } from './records/obtain-records.ts'
+import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
 import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 
 export interface ExportParts extends BeginParts, SealParts {
-  db: Db
-  queue: Queue
-  blobs: BlobStore
-  now: () => number
   /** A directory for data that does not fit into memory. */
   scratch: string
 }
 
-/** The jobs that take a migration from pending to exported: begin, then records and git data of each repository, then seal. */
+/** Handles the jobs of a migration in this order: begin, then records and git data of each repository, then seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
   const ofMigration: Omit<Handler, 'run'> = {
-    // Housekeeping releases the locks at the source: this runs in a transaction.
+    // Housekeeping releases the locks at the source, because this runs in a transaction.
     onGiveUp: async (tx, job, reason) => {
       await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
     },
@@ -72,15 +67,15 @@ export function exportHandlers(parts: ExportParts): Handlers {
       ...ofMigration,
     },
     [EXPORT_RECORDS]: {
-      run: retryWithoutBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
+      run: retryDuringOutage((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [EXPORT_REPOSITORY]: {
-      run: retryWithoutBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
+      run: retryDuringOutage((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [SEAL_ARCHIVE]: {
-      run: retryWithoutBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
+      run: retryDuringOutage((job, run) => seal(parts, job.payload as MigrationJob, run)),
       ...ofMigration,
     },
     [SETTLE_LOCK]: {
@@ -88,17 +83,17 @@ export function exportHandlers(parts: ExportParts): Handlers {
         await settleLock(parts, (job.payload as LockJob).repositoryId)
         await run.finish(async () => {})
       },
-      // Housekeeping settles the locks that are left.
+      // Housekeeping retries.
       onGiveUp: async () => {},
     },
   }
 }
 
-/** An outage of the blob store delays jobs and fails none, however long it lasts. */
-function retryWithoutBlobs(run: Handler['run']): Handler['run'] {
-  return async (job, at) => {
+/** An outage of the blob store delays jobs, but never makes them fail. */
+function retryDuringOutage(run: Handler['run']): Handler['run'] {
+  return async (job, attempt) => {
     try {
-      await run(job, at)
+      await run(job, attempt)
     } catch (error) {
       throw error instanceof BlobsUnavailable
         ? new RetryLater(error.message, { cause: error })
@@ -129,7 +124,7 @@ async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Prom
   try {
     const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
     await run.finish(async (tx) => {
-      await nameRecords(tx, records, now())
+      await markRecordsUsed(tx, records, now())
       await storeRecords(tx, task, records, now())
       if (!options.excludeGitData)
         return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOfMigration(task.migrationId))
@@ -166,7 +161,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
       {
         facts,
         transact: run.finish.bind(run),
-        onEnd: async (tx, obtained) => {
+        onObtained: async (tx, obtained) => {
           const reused = isWhollyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
@@ -176,9 +171,9 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    // The forecast of a retry needs the fingerprint, which is not written after the outcome.
+    // A retry estimates its size with the fingerprint, which cannot be written after the outcome.
     await progress.lastWrite()
-    // The reason is shown beside the repository's name.
+    // Reasons are shown beside the repository's name, so they do not repeat it.
     const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
     await endWithReason(parts, task, run, reason)
   }
@@ -186,7 +181,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
 
 const PROGRESS_INTERVAL_MS = 500
 
-/** Writes progress to the database, one write at a time and not too often. A failed write does not fail the export. */
+/** Writes progress to the database, one write at a time and at most every 500 ms. A failed write does not fail the export. */
 function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
   let lastWrite: Promise<void> = Promise.resolve()
   let nextAt = 0
@@ -225,30 +220,20 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   const sealed = await sealArchive(parts, await migrationById(parts.db, migrationId), run.signal)
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    await recordFailures(parts, tx, migrationId, sealed.lost)
-    return endAsFailed(parts, tx, migrationId, sealed.reason)
+    const { reason, lost } = sealed
+    if (lost) {
+      const damagedKeys = lost.flatMap(({ segmentKeys }) => segmentKeys)
+      await recordDamaged(tx, damagedKeys, parts.now())
+      await failLost(tx, migrationId, lost, parts.now())
+    } else await failSkipped(tx, migrationId)
+    return endAsFailed(parts, tx, migrationId, reason)
   })
   parts.queue.wake()
   await logOutcome(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
   await settleLocks(parts, released)
 }
 
-/** Records which repositories made the migration fail. */
-async function recordFailures(
-  { now }: ExportParts,
-  tx: Db,
-  migrationId: number,
-  lost: readonly LostRepository[] | undefined,
-): Promise<void> {
-  if (!lost) return failSkipped(tx, migrationId)
-  await recordDamaged(
-    tx,
-    lost.flatMap(({ segmentKeys }) => segmentKeys),
-    now(),
-  )
-  await failLost(tx, migrationId, lost, now())
-}
-
+/** Returns the ids of the repositories whose locks it released. They must still be unlocked at the source. */
 async function endAsFailed(
   parts: ExportParts,
   tx: Db,

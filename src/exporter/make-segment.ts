@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
-import { type BlobStore, BlobsUnavailable, type Bytes } from '../blobs/blob-store.ts'
+import type { BlobStore, Bytes } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { onChunk } from '../lib/chunks.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
 import { readableRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { Unreadable } from '../sources/unreadable.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
 
 /** Reads repositories and writes segments. Every method rejects with Unreadable if the repository cannot be exported. */
@@ -18,7 +17,7 @@ export interface SegmentMaker {
   inspect(repository: RepositoryName, signal: AbortSignal): Promise<Inspection>
   /** Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. */
   make(
-    order: SegmentOrder,
+    options: SegmentOptions,
     signal: AbortSignal,
     onProgress: (progress: SegmentProgress) => void,
   ): Promise<MakeResult>
@@ -26,17 +25,17 @@ export interface SegmentMaker {
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
 }
 
-/** What a segment of the repository would contain now. */
+/** The current state of a repository: the fingerprint and size of its segment's contents. */
 export interface Inspection {
   fingerprint: string
   bytes: number
 }
 
-export interface SegmentOrder {
+interface SegmentOptions {
   repository: RepositoryName
   /** The key of the new blob. Each attempt needs a new key. */
   key: string
-  /** What was verified for the previous segment of this repository, as JSON. */
+  /** The verification result of the previous segment of this repository, as JSON. */
   lastVerified: string | undefined
   /** Nothing is written if the repository has one of these fingerprints. */
   storedFingerprints: readonly string[]
@@ -61,10 +60,10 @@ export interface SegmentProgress extends Inspection {
   bytesDone: number
 }
 
-export interface MakerParts {
+interface MakerParts {
   source: Source
   blobs: BlobStore
-  /** Snapshots are kept here while they are read. On the filesystem of the repositories they need no copies, only links. */
+  /** The directory of snapshots. If it is on the filesystem of the repositories, snapshots consist of links instead of copies. */
   scratchDirectory: string
 }
 
@@ -78,14 +77,14 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
 
     digest: (key, signal) => readDigest(blobs, key, { signal }),
 
-    async make(order, signal, onProgress) {
-      const examination = await source.examine(order.repository, signal)
+    async make(options, signal, onProgress) {
+      const examination = await source.examine(options.repository, signal)
       const { fingerprint, bytes } = examination
-      if (order.storedFingerprints.includes(fingerprint))
+      if (options.storedFingerprints.includes(fingerprint))
         return { fingerprint, bytes, segment: undefined }
       const report = (bytesDone: number) => onProgress({ fingerprint, bytes, bytesDone })
       report(0)
-      const segment = await writeRepository(parts, order, examination, report, signal)
+      const segment = await writeRepository(parts, options, examination, report, signal)
       return { fingerprint, bytes, segment }
     },
   }
@@ -93,14 +92,14 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
 
 async function writeRepository(
   { source, blobs, scratchDirectory }: MakerParts,
-  { key, lastVerified }: SegmentOrder,
+  { key, lastVerified }: SegmentOptions,
   examination: Examination,
   onBytes: (written: number) => void,
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const snapshot = await source.snapshot(examination, scratchDirectory, signal)
   await using _ = { [Symbol.asyncDispose]: snapshot.remove }
-  // Verifying and writing run side by side, each on its own core. The first to fail aborts the other.
+  // Verifying and writing run concurrently, each on its own core. If one fails, it aborts the other.
   const failed = new AbortController()
   const either = AbortSignal.any([signal, failed.signal])
   const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
@@ -156,16 +155,16 @@ async function bothOrNeither<A, B>(
   return [(first as PromiseFulfilledResult<A>).value, (second as PromiseFulfilledResult<B>).value]
 }
 
-/** What the manifest says about a repository, without its segment. */
+/** The manifest's entry for a repository, without its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
 
 function contentsOf(
-  { location: place, repository, wiki, bytes }: Examination,
+  { location, repository, wiki, bytes }: Examination,
   missingLfs: readonly { oid: string; size: number }[],
   files: ManifestFile[],
 ): SegmentContents {
   return {
-    full_name: place.fullName,
+    full_name: location.fullName,
     size: bytes,
     ...gitOf(repository),
     wiki: wiki && gitOf(wiki),
@@ -180,7 +179,7 @@ const gitOf = (found: ExaminedRepository): ManifestGit => ({
   ...readableRefs(found),
 })
 
-/** Adds each file that is not an object of git or LFS to `files`, with its digest, once the file was read. */
+/** After a file was read, adds it to `files` with its digest, unless it is an object of git or LFS. */
 async function* recordFileDigests(
   entries: AsyncIterable<SegmentEntry>,
   files: ManifestFile[],
@@ -208,7 +207,7 @@ export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) 
 /** A message to a segment thread. */
 export type SegmentRequest =
   | { id: number; call: 'inspect'; argument: RepositoryName }
-  | { id: number; call: 'make'; argument: SegmentOrder }
+  | { id: number; call: 'make'; argument: SegmentOptions }
   | { id: number; call: 'digest'; argument: string }
   | { id: number; call: 'abort' }
 
@@ -216,19 +215,13 @@ export type SegmentRequest =
 export type SegmentReply =
   | { id: number; progress: SegmentProgress }
   | { id: number; value: unknown }
-  | SegmentFailure
+  | { id: number; error: PlainError }
   | { blobError: BlobOperation }
 
-/** Errors lose their class between threads, so the classes that callers distinguish have their own replies. */
-export type SegmentFailure =
-  | { id: number; unreadable: string }
-  | { id: number; blobsUnavailable: string }
-  | { id: number; error: PlainError }
+/** Errors lose their class between threads. This has the name, message, stack and all fields that are strings or numbers. */
+export type PlainError = Record<string, string | number> & { name: string; message: string }
 
-/** An error's message, stack and every other field that is a string or a number, such as its code. */
-type PlainError = Record<string, string | number> & { message: string }
-
-/** Runs in a segment thread: does what the messages at `port` ask for. */
+/** Handles the requests that arrive at `port`. Called in a segment thread. */
 export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): void {
   const running = new Map<number, AbortController>()
   const reply = (message: SegmentReply) => port.postMessage(message)
@@ -240,7 +233,7 @@ export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): vo
     try {
       reply({ id, value: await run(maker, request, aborter.signal, reply) })
     } catch (error) {
-      reply(failureOf(id, error as Error))
+      reply({ id, error: plainError(error as Error) })
     }
     running.delete(id)
   })
@@ -258,12 +251,10 @@ function run(
   return maker.make(argument, signal, (progress) => reply({ id, progress }))
 }
 
-function failureOf(id: number, error: Error): SegmentFailure {
-  if (error instanceof Unreadable) return { id, unreadable: error.message }
-  if (error instanceof BlobsUnavailable) return { id, blobsUnavailable: error.message }
+function plainError(error: Error): PlainError {
   const { name, message, stack = '' } = error
-  const plain = Object.entries(error).filter(([, value]) => /string|number/.test(typeof value))
-  return { id, error: { ...Object.fromEntries(plain), name, message, stack } }
+  const fields = Object.entries(error).filter(([, value]) => /string|number/.test(typeof value))
+  return { ...Object.fromEntries(fields), name, message, stack }
 }
 
 export type CheckParts = Omit<MakerParts, 'blobs'>
@@ -274,7 +265,7 @@ export interface Checked {
   warning: string | null
 }
 
-/** Reads and discards the bytes of the segment. */
+/** A store that reads the bytes of a segment and discards them. */
 const DISCARDING_STORE = {
   async put(_key, bytes) {
     for await (const _ of bytes);
@@ -290,7 +281,7 @@ export async function checkRepository(
 ): Promise<Checked> {
   const blobs = DISCARDING_STORE as unknown as BlobStore
   const maker = createSegmentMaker({ ...parts, blobs })
-  const order = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }
-  const { bytes, segment } = await maker.make(order, signal, () => {})
+  const options = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }
+  const { bytes, segment } = await maker.make(options, signal, () => {})
   return { bytes, warning: segment!.warning }
 }

@@ -55,7 +55,7 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
     segmentCheckAgeMs: 1_000_000,
   }
   const aborter = new AbortController()
-  const obtain = (onEnd = async (obtained: Obtained) => obtained) =>
+  const obtain = (onObtained = async (obtained: Obtained) => obtained) =>
     obtainSegment<Obtained>(
       parts,
       {
@@ -64,7 +64,7 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
           await state.onTransaction()
           return db.transaction().execute(work)
         },
-        onEnd: (_tx, obtained) => onEnd(obtained),
+        onObtained: (_tx, obtained) => onObtained(obtained),
         onProgress: ({ bytesDone }) => void state.progress.push(bytesDone),
       },
       aborter.signal,

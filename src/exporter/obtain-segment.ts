@@ -15,44 +15,44 @@ import { findReusable, type ReuseParts } from './check-segments.ts'
 import type {
   MadeSegment,
   MakeResult,
-  SegmentFailure,
+  PlainError,
   SegmentMaker,
   SegmentProgress,
   SegmentReply,
   SegmentRequest,
 } from './make-segment.ts'
 
-export interface ObtainParts extends ReuseParts {
+interface ObtainParts extends ReuseParts {
   segments: SegmentMaker
 }
 
 export interface Obtained {
   segmentKey: string
-  /** The repository was exported before and has not changed since. */
+  /** Whether the repository was exported before and has not changed since. */
   reused: boolean
   bytes: number
 }
 
-export interface ObtainOrder<T> {
+interface ObtainOptions<T> {
   facts: RepositoryFacts
   /** Runs `work` in a transaction. */
   transact(work: (tx: Db) => Promise<T>): Promise<T>
   /** Records the result in the transaction that takes the segment into use. */
-  onEnd(tx: Db, obtained: Obtained): Promise<T>
+  onObtained(tx: Db, obtained: Obtained): Promise<T>
   /** Called while a new segment is made. */
   onProgress?(progress: SegmentProgress): void
 }
 
 /**
- * Finds the segment of a repository as it is now, or makes it. The repository is examined once: the thread that examines it
- * gets the fingerprints of its stored segments. Bytes are written first, then the row.
+ * Finds the segment of a repository in its current state, or makes it. The thread that examines the repository gets the
+ * fingerprints of its stored segments, so that it need not be examined twice. Bytes are written first, then the row.
  */
 export async function obtainSegment<T>(
   parts: ObtainParts,
-  order: ObtainOrder<T>,
+  options: ObtainOptions<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { id, owner, name } = order.facts
+  const { id, owner, name } = options.facts
   // A stored segment that turns out to be damaged is no longer listed, so a second pass makes a new one.
   for (;;) {
     const { segment, fingerprint, bytes } = await parts.segments.make(
@@ -63,48 +63,45 @@ export async function obtainSegment<T>(
         storedFingerprints: await fingerprintsOf(parts.db, id),
       },
       signal,
-      (progress) => order.onProgress?.(progress),
+      (progress) => options.onProgress?.(progress),
     )
-    // Called for a new segment as well: a damaged one with the same fingerprint, perhaps of a former repository, must make way.
+    // Called for a new segment as well: it records a damaged segment with the same fingerprint, perhaps of a deleted repository, as
+    // damaged. Otherwise `insertSegment` would return that one instead of inserting the new one.
     const segmentKey = await findReusable(parts, segment?.fingerprint ?? fingerprint, signal)
-    if (segment) return record(parts, order, segment, bytes)
-    if (segmentKey !== undefined) return reuse(parts, order, { segmentKey, bytes })
+    if (segment) return record(parts, options, segment, bytes)
+    if (segmentKey !== undefined) return reuse(parts, options, { segmentKey, bytes })
   }
 }
 
 function reuse<T>(
   { now }: ObtainParts,
-  { transact, onEnd }: ObtainOrder<T>,
+  { transact, onObtained }: ObtainOptions<T>,
   { segmentKey, bytes }: Omit<Obtained, 'reused'>,
 ): Promise<T> {
   return transact(async (tx) => {
-    const named = await markSegmentsUsed(tx, [segmentKey], now())
-    if (!named.has(segmentKey)) throw new Error('the segment was swept or is damaged')
-    return onEnd(tx, { segmentKey, reused: true, bytes })
+    const used = await markSegmentsUsed(tx, [segmentKey], now())
+    if (!used.has(segmentKey)) throw new Error('the segment was swept or is damaged')
+    return onObtained(tx, { segmentKey, reused: true, bytes })
   })
 }
 
 /** If another export was first to record a segment with this fingerprint, uses that one and deletes the new blob. */
 async function record<T>(
   { blobs, now }: ObtainParts,
-  { facts, transact, onEnd }: ObtainOrder<T>,
+  { facts, transact, onObtained }: ObtainOptions<T>,
   made: MadeSegment,
   bytes: number,
 ): Promise<T> {
   let segmentKey = made.key
   const ended = await transact(async (tx) => {
     segmentKey = await insertSegment(tx, { ...made, repositoryId: facts.id }, now())
-    return onEnd(tx, { segmentKey, reused: false, bytes })
+    return onObtained(tx, { segmentKey, reused: false, bytes })
   })
   if (segmentKey !== made.key) await blobs.delete(made.key)
   return ended
 }
 
-export interface SegmentThreads extends SegmentMaker {
-  stop(): Promise<void>
-}
-
-export interface ThreadOptions {
+interface ThreadOptions {
   /** The module that each thread runs. It must call serveSegmentRequests. */
   module: URL
   workerData: unknown
@@ -113,8 +110,10 @@ export interface ThreadOptions {
   onBlobError?: (operation: BlobOperation) => void
 }
 
-/** Makes segments on worker threads, because hashing and deflating would block the thread that answers requests. */
-export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
+/** Makes segments on worker threads, because hashing and deflating would block the thread that handles requests. */
+export function createSegmentThreads(
+  options: ThreadOptions,
+): SegmentMaker & { stop(): Promise<void> } {
   const threads = Array.from({ length: options.count }, () => new SegmentThread(options))
   // The queue runs no more jobs than there are threads, so one of them is always idle.
   const idlest = () => threads.reduce((a, b) => (b.load < a.load ? b : a))
@@ -129,7 +128,7 @@ export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
   }
 }
 
-/** Bytes go through buffers outside the heap. Without limits, the garbage of each thread would grow with the memory of the machine. */
+/** Segments need little heap: their bytes are in buffers. Without limits, V8 would let garbage grow with the memory of the machine. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
 
 interface PendingRequest {
@@ -158,7 +157,7 @@ class SegmentThread {
     onProgress: PendingRequest['onProgress'] = () => {},
   ): Promise<T> {
     signal.throwIfAborted()
-    // Started when first needed, and again after a crash.
+    // Starts the worker for the first request, and again after a crash.
     this.#worker ??= this.#start()
     const worker = this.#worker
     const id = ++this.#lastId
@@ -190,10 +189,10 @@ class SegmentThread {
     if ('progress' in reply) return pending?.onProgress(reply.progress)
     this.#pending.delete(reply.id)
     if ('value' in reply) pending?.resolve(reply.value)
-    else pending?.reject(errorOf(reply))
+    else pending?.reject(errorOf(reply.error))
   }
 
-  /** An error is followed by an exit, and by then another worker may be running. */
+  /** Called for an error and for the exit that follows it, when another worker may already be running. */
   #onEnd(ended: Worker, error: Error): void {
     if (this.#worker !== ended) return
     this.#worker = undefined
@@ -204,8 +203,9 @@ class SegmentThread {
 
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never
 
-function errorOf(failure: SegmentFailure): Error {
-  if ('unreadable' in failure) return new Unreadable(failure.unreadable)
-  if ('blobsUnavailable' in failure) return new BlobsUnavailable(failure.blobsUnavailable)
-  return Object.assign(new Error(failure.error.message), failure.error)
+/** Restores the classes that callers distinguish. */
+function errorOf(error: PlainError): Error {
+  if (error.name === 'Unreadable') return new Unreadable(error.message)
+  if (error.name === 'BlobsUnavailable') return new BlobsUnavailable(error.message)
+  return Object.assign(new Error(error.message), error)
 }

@@ -14,7 +14,7 @@ export interface StoredDigest {
 export interface Reading {
   signal: AbortSignal
   range?: ByteRange
-  /** The maximum rate. */
+  /** The maximum rate; unlimited by default. */
   bytesPerSecond?: number
 }
 

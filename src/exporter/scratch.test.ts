@@ -11,7 +11,7 @@ import { createScratch, sweepScratch } from './scratch.ts'
 
 const A_DAY = 86_400_000
 
-/** Another process that takes its scratch space, says where it is, and goes on living. */
+/** Starts a process that creates a scratch directory and keeps running. */
 async function anotherProcess(root: string) {
   const module = new URL('./scratch.ts', import.meta.url).href
   const code = `import { createScratch } from '${module}'
@@ -19,8 +19,8 @@ async function anotherProcess(root: string) {
     console.log(directory)
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code])
-  const [said] = await withTimeout('the other process has its space', once(child.stdout, 'data'))
-  return { child, directory: String(said).trim() }
+  const [path] = await withTimeout('the other process has a directory', once(child.stdout, 'data'))
+  return { child, directory: String(path).trim() }
 }
 
 test('the directory of a killed process is removed, that of a running one stays', async (t) => {
@@ -39,7 +39,7 @@ test('the directory of a killed process is removed, that of a running one stays'
   assert.ok(!existsSync(dead.directory))
   for (const { directory } of [alive, own])
     assert.ok(existsSync(join(directory, 'snapshot', 'pack')), directory)
-  // Nor where nobody else is expected.
+  // A locked directory stays at any age.
   await sweepScratch(root, 0)
   assert.equal((await readdir(root)).length, 2)
   await own.release()

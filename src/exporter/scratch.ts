@@ -22,7 +22,7 @@ export async function createScratch(root: string): Promise<Scratch> {
   makeDirectory(root, 0o700)
   const made = await mkdtemp(join(root, NEW_PREFIX))
   const unlock = lockFile(join(made, LOCK))
-  // Renamed only now, so that the directory is never seen without its lock.
+  // Renamed after it is locked, so that a sweep never finds it without its lock.
   const directory = join(root, basename(made).slice(NEW_PREFIX.length))
   await rename(made, directory)
   return {
@@ -35,8 +35,8 @@ export async function createScratch(root: string): Promise<Scratch> {
 }
 
 /**
- * Removes the directories of dead processes: at once if the lock is free, by age if there is no lock. With 0 all without a lock
- * are removed, even those from the future after the clock was set back.
+ * Removes the directories of dead processes: those whose lock is free, and those without a lock that are old enough. With 0, all
+ * without a lock are removed, even those with a time in the future, which exist after the clock was set back.
  */
 export async function sweepScratch(root: string, olderThanMs: number): Promise<void> {
   makeDirectory(root, 0o700)
@@ -65,7 +65,7 @@ export async function diskUsage(directory: string): Promise<number> {
   return bytes
 }
 
-/** The unit of `blocks` of `stat` on every disk. */
+/** The unit of `blocks` in the result of `stat`, on every disk. */
 const BLOCK_BYTES = 512
 
 async function isOlder(path: string, thanMs: number): Promise<boolean> {

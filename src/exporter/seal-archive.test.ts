@@ -165,7 +165,7 @@ test('an archive whose metadata could not be written is not recorded, and sealin
       refusals += 1
       assert.equal((await endOf(db, id)).state, 'exporting')
       assert.deepEqual(await archiveSegments(db, { id }), [])
-      if (refusals < 4) throw new BlobsUnavailable('the bucket does not answer')
+      if (refusals < 4) throw new BlobsUnavailable('the bucket does not respond')
       return blobs.put(key, bytes, options)
     },
   }
@@ -173,7 +173,7 @@ test('an archive whose metadata could not be written is not recorded, and sealin
   await assertExported(db, id)
 })
 
-test('a store that can compose gets the archive as one object', async (t) => {
+test('an archive is also stored as one object if that is enabled and the store accepts it', async (t) => {
   const { db, blobs, start, work } = await exportScene(t, TWO)
   const composed = new Map<string, number>()
   const bucket: BlobStore & ComposingStore = {
@@ -186,17 +186,23 @@ test('a store that can compose gets the archive as one object', async (t) => {
         key,
         parts.reduce((sum, { length }) => sum + length, 0),
       )
+      return true
     },
-    presign: () => Promise.reject(new Error('nobody asked')),
+    presign: () => Promise.reject(new Error('not used')),
   }
   const id = await start(NAMES)
   await work({ blobs: bucket, isComposed: true })
   const { archiveKey } = await migrationById(db, id)
   assert.deepEqual([...composed.keys()], [archiveKey])
 
-  const apart = await start(NAMES)
-  await work({ blobs: bucket, isComposed: false })
-  assert.equal((await migrationById(db, apart)).archiveKey, null)
+  for (const options of [
+    { blobs: bucket, isComposed: false },
+    { blobs: { ...bucket, compose: async () => false }, isComposed: true },
+  ]) {
+    const notComposed = await start(NAMES)
+    await work(options)
+    assert.equal((await migrationById(db, notComposed)).archiveKey, null)
+  }
 })
 
 test('a reason has the name of the repository once', () => {

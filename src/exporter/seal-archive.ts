@@ -12,14 +12,9 @@ import {
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
-import {
-  type CheckedSegment,
-  insertSegment,
-  type SegmentRecord,
-} from '../migrations/segment-store.ts'
+import { type CheckedSegment, insertSegment } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { coveredOrganizations } from './metadata/covered-organizations.ts'
 import {
   contentsOfAll,
   type MetadataWriterParts,
@@ -31,18 +26,18 @@ import { storedLength } from './read-digest.ts'
 export interface SealParts extends MetadataWriterParts {
   queue: Queue
   archiveTtlMs: number
-  /** Whether archives are also composed to one blob that clients download from the store, if the store supports that. */
+  /** Whether archives are also composed to one blob, which clients download from the store, if the store supports that. */
   isComposed: boolean
 }
 
-/** What the end of the job writes to the database. */
-export type Sealed =
+/** The result of a seal job: a function that records the archive, or the reason why the migration failed. */
+type Sealed =
   | { record(tx: Db): Promise<void> }
   | { reason: string; lost?: readonly LostRepository[] }
 
 /**
- * Called when all repositories have ended. Either the migration has failed, or this writes the metadata and the manifest, and the
- * archive is the list of all segments.
+ * Called when all repositories have ended. Unless the migration has failed, writes the metadata and the manifest: the archive is the
+ * list of all segments.
  */
 export async function sealArchive(
   parts: SealParts,
@@ -54,15 +49,14 @@ export async function sealArchive(
   const reason = failureOf(repositories)
   if (reason) return { reason }
 
-  const named = await organizationsIn(db, migration)
-  const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
+  const organizations = await organizationsIn(db, migration)
   const contents = await contentsOfAll(db, repositories)
   const since = now() - LENGTH_TRUSTED_MS
   const old = [...contents.segments.values()].filter(
     ({ namedAt, damagedAt }) => namedAt < since || damagedAt !== null,
   )
   const lost = await lostSegments(parts.blobs, old, signal)
-  if (lost.length > 0) return endAsLost(repositories, keysOf(lost))
+  if (lost.length > 0) return endAsLost(repositories, new Set(lost.map(({ key }) => key)))
   const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
   const archive = await writeMetadata(parts, covered, signal).catch((error: unknown) => {
     if (error instanceof SegmentDamaged) return { damaged: error.key }
@@ -71,11 +65,9 @@ export async function sealArchive(
   if ('damaged' in archive) return endAsLost(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
   const { blobs } = parts
-  const composed: { key?: string } = {}
-  if (parts.isComposed && isComposing(blobs)) {
-    composed.key = randomUUID()
-    await composeArchive(plan, blobs, composed.key, { signal })
-  }
+  const key = randomUUID()
+  const isComposed =
+    parts.isComposed && isComposing(blobs) && (await composeArchive(plan, blobs, key, { signal }))
   return {
     async record(tx) {
       for (const segment of [archive.metadata, archive.manifest]) {
@@ -88,7 +80,7 @@ export async function sealArchive(
           expiresAt,
           metadataKey: archive.metadata.key,
           manifestKey: archive.manifest.key,
-          ...composed,
+          ...(isComposed && { key }),
         },
       })
     },
@@ -98,33 +90,36 @@ export async function sealArchive(
 const LOST_REASON = 'its exported data was lost; retry the migration to export it again'
 
 function endAsLost(repositories: readonly ExportedRepository[], keys: ReadonlySet<string>): Sealed {
-  const gone = repositories
+  const lost = repositories
     .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)
   return {
-    reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST_REASON)).join('\n'),
-    lost: gone.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST_REASON })),
+    reason: lost.map(({ facts }) => withName(fullNameOf(facts), LOST_REASON)).join('\n'),
+    lost: lost.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST_REASON })),
   }
 }
 
-/** Composes the archive to one blob in the store, without downloading large segments. Leaves nothing if it fails. */
+/**
+ * Composes the archive to one blob in the store, without downloading large segments. Returns false if the store does not accept so
+ * many parts. If it fails, no blob is left behind.
+ */
 export async function composeArchive(
   plan: ArchivePlan,
   blobs: BlobStore & ComposingStore,
   key: string,
   { signal }: { signal?: AbortSignal | undefined } = {},
-): Promise<void> {
-  await blobs.compose(key, plan.parts, { signal })
+): Promise<boolean> {
+  if (!(await blobs.compose(key, plan.parts, { signal }))) return false
   const length = await blobs.size(key)
-  if (length === plan.length) return
-  // A segment does not have the length of its description.
+  if (length === plan.length) return true
+  // The stored length of a segment differs from its row.
   await blobs.delete(key)
-  throw new Error(`an archive of ${plan.length} bytes was composed with ${length}`)
+  throw new Error(`the composed archive has ${length} bytes instead of ${plan.length}`)
 }
 
 /**
- * Returns why there is no archive, with a line for each repository that was not exported, or undefined if there is one. Skipped
- * repositories are a reason only if all were skipped.
+ * Returns why the migration failed, with a line for each repository that was not exported, or undefined if it did not fail. Skipped
+ * repositories are a failure only if all were skipped.
  */
 export function failureOf(repositories: readonly ExportedRepository[]): string | undefined {
   const notExported = repositories.filter(({ reason }) => reason !== null)
@@ -134,20 +129,17 @@ export function failureOf(repositories: readonly ExportedRepository[]): string |
   return notExported.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
 }
 
-/** Reasons from the source begin with the name of the repository or its wiki. Others get it here. */
+/** Adds the name of the repository to a reason. Reasons from the source begin with it already, or with that of the wiki. */
 export function withName(fullName: string, reason: string): string {
   return reason.startsWith(fullName) ? reason : `${fullName}: ${reason}`
 }
 
-const keysOf = (segments: readonly SegmentRecord[]): ReadonlySet<string> =>
-  new Set(segments.map(({ key }) => key))
-
 const LENGTH_CHECK_CONCURRENCY = 16
-/** A segment that was taken into use so recently had its length then. Checking each again would cost as much as reusing it. */
+/** The length of a segment was checked when it was last used. It is not checked again within this time, to save requests. */
 const LENGTH_TRUSTED_MS = 60_000
 
 /**
- * Returns the segments that are known to be damaged, or that the store lacks or has with another length, as may happen after the
+ * Returns the segments that are recorded as damaged, missing in the store, or stored with another length, which may happen after the
  * database or the store was restored from a backup. An archive with such segments could not be downloaded.
  */
 export async function lostSegments(

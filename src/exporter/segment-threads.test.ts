@@ -8,7 +8,7 @@ import { type MadeSegment, type SegmentMaker, serveSegmentRequests } from './mak
 import { createSegmentThreads } from './obtain-segment.ts'
 
 const INSPECTION = { fingerprint: 'f', bytes: 9 }
-const ORDER = {
+const OPTIONS = {
   repository: { owner: 'alice', name: 'site' },
   key: 'k',
   lastVerified: undefined,
@@ -23,14 +23,14 @@ const MAKES = {
     onProgress({ ...INSPECTION, bytesDone: 4 })
     return { ...INSPECTION, segment: { fingerprint: 'f' } as MadeSegment }
   },
-  untilAborted: async (_order, signal, onProgress) => {
+  untilAborted: async (_options, signal, onProgress) => {
     onProgress({ ...INSPECTION, bytesDone: 0 })
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
     throw signal.reason
   },
   fullDisk: () => Promise.reject(Object.assign(new Error('no space'), FULL_DISK)),
   unreadable: () => Promise.reject(new Unreadable('alice/site: HEAD is missing')),
-  noBucket: () => Promise.reject(new BlobsUnavailable('the bucket does not answer')),
+  noBucket: () => Promise.reject(new BlobsUnavailable('the bucket does not respond')),
   crash: () => process.exit(1),
 } satisfies Record<string, SegmentMaker['make']>
 
@@ -57,7 +57,7 @@ function runTests() {
 
   test('a thread reports progress and returns the segment it made', async (t) => {
     const done: number[] = []
-    const made = await threadFor(t, 'segment').make(ORDER, signal, ({ bytesDone }) =>
+    const made = await threadFor(t, 'segment').make(OPTIONS, signal, ({ bytesDone }) =>
       done.push(bytesDone),
     )
     assert.deepEqual(made, { ...INSPECTION, segment: { fingerprint: 'f' } })
@@ -65,20 +65,20 @@ function runTests() {
   })
 
   test('a thread makes no segment whose fingerprint is stored', async (t) => {
-    const order = { ...ORDER, storedFingerprints: ['e', 'f'] }
-    const made = await threadFor(t, 'segment').make(order, signal, () => {})
+    const options = { ...OPTIONS, storedFingerprints: ['e', 'f'] }
+    const made = await threadFor(t, 'segment').make(options, signal, () => {})
     assert.deepEqual(made, { ...INSPECTION, segment: undefined })
   })
 
   test('an abort reaches the thread', async (t) => {
     const aborter = new AbortController()
-    const making = threadFor(t, 'untilAborted').make(ORDER, aborter.signal, () => aborter.abort())
+    const making = threadFor(t, 'untilAborted').make(OPTIONS, aborter.signal, () => aborter.abort())
     await assert.rejects(making, /abort/)
   })
 
   test('a full disk is reported with its path and free bytes', async (t) => {
     const error: unknown = await threadFor(t, 'fullDisk')
-      .make(ORDER, signal, () => {})
+      .make(OPTIONS, signal, () => {})
       .catch((error: unknown) => error)
     assert.equal(
       describeDiskFailure(error),
@@ -88,11 +88,11 @@ function runTests() {
 
   test('Unreadable and BlobsUnavailable keep their classes', async (t) => {
     await assert.rejects(
-      threadFor(t, 'unreadable').make(ORDER, signal, () => {}),
+      threadFor(t, 'unreadable').make(OPTIONS, signal, () => {}),
       Unreadable,
     )
     await assert.rejects(
-      threadFor(t, 'noBucket').make(ORDER, signal, () => {}),
+      threadFor(t, 'noBucket').make(OPTIONS, signal, () => {}),
       BlobsUnavailable,
     )
   })
@@ -100,9 +100,9 @@ function runTests() {
   test('a crashed thread fails its requests and is started again', async (t) => {
     const threads = threadFor(t, 'crash')
     await assert.rejects(
-      threads.make(ORDER, signal, () => {}),
+      threads.make(OPTIONS, signal, () => {}),
       /ended unexpectedly/,
     )
-    assert.deepEqual(await threads.inspect(ORDER.repository, signal), INSPECTION)
+    assert.deepEqual(await threads.inspect(OPTIONS.repository, signal), INSPECTION)
   })
 }

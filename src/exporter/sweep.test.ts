@@ -69,7 +69,7 @@ onEachEngine('the sweep', (engine) => {
       async delete(key) {
         await blobs.delete(key)
         deleted.push(key)
-        // Both are on the list of the sweep; while it takes the first, a migration names the other.
+        // The sweep has listed both. While it deletes the first, a migration reuses the other.
         id = await start(names)
         await work()
       },
@@ -83,14 +83,18 @@ onEachEngine('the sweep', (engine) => {
 
   test('removes old blobs without a row', async (t) => {
     const { db, id, parts, blobs, keysInStore } = await scene(t, engine)
-    const named = await keysInStore()
-    await blobs.put('orphan', [Buffer.from('bytes of the dead')])
-    await db.updateTable('migrations').set({ archive_key: 'whole' }).where('id', '=', id).execute()
-    await blobs.put('whole', [Buffer.from('a whole archive')])
+    const referenced = await keysInStore()
+    await blobs.put('orphan', [Buffer.from('orphan')])
+    await db
+      .updateTable('migrations')
+      .set({ archive_key: 'composed' })
+      .where('id', '=', id)
+      .execute()
+    await blobs.put('composed', [Buffer.from('archive')])
     await sweepOrphans({ ...parts, now: Date.now }, HOUR)
-    assert.equal((await keysInStore()).length, named.length + 2)
+    assert.equal((await keysInStore()).length, referenced.length + 2)
     await sweepOrphans(parts, 0)
-    assert.deepEqual(await keysInStore(), [...named, 'whole'].sort())
+    assert.deepEqual(await keysInStore(), [...referenced, 'composed'].sort())
   })
 
   test('removes nothing from a store of another database', async (t) => {
@@ -117,18 +121,18 @@ test('segments with missing or truncated bytes are lost', async (t) => {
   await assert.rejects(lostSegments(broken, segments, signal), /I\/O error/)
 })
 
-test('old snapshots are removed, and all of them at a start', async (t) => {
+test('old scratch directories are removed, and all of them with an age of 0', async (t) => {
   const scratch = join(await temporaryFolder(t), 'scratch')
   await sweepScratch(scratch, HOUR)
-  for (const name of ['old', 'young', 'yet-to-come']) {
+  for (const name of ['future', 'old', 'recent']) {
     await mkdir(join(scratch, name))
     await writeFile(join(scratch, name, 'pack'), 'bytes')
   }
   const now = Date.now() / 1000
   await utimes(join(scratch, 'old'), now, now - 7200)
-  await utimes(join(scratch, 'yet-to-come'), now, now + 7200)
+  await utimes(join(scratch, 'future'), now, now + 7200)
   await sweepScratch(scratch, HOUR)
-  assert.deepEqual((await readdir(scratch)).sort(), ['yet-to-come', 'young'])
+  assert.deepEqual((await readdir(scratch)).sort(), ['future', 'recent'])
   await sweepScratch(scratch, 0)
   assert.deepEqual(await readdir(scratch), [])
 })

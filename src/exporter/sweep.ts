@@ -14,7 +14,7 @@ export interface SweepParts {
   segmentTtlMs: number
 }
 
-/** Removes expired archives and the segments that no archive has used for a while. */
+/** Removes expired archives, and segments that no archive has used for `segmentTtlMs`. */
 export async function sweep(parts: SweepParts): Promise<void> {
   await sweepArchives(parts)
   await sweepSegments(parts)
@@ -37,8 +37,8 @@ export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts
 }
 
 /**
- * Removes blobs without a row: segments whose export crashed between writing the bytes and the row, and rests of interrupted
- * deletions. A blob that is younger than `olderThanMs` may still get its row. Rejects with StoreOwnedByAnotherDatabase.
+ * Removes blobs without a row: segments whose export crashed between writing the bytes and the row, and leftovers of interrupted
+ * deletions. Keeps blobs that are younger than `olderThanMs`, which may still get a row. Rejects with StoreOwnedByAnotherDatabase.
  */
 export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
@@ -64,7 +64,7 @@ export async function sweepOrphans(
   await removeOrphans()
 }
 
-/** The store has the blobs of another database. A sweep would remove all of them, because this database has no rows for them. */
+/** The store has blobs of another database. A sweep would remove them all, because this database has no rows for them. */
 export class StoreOwnedByAnotherDatabase extends UserError {
   override name = 'StoreOwnedByAnotherDatabase'
   constructor(mark: string) {
@@ -74,21 +74,21 @@ export class StoreOwnedByAnotherDatabase extends UserError {
   }
 }
 
-/** The prefix of the key that names the owner of a store. No other key begins with it. */
+/** The prefix of the key of an owner mark: an empty blob that identifies the database of a store. No other key begins with it. */
 const OWNER_PREFIX = 'owner-'
 
 export const isOwnerMark = (key: string): boolean => key.startsWith(OWNER_PREFIX)
 
-/** Marks a store without owner as this database's with an empty blob. Throws StoreOwnedByAnotherDatabase for other stores. */
+/** Adds this database's owner mark to a store without one. Rejects with StoreOwnedByAnotherDatabase if it has another mark. */
 export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
   const mark = await ownerKey(db)
-  // Listed instead of requested by key: a missing blob would count as an error of the store.
+  // Lists all blobs instead of requesting the mark: a missing blob would count as an error of the store.
   for await (const { key } of blobs.list()) {
     if (key === mark) return
     if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)
   }
   await blobs.put(mark, []).catch((error: unknown) => {
-    // Another process has marked it meanwhile.
+    // Another process of this database was faster.
     if (!(error instanceof BlobExists)) throw error
   })
 }
@@ -96,7 +96,7 @@ export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
 const ownerKey = async (db: Db): Promise<string> =>
   OWNER_PREFIX + (await signingKey(db, 'store')).toString('hex')
 
-/** Whether the store has this database's mark, which the first sweep adds. The empty directory of a missing mount has none. */
+/** Whether the store has this database's owner mark, which the first sweep adds. The empty directory of a missing mount has none. */
 export async function isClaimed(db: Db, blobs: BlobStore): Promise<boolean> {
   try {
     await blobs.size(await ownerKey(db))

@@ -2,8 +2,8 @@ import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
 
 /**
- * A worker process for tests to start, kill and freeze. It sends its parent what happens: `ready`, then for each
- * job `took`, perhaps `lost`, and `done` or the name of the error. It finishes jobs once the parent sends a message.
+ * A worker process that tests start, kill and freeze. It sends events to its parent: `ready`, then for each job `claimed`, `lost` if
+ * it is aborted, and `done` or the name of the error. It finishes its jobs when the parent sends a message.
  */
 const [databaseUrl = '', name = '', pollIntervalMs = '1000'] = process.argv.slice(2)
 const ACCOUNT = { site_admin: 0, created_at: 0 }
@@ -11,7 +11,7 @@ const send = (what: string, payload?: unknown) => process.send?.({ what, payload
 const mayFinish = new Promise((resolve) => process.once('message', resolve))
 
 const { db } = await connect({ dataDirectory: '', databaseUrl })
-const onError = (error: unknown) => send('trouble', String(error))
+const onError = (error: unknown) => send('error', String(error))
 const queue = createPgBossQueue({
   databaseUrl,
   db,
@@ -26,7 +26,7 @@ queue.work(
     task: {
       async run({ payload }, { signal, finish }) {
         signal.addEventListener('abort', () => send('lost', payload))
-        send('took', payload)
+        send('claimed', payload)
         await mayFinish
         try {
           await finish((tx) =>

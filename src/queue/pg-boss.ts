@@ -7,9 +7,9 @@ import { Workers } from './worker.ts'
 
 export interface PgBossQueueOptions extends Partial<JobTiming> {
   databaseUrl: string
-  /** A connection to the same database: its transactions write results and remove their jobs. */
+  /** Connections to the same database. Their transactions write results and remove jobs. */
   db: Db
-  /** Called for errors of the queue itself, also while no worker is running. */
+  /** Called for errors of the queue itself, even if no worker is running. */
   onError: (error: unknown) => void
   /** How often one of the processes looks for jobs whose worker died. */
   superviseSeconds?: number
@@ -24,7 +24,7 @@ export interface PgBossQueue extends Queue {
 
 /** pg-boss owns this schema. */
 const SCHEMA = 'godwit_queue'
-/** Notifications are names of queues with new jobs, and batches that were cancelled. */
+/** A notification is the name of a queue with new jobs, or a batch that was cancelled. */
 const CHANNEL = 'godwit_queue'
 
 const HOUR = 3600
@@ -34,13 +34,13 @@ const queueSettings = {
   /** The minimum of pg-boss. */
   heartbeatSeconds: 10,
   expireInSeconds: 24 * HOUR,
-  // pg-boss would end a job without calling `onGiveUp`, so it must give up neither on failing nor on waiting jobs.
+  // pg-boss would remove a job without calling `onGiveUp`, so it must never give up on failing or waiting jobs.
   retryLimit: 2 ** 31 - 1,
   retryDelay: 0,
   retentionSeconds: 10 * YEAR,
 }
 
-/** Uses pg-boss on the same PostgreSQL, for any number of processes: another process gets the jobs of one that died. */
+/** Uses pg-boss on the same PostgreSQL database, for any number of processes. If one dies, another takes over its jobs. */
 export function createPgBossQueue({
   databaseUrl,
   db,
@@ -49,10 +49,9 @@ export function createPgBossQueue({
   ...timing
 }: PgBossQueueOptions): PgBossQueue {
   const boss = createBoss(databaseUrl, superviseSeconds, onError)
-  const store = pgBossJobs(boss, db)
   const workers = new Workers({
     db,
-    store,
+    store: pgBossJobs(boss, db),
     timing: { ...defaultTiming, renewIntervalMs: 3000, ...timing },
   })
   let listener: { close(): Promise<void> } | undefined
@@ -82,9 +81,18 @@ export function createPgBossQueue({
       }
     },
     stop,
-    enqueue: (tx, kind, payloads, batch, queue = 'jobs') =>
-      insertJobs(boss, tx, { kind, payloads, batch, queue }),
-    cancel: deleteBatch,
+    async enqueue(tx, kind, payloads, batch, queue = 'jobs') {
+      const jobs = payloads.map((payload) => ({ data: { kind, payload }, group: { id: batch } }))
+      await boss.insert(queue, jobs, { db: fromKysely(tx) })
+      await notify(tx, queue)
+    },
+    async cancel(tx, batch) {
+      const deletion = sql`delete from ${JOBS} where ${isOurs} and group_id = ${batch}`
+      await deletion.execute(tx)
+      // To take over a job, pg-boss deletes its row and inserts a new one. A deletion that waited for that sees only the old row.
+      await deletion.execute(tx)
+      await notify(tx, batch)
+    },
     backlog: () => countJobs(db),
     running: (queue) => workers.running(queue),
     interrupt,
@@ -117,11 +125,11 @@ function createBoss(
 interface Envelope {
   kind: string
   payload: unknown
-  /** The number of claims that ended without counting a failure. */
+  /** The number of claims that ended without a failure. */
   givenBack?: number
 }
 
-/** pg-boss counts the claims of a job: only the worker with the last number holds it. */
+/** pg-boss counts the claims of a job. Only the worker with the latest claim number holds it. */
 interface PgBossJob extends HeldJob {
   queue: QueueName
   claim: number
@@ -135,14 +143,14 @@ interface PgBossJob extends HeldJob {
  */
 function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
   return {
-    // The job that has waited longest is next, whatever its kind.
+    // pg-boss returns the jobs that have waited longest, of any kind.
     async claim(atMost, queue) {
       const rows = await boss.fetch<Envelope>(queue, { batchSize: atMost, includeMetadata: true })
       return rows.map((row) => heldJob(row, queue))
     },
 
-    // Uses pg-boss's own connections: a busy pool must not look like a dead worker. It also sets `started_on`, by which pg-boss expires
-    // jobs that take long.
+    // Uses pg-boss's own connections: a busy pool must not look like a dead worker. Also sets `started_on`, because pg-boss expires jobs
+    // by it.
     async renew({ id, queue, claim }) {
       const { rows } = await boss.getDb().executeSql(
         `update ${SCHEMA}.job set heartbeat_on = now(), started_on = now()
@@ -185,31 +193,6 @@ const isOurs = sql`name in (${sql.join(queueNames)})`
 const isHeld = ({ id, queue, claim }: PgBossJob) =>
   sql`name = ${queue} and id = ${id} and state = 'active' and retry_count = ${claim}`
 
-interface NewJobs {
-  kind: string
-  payloads: readonly unknown[]
-  batch: string
-  queue: QueueName
-}
-
-async function insertJobs(
-  boss: PgBoss,
-  tx: Db,
-  { kind, payloads, batch, queue }: NewJobs,
-): Promise<void> {
-  const jobs = payloads.map((payload) => ({ data: { kind, payload }, group: { id: batch } }))
-  await boss.insert(queue, jobs, { db: fromKysely(tx) })
-  await notify(tx, queue)
-}
-
-async function deleteBatch(tx: Db, batch: string): Promise<void> {
-  const deletion = sql`delete from ${JOBS} where ${isOurs} and group_id = ${batch}`
-  await deletion.execute(tx)
-  // To take over a job, pg-boss deletes its row and inserts a new one. A deletion that waited for that sees only the old row.
-  await deletion.execute(tx)
-  await notify(tx, batch)
-}
-
 export async function countJobs(db: Db): Promise<Backlog[]> {
   const { rows } = await sql<Backlog>`
     select data->>'kind' as kind, count(*) as jobs,
@@ -218,7 +201,7 @@ export async function countJobs(db: Db): Promise<Backlog[]> {
   return rows
 }
 
-/** Reaches every process once the transaction has committed. */
+/** Notifies every process when the transaction commits. */
 async function notify(tx: Db, text: string): Promise<void> {
   await sql`select pg_notify(${CHANNEL}, ${text})`.execute(tx)
 }

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 
-/** Work to be done at least once, by any process. The payload is plain JSON. */
+/** Work that any process may do, at least once. The payload is plain JSON. */
 export interface Job {
   id: string
   kind: string
@@ -11,14 +11,14 @@ export interface Run {
   /** Aborted when another worker has taken over the job, or the process is stopping. */
   signal: AbortSignal
   /**
-   * The only way to complete a job: one transaction writes the result and removes the job. It fails with LeaseLost if another worker
+   * The only way to complete a job: one transaction writes the result and removes the job. Rejects with LeaseLost if another worker
    * has taken over the job, so a worker that was presumed dead can never write.
    */
   finish<T>(write: (tx: Db) => Promise<T>): Promise<T>
 }
 
 export interface Handler {
-  /** Throws any error to be retried, `RetryLater` to be retried without counting a failure, `PermanentError` to give up at once. */
+  /** Any error counts a failure and the job is retried. RetryLater counts none. PermanentError gives up at once. */
   run(job: Job, run: Run): Promise<void>
   /** Called in the transaction that removes a job after its last attempt. Users may see the reason. */
   onGiveUp(tx: Db, job: Job, reason: string): Promise<void>
@@ -33,9 +33,7 @@ export interface StartedWorker {
   stop(): Promise<void>
 }
 
-/**
- * Each queue has its own workers: receivers of webhooks may be slow, and must never delay exports.
- */
+/** Each queue has its own workers: receivers of webhooks may be slow, and must never delay exports. */
 export type QueueName = (typeof queueNames)[number]
 export const queueNames = ['jobs', 'webhooks'] as const
 export const isQueueName = (text: string): text is QueueName =>
@@ -56,7 +54,7 @@ export interface Backlog {
   oldest: number
 }
 
-/** `test/contracts/queue.contract.ts` runs on every implementation. */
+/** `test/contracts/queue.contract.ts` tests every implementation. */
 export interface Queue {
   /** Adds one job per payload, all of one batch, when the caller's transaction commits. */
   enqueue(
@@ -68,9 +66,9 @@ export interface Queue {
   ): Promise<void>
   /** Removes all jobs of a batch when the caller's transaction commits. */
   cancel(tx: Db, batch: string): Promise<void>
-  /** Called after that commit: aborts the batch's jobs in this process at once. Others stop when they next renew their lease. */
+  /** Call it after the commit of a `cancel`. Aborts the batch's jobs in this process at once. Others stop when they next renew their lease. */
   interrupt(batch: string): void
-  /** Called after that commit: workers of one queue, or of all, look for jobs at once instead of at the next poll. */
+  /** Call it after the commit of an `enqueue`. Workers of one queue, or of all, claim jobs at once instead of at the next poll. */
   wake(queue?: QueueName): void
   work(handlers: Handlers, options: WorkOptions): StartedWorker
   /** Counts the jobs of a queue that run in this process. */
@@ -85,8 +83,8 @@ export class PermanentError extends Error {
 }
 
 /**
- * Something that the job needs is unavailable for a while. The job is retried until it is back, not before `dueAt` (epoch
- * milliseconds), or after `pauseMs`, without counting a failure.
+ * Something that the job needs is temporarily unavailable. The job is retried at `dueAt` (epoch milliseconds), after `pauseMs`, or
+ * after a default pause, as often as necessary and without counting a failure.
  */
 export class RetryLater extends Error {
   override name = 'RetryLater'

@@ -18,7 +18,7 @@ export interface HeldJob extends Job {
   failures: number
 }
 
-/** The jobs of one queue implementation. All functions but `claim` leave a job alone that the caller no longer holds. */
+/** The jobs of one queue implementation. All functions but `claim` do nothing to a job that the caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
   claim(atMost: number, queue: QueueName): Promise<Held[]>
   /** Renews the lease. Returns false if another worker has taken over the job. */
@@ -30,9 +30,9 @@ export interface JobStore<Held extends HeldJob> {
 
 export interface JobTiming {
   renewIntervalMs: number
-  /** How often an idle worker looks for jobs if nothing wakes it. */
+  /** How often an idle worker polls for jobs if nothing wakes it. */
   pollIntervalMs: number
-  /** The pause before the second attempt; it doubles with every further one. */
+  /** The pause before the second attempt. It doubles with each attempt. */
   retryPauseMs: number
   /** The pause after `RetryLater` without a time. */
   retryLaterPauseMs: number
@@ -52,7 +52,7 @@ export interface WorkerContext<Held extends HeldJob> {
   timing: JobTiming
 }
 
-/** During an upgrade, another process may know the kind already, or this one only after its restart. */
+/** During a rolling upgrade, only some processes know a new kind of job. */
 const UNKNOWN_KIND_PAUSE_MS = 10_000
 
 /** One attempt at a job, from its claim until it is finished, returned, given up or lost. */
@@ -62,7 +62,7 @@ export class JobRun<Held extends HeldJob> {
   readonly #onError: WorkOptions['onError']
   readonly #stopping: AbortSignal
   readonly #lost = new AbortController()
-  /** Aborted when there is no lease to renew any more, even if the handler is still running. */
+  /** Aborted when the lease needs no further renewal, even if the handler is still running. */
   readonly #ended = new AbortController()
 
   constructor(
@@ -87,7 +87,7 @@ export class JobRun<Held extends HeldJob> {
       this.#onError(new Error(`unknown kind of job: "${this.#job.kind}"`), this.#job)
       return this.#returnUncounted(UNKNOWN_KIND_PAUSE_MS)
     }
-    // A last attempt that fails removes the job at once. This job is still here, so the worker of its last attempt died.
+    // A failed last attempt removes the job. This job still exists, so the worker of its last attempt died.
     if (this.#job.failures >= this.#context.timing.maxFailures)
       return this.#giveUp(handler, 'its worker was lost')
     this.#keepRenewing()
@@ -114,7 +114,7 @@ export class JobRun<Held extends HeldJob> {
         const isHeld = await this.#context.store.renew(this.#job)
         if (!isHeld && !ended.aborted) this.abortAsLost()
       } catch (error) {
-        // Another worker may take the job before the database is back; the next renewal or `finish` detects that.
+        // Another worker may take over the job before the database is available again; the next renewal or `finish` detects that.
         this.#onError(error, this.#job)
       }
     }

@@ -1,27 +1,27 @@
 import type { Db } from '../db/database.ts'
 import type { Row, WorkersTable } from '../db/tables.ts'
 
-/** A process of the service, as it last reported itself. */
+/** A process of the service, as of its last heartbeat. */
 export interface WorkerRecord {
   id: string
   host: string
   pid: number
   role: WorkersTable['role']
   version: string
-  /** 0 if it only answers requests. */
+  /** 0 if it only serves requests. */
   concurrency: number
   runningJobs: number
   startedAt: number
   seenAt: number
-  /** Free space on the disk it exports to; null if it does not export, or not to a disk. */
+  /** Free space on the disk of the blob store; null if it does not export, or if blobs are in a bucket. */
   freeBytes: number | null
   /** The size of its snapshots; null if it does not export. */
   scratchBytes: number | null
 }
 
-/** A process without a heartbeat for so long is considered dead: three heartbeats and a little more. */
+/** A process that sent no heartbeat for this long is considered dead: three intervals and some tolerance. */
 export const DEAD_AFTER_MS = 35_000
-/** A dead process stays listed, so that an operator can see it. */
+/** Dead processes stay listed for this long, so that an operator can see them. */
 const DELETE_AFTER_MS = 3_600_000
 
 /** Records a heartbeat, and deletes processes that died long ago. */
@@ -44,25 +44,24 @@ export async function removeWorker(db: Db, id: string): Promise<void> {
 
 /** Returns the smallest free space of all live processes, because any of them may run the next export; null if none reports it. */
 export async function smallestFreeBytes(db: Db, now: number): Promise<number | null> {
-  const { least } = await db
-    .selectFrom('workers')
+  const { least } = await liveWorkers(db, now)
     .select((row) => row.fn.min('free_bytes').as('least'))
-    .where('seen_at', '>', now - DEAD_AFTER_MS)
     .executeTakeFirstOrThrow()
   return least
 }
 
 /** Returns the total size of the snapshots of all live processes. */
 export async function totalScratchBytes(db: Db, now: number): Promise<number> {
-  const { sum } = await db
-    .selectFrom('workers')
+  const { sum } = await liveWorkers(db, now)
     .select((row) => row.fn.sum('scratch_bytes').as('sum'))
-    .where('seen_at', '>', now - DEAD_AFTER_MS)
     .executeTakeFirstOrThrow()
   return Number(sum ?? 0)
 }
 
-/** Oldest first. */
+const liveWorkers = (db: Db, now: number) =>
+  db.selectFrom('workers').where('seen_at', '>', now - DEAD_AFTER_MS)
+
+/** Returns all listed processes, the oldest first. */
 export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
   return db
     .selectFrom('workers')
@@ -76,7 +75,12 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
 
 function rowOf(worker: WorkerRecord): Row<WorkersTable> {
   const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = worker
-  const times = { started_at: startedAt, seen_at: seenAt }
-  const bytes = { free_bytes: freeBytes, scratch_bytes: scratchBytes }
-  return { ...same, ...times, ...bytes, running_jobs: runningJobs }
+  return {
+    ...same,
+    running_jobs: runningJobs,
+    started_at: startedAt,
+    seen_at: seenAt,
+    free_bytes: freeBytes,
+    scratch_bytes: scratchBytes,
+  }
 }

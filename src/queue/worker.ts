@@ -8,14 +8,14 @@ import {
 } from './queue.ts'
 import { type HeldJob, JobRun, type WorkerContext } from './run-job.ts'
 
-/** Claims jobs up to its concurrency and runs them concurrently. */
+/** Claims jobs of one queue and runs up to `concurrency` of them at a time. */
 class Worker<Held extends HeldJob> implements StartedWorker {
   readonly #handlers: Handlers
   readonly #options: WorkOptions
   readonly #context: WorkerContext<Held>
   readonly #stopping = new AbortController()
   readonly #running = new Map<Held, { run: JobRun<Held>; end: Promise<void> }>()
-  /** A wake-up before the worker sleeps ends its next sleep at once, so no job is overlooked. */
+  /** Aborted to end the sleep of an idle worker. If it is aborted before the worker sleeps, the next sleep ends at once. */
   #wakeUp = new AbortController()
   readonly #working: Promise<void>
 

@@ -3,9 +3,8 @@ import { describe, type TestContext, test } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
 import { readArchive } from '../../src/archive/copy-archive.ts'
 import { planArchive } from '../../src/archive/plan-archive.ts'
-import { BlobExists, BlobNotFound, type BlobPart } from '../../src/blobs/blob-store.ts'
+import { BlobExists, BlobNotFound } from '../../src/blobs/blob-store.ts'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
-import { S3_LIMITS } from '../../src/blobs/s3-compose.ts'
 import { composeArchive } from '../../src/exporter/seal-archive.ts'
 import { collect, file, lines, noise, storeSegments } from '../support/archive-samples.ts'
 import { contentsOf, emptyBucket, needsObjectStore } from '../support/radosgw.ts'
@@ -17,9 +16,9 @@ const PRESENTED = {
   expiresInSeconds: 300,
 }
 
-async function emptyStore(limits = S3_LIMITS) {
+async function emptyStore() {
   const bucket = await emptyBucket()
-  return { bucket, blobs: createS3BlobStore({ ...bucket, limits }) }
+  return { bucket, blobs: createS3BlobStore(bucket) }
 }
 
 const packed = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
@@ -69,18 +68,6 @@ describe('composing on a real server', needsObjectStore, () => {
     assert.deepEqual((await contentsOf(bucket)).uploads, [])
   })
 
-  test('an archive of more parts than one upload allows is composed', async () => {
-    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
-    const packs = Array.from({ length: 5 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
-    const segments = await storeSegments(blobs, packs)
-    const plan = planArchive(segments)
-    await composeArchive(plan, blobs, 'archive')
-    const expected = await collect(readArchive(plan, blobs))
-    assert.ok((await collect(await blobs.open('archive'))).equals(expected))
-    const kept = [...segments.map(({ key }) => key), 'archive'].sort()
-    assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
-  })
-
   describe('failures leave nothing behind', () => failures())
   describe('presigned addresses', () => presigned())
 })
@@ -99,60 +86,45 @@ function failures(): void {
   // Failures change nothing, so all tests share a bucket.
   let made: ReturnType<typeof segmentsToCompose> | undefined
 
-  for (const [how, limits] of [
-    ['in one upload', S3_LIMITS],
-    ['through runs', { ...S3_LIMITS, maxParts: 3 }],
-  ] as const) {
-    /** Stores four segments and lists the bucket. */
-    async function segmentsIn() {
-      made ??= segmentsToCompose()
-      const { bucket, segments } = await made
-      const blobs = createS3BlobStore({ ...bucket, limits })
-      /** Replaces the blob of the third segment. */
-      const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
-      return { bucket, blobs, segments, withThird, before: await contentsOf(bucket) }
-    }
-
-    test(`a missing segment, ${how}`, async () => {
-      const { bucket, blobs, withThird, before } = await segmentsIn()
-      const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
-      await assert.rejects(composing, BlobNotFound)
-      assert.deepEqual(await contentsOf(bucket), before)
-    })
-
-    for (const what of ['shorter', 'longer'])
-      test(`a segment that is ${what} than its description, ${how}`, async () => {
-        const { bucket, blobs, withThird, before } = await segmentsIn()
-        await assert.rejects(composeArchive(planArchive(withThird(what)), blobs, 'archive'))
-        assert.deepEqual(await contentsOf(bucket), before)
-      })
-
-    test(`an abort, ${how}`, async (t) => {
-      const { bucket, blobs, segments, before } = await segmentsIn()
-      const stop = new AbortController()
-      const cancelled = new Error('cancelled')
-      onCopy(t, () => stop.abort(cancelled))
-      const composing = composeArchive(planArchive(segments), blobs, 'archive', stop)
-      await assert.rejects(composing, cancelled)
-      assert.deepEqual(await contentsOf(bucket), before)
-    })
-
-    test(`an existing key, ${how}`, async () => {
-      const { bucket, blobs, segments, before } = await segmentsIn()
-      const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
-      await assert.rejects(composing, BlobExists)
-      assert.deepEqual(await contentsOf(bucket), before)
-    })
+  /** Stores four segments and lists the bucket. */
+  async function segmentsIn() {
+    made ??= segmentsToCompose()
+    const { bucket, segments } = await made
+    const blobs = createS3BlobStore(bucket)
+    /** Replaces the blob of the third segment. */
+    const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
+    return { bucket, blobs, segments, withThird, before: await contentsOf(bucket) }
   }
 
-  test('more parts than two levels of composing allow', async () => {
-    const { bucket, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
-    const parts: BlobPart[] = [
-      { key: 'a', length: 6 * MEGABYTE },
-      { key: 'b', length: 6 * MEGABYTE },
-    ]
-    await assert.rejects(blobs.compose('archive', parts), RangeError)
-    assert.deepEqual(await contentsOf(bucket), { objects: [], uploads: [] })
+  test('a missing segment', async () => {
+    const { bucket, blobs, withThird, before } = await segmentsIn()
+    const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
+    await assert.rejects(composing, BlobNotFound)
+    assert.deepEqual(await contentsOf(bucket), before)
+  })
+
+  for (const what of ['shorter', 'longer'])
+    test(`a segment that is ${what} than its description`, async () => {
+      const { bucket, blobs, withThird, before } = await segmentsIn()
+      await assert.rejects(composeArchive(planArchive(withThird(what)), blobs, 'archive'))
+      assert.deepEqual(await contentsOf(bucket), before)
+    })
+
+  test('an abort', async (t) => {
+    const { bucket, blobs, segments, before } = await segmentsIn()
+    const stop = new AbortController()
+    const cancelled = new Error('cancelled')
+    onCopy(t, () => stop.abort(cancelled))
+    const composing = composeArchive(planArchive(segments), blobs, 'archive', stop)
+    await assert.rejects(composing, cancelled)
+    assert.deepEqual(await contentsOf(bucket), before)
+  })
+
+  test('an existing key', async () => {
+    const { bucket, blobs, segments, before } = await segmentsIn()
+    const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
+    await assert.rejects(composing, BlobExists)
+    assert.deepEqual(await contentsOf(bucket), before)
   })
 }
 

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import {
   MANIFEST_FORMAT,
   MANIFEST_PATH,
@@ -9,6 +8,7 @@ import {
   type ManifestSegment,
 } from '../../archive/manifest.ts'
 import type { SegmentEntry } from '../../archive/write-segment.ts'
+import { nextTurn } from '../../lib/turns.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
@@ -20,7 +20,7 @@ import { fullNameOf } from '../../repositories/facts.ts'
 import type { SegmentContents } from '../make-segment.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import { FILES_FOLDERS, type FilesContents } from '../records/record-rows.ts'
-import type { CoveredOrganization } from './covered-organizations.ts'
+import { type CoveredOrganization, recordAddressesOf } from './catalogue-facts.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -28,15 +28,13 @@ import {
   teamRecords,
   userRecords,
   withForgeSpelling,
-} from './own-and-forge-records.ts'
-import { recordAddressesOf } from './own-facts.ts'
+} from './merged-records.ts'
 
 export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
   repositories: readonly ExportedRepository[]
   organizations: readonly CoveredOrganization[]
-  contents: StoredContents
-  survey: Survey
+  survey: Awaited<ReturnType<typeof surveySegments>>
   /** The records from the forge, if the archive has any. */
   records: ArchivedRecords | undefined
   addresses: Addresses
@@ -45,11 +43,11 @@ export interface MetadataParts {
   createdAt: number
 }
 
-const SCHEMA = { version: '1.0.1' }
+const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
 /**
- * Yields everything outside repositories except the manifest, as the options of the migration require. Adds each file to `files`
- * for the manifest. Only one file is in memory at a time.
+ * Yields everything that the migration's options include, except git data and the manifest. Adds each file to `files`, which the
+ * manifest lists. Only one file is in memory at a time.
  */
 export async function* metadataEntries(
   parts: MetadataParts,
@@ -58,29 +56,31 @@ export async function* metadataEntries(
   const { createdAt } = parts.migration
   for await (const { name: path, text } of filesOf(parts)) {
     const bytes = Buffer.from(text)
-    files.push({ path, size: bytes.length, sha256: hash('sha256', bytes, 'hex') })
-    yield fileEntry(path, bytes, createdAt)
+    const size = bytes.length
+    files.push({ path, size, sha256: hash('sha256', bytes, 'hex') })
+    const open = () => [bytes]
+    yield { kind: 'file', path, size, modifiedAt: createdAt, packed: false, open }
   }
-  for (const path of foldersOf(parts)) yield directoryEntry(path, createdAt)
+  for (const path of foldersOf(parts)) yield { kind: 'directory', path, modifiedAt: createdAt }
 }
 
 async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; text: string }> {
   const { migration, records } = parts
   const { excludeMetadata, orgMetadataOnly, excludeReleases } = migration.options
-  const isWhole = !excludeMetadata && !orgMetadataOnly
+  const hasAllMetadata = !excludeMetadata && !orgMetadataOnly
   const addresses = records ? withForgeSpelling(parts.addresses, records) : parts.addresses
   const facts = parts.repositories
     .flatMap(({ facts, reason }) => (reason === null ? facts : []))
     .sort((a, b) => a.id - b.id)
   const links = recordAddressesOf(addresses)
 
-  yield { name: 'schema.json', text: jsonText(SCHEMA) }
-  if (isWhole) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
-  yield* splitIntoFiles('organizations', organizationRecords(parts, addresses))
+  yield { name: 'schema.json', text: SCHEMA }
+  if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
+  yield* splitIntoFiles('organizations', organizationRecords(parts, links))
   if (records) yield* splitIntoFiles('teams', teamRecords(records, links))
   yield* splitIntoFiles(
     'repositories',
-    repositoryRecords(facts, records, addresses, {
+    repositoryRecords(facts, records, links, {
       hasWikiInArchive: (each) =>
         !migration.options.excludeGitData && parts.survey.withWiki.has(fullNameOf(each)),
       migrationOwner: migration.owner,
@@ -90,42 +90,21 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
     for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, links))
-  if (isWhole)
-    yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, addresses, links))
+  if (hasAllMetadata)
+    yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, links))
   if (records) yield* splitIntoFiles('attachments', records.records('attachments', links))
 }
 
-/** The last entry of the archive: it lists all others. */
-export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
-  const fields = Object.entries(manifestOf(parts, metadata))
-  return {
-    kind: 'file',
-    path: MANIFEST_PATH,
-    size: jsonSize(fields),
-    modifiedAt: parts.migration.createdAt,
-    packed: false,
-    open: () => writeJson(fields),
-  }
-}
-
-/** A repository's segment begins with its own folder. The folders above are shared and must occur only once. */
-function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[] {
-  return [
-    ...FILES_FOLDERS.filter((folder) => filesFolders.has(folder)),
-    ...(owners.size === 0 ? [] : ['repositories']),
-    ...[...owners].map((owner) => `repositories/${owner}`),
-  ]
-}
-
-/** Lists that may be long are written item by item. */
+/** Long lists are written item by item. */
 type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
   repositories: MeasuredList
   stored_files: MeasuredList
 }
 
-function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedManifest {
+/** Returns the manifest: the last entry of the archive, which lists all others. */
+export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
   const { migration, repositories, generator, createdAt, survey } = parts
-  return {
+  const manifest: StreamedManifest = {
     format: MANIFEST_FORMAT,
     generator,
     migration_guid: migration.guid,
@@ -137,23 +116,35 @@ function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedM
     metadata,
     stored_files: survey.storedFiles,
   }
+  const fields = Object.entries(manifest)
+  return {
+    kind: 'file',
+    path: MANIFEST_PATH,
+    size: jsonSize(fields),
+    modifiedAt: migration.createdAt,
+    packed: false,
+    open: () => writeJson(fields),
+  }
 }
 
-/** What must be known about all segments before the manifest is written. */
-export interface Survey {
-  repositories: MeasuredList
-  storedFiles: MeasuredList
-  /** The owners of the repositories in the archive. */
-  owners: ReadonlySet<string>
-  withWiki: ReadonlySet<string>
-  filesFolders: ReadonlySet<string>
+/** Returns the folders above the segments. A segment begins with its own folder; those above are shared and must occur only once. */
+function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[] {
+  return [
+    ...FILES_FOLDERS.filter((folder) => filesFolders.has(folder)),
+    ...(owners.size === 0 ? [] : ['repositories']),
+    ...[...owners].map((owner) => `repositories/${owner}`),
+  ]
 }
 
+/** Collects facts about all segments of repositories, which the metadata and the manifest need. */
 export async function surveySegments(
   exported: readonly ExportedRepository[],
   contents: StoredContents,
-): Promise<Survey> {
-  const [owners, withWiki, filesFolders] = [new Set<string>(), new Set<string>(), new Set<string>()]
+) {
+  const owners = new Set<string>()
+  /** The full names of repositories with a wiki in the archive. */
+  const withWiki = new Set<string>()
+  const filesFolders = new Set<string>()
   const gitKeys = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
   const filesKeys = exported.flatMap(({ records }) => archivedKeysOf(records))
   const read = <T extends object>(keys: readonly string[]) =>
@@ -166,6 +157,8 @@ export async function surveySegments(
       }
     }
   return {
+    /** In the order of the archive. */
+    segmentKeys: [...gitKeys, ...filesKeys],
     repositories: await measuredList(read<SegmentContents>(gitKeys), ({ full_name, wiki }) => {
       owners.add(full_name.split('/')[0]!)
       if (wiki) withWiki.add(full_name)
@@ -173,7 +166,9 @@ export async function surveySegments(
     storedFiles: await measuredList(read<FilesContents>(filesKeys), ({ files }) => {
       for (const { path } of files) filesFolders.add(path.split('/')[0]!)
     }),
-    ...{ owners, withWiki, filesFolders },
+    owners,
+    withWiki,
+    filesFolders,
   }
 }
 
@@ -181,25 +176,13 @@ export function digestsOf({ sha256, length, plainLength, crc32 }: SegmentRecord)
   return { sha256, length, plain_length: plainLength, crc32 }
 }
 
-function directoryEntry(path: string, modifiedAt: number): SegmentEntry {
-  return { kind: 'directory', path, modifiedAt }
-}
-
-const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
-
-function fileEntry(path: string, bytes: Buffer, modifiedAt: number): SegmentEntry {
-  return { kind: 'file', path, size: bytes.length, modifiedAt, packed: false, open: () => [bytes] }
-}
-
 /** A list that is too long for memory. Its size is known before it is written, because a tar entry begins with it. */
-export interface MeasuredList {
-  /** The size of the items as JSON. */
+interface MeasuredList {
+  /** The number of bytes of the items as JSON. */
   bytes: number
   /** Returns the same items each time. */
   items(): AsyncIterable<unknown>
 }
-
-const ITEMS_PER_TURN = 50
 
 export async function measuredList<T>(
   items: () => AsyncIterable<T>,
@@ -210,13 +193,14 @@ export async function measuredList<T>(
   for await (const item of items()) {
     onItem(item)
     bytes += Buffer.byteLength(itemText(item, count))
-    if (++count % ITEMS_PER_TURN === 0) await yieldToOthers()
+    count += 1
+    await nextTurn()
   }
   return { bytes: count === 0 ? 0 : bytes + LIST_END.length, items }
 }
 
 /** A field of the manifest. A MeasuredList is written item by item. */
-export type Field = [name: string, value: unknown]
+type Field = [name: string, value: unknown]
 
 const isMeasured = (value: unknown): value is MeasuredList =>
   typeof value === 'object' && value !== null && 'items' in value

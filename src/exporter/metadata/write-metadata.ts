@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { type Account, nameKey } from '../../accounts/account.ts'
+import { membersOf } from '../../accounts/membership-store.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
-import { archivedKeysOf, keysOfRecords } from '../../migrations/record-store.ts'
-import type { SegmentRecord } from '../../migrations/segment-store.ts'
-import { StoredContents } from '../../migrations/segment-store.ts'
+import { keysOfRecords } from '../../migrations/record-store.ts'
+import { type SegmentRecord, StoredContents } from '../../migrations/segment-store.ts'
 import type { Organization } from '../../records/people.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { ArchivedRecords } from '../records/archived-records.ts'
+import type { CoveredOrganization } from './catalogue-facts.ts'
 import {
   digestsOf,
   type MetadataParts,
@@ -28,20 +29,12 @@ export interface MetadataWriterParts {
   generator: string
 }
 
-export interface Covered
-  extends Pick<MetadataParts, 'migration' | 'repositories' | 'organizations' | 'contents'> {
+interface Covered extends Pick<MetadataParts, 'migration' | 'repositories'> {
+  /** Organizations to include in addition to the owners of the repositories. */
+  organizations: readonly Account[]
+  contents: StoredContents
   /** The account that gets the archive, undefined for the operator. */
   viewer?: Account
-}
-
-export interface ArchiveSegments {
-  /** In the order of the archive. */
-  all: SegmentRecord[]
-  /** Metadata and manifest belong to this archive alone. They have no row yet. */
-  metadata: SegmentRecord
-  manifest: SegmentRecord
-  /** The segments of the repositories and of the files of their records. */
-  repositories: SegmentRecord[]
 }
 
 /** Opens the contents of all segments of these repositories. */
@@ -50,24 +43,32 @@ export const contentsOfAll = (
   repositories: readonly ExportedRepository[],
 ): Promise<StoredContents> => StoredContents.open(db, repositories.flatMap(segmentKeysOf))
 
-/** Returns the keys of a repository's git data and records, none if it was not exported. */
+/** Returns the keys of a repository's git data and records. Returns none if it was not exported. */
 export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
   reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
 
+/**
+ * Writes the segments of the metadata and the manifest, which belong to this archive alone. They have no row yet. `all` has the
+ * segments in the order of the archive.
+ */
 export async function writeMetadata(
-  { blobs, now, addresses, generator }: MetadataWriterParts,
+  { db, blobs, now, addresses, generator }: MetadataWriterParts,
   covered: Covered,
   signal: AbortSignal,
-): Promise<ArchiveSegments> {
+) {
   const exported = covered.repositories.filter(({ reason }) => reason === null)
   const { contents } = covered
   const records = await ArchivedRecords.open({
-    ...{ blobs, contents, signal },
+    blobs,
+    contents,
+    signal,
     repositories: exported.toSorted((a, b) => a.facts.id - b.facts.id),
-    maySeeMembers: (organization) => maySee(covered.viewer, organization),
+    maySeeMembers: (organization) => maySeeMembers(covered.viewer, organization),
   })
   const survey = await surveySegments(exported, contents)
-  const parts = { ...covered, survey, records, addresses, generator, createdAt: now() }
+  const organizations = await coveredOrganizations(db, covered)
+  const createdAt = now()
+  const parts = { ...covered, organizations, survey, records, addresses, generator, createdAt }
   const write = async (
     entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
   ): Promise<SegmentRecord> => {
@@ -77,14 +78,32 @@ export async function writeMetadata(
   const files: ManifestFile[] = []
   const metadata = await write(metadataEntries(parts, files))
   const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
-  const gitKeys = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const filesKeys = exported.flatMap((each) => archivedKeysOf(each.records))
-  const repositories = [...gitKeys, ...filesKeys].map((each) => contents.segments.get(each)!)
-  return { all: [metadata, ...repositories, manifest], metadata, manifest, repositories }
+  const segments = survey.segmentKeys.map((key) => contents.segments.get(key)!)
+  return { all: [metadata, ...segments, manifest], metadata, manifest }
 }
 
-/** An administrator of an organization's repository need not be a member, and then may not see the members. */
-function maySee(viewer: Account | undefined, { login, members }: Organization): boolean {
+/** Returns the listed organizations and those that own exported repositories, with the members that the viewer may see. */
+async function coveredOrganizations(
+  db: Db,
+  { organizations, repositories, viewer }: Covered,
+): Promise<CoveredOrganization[]> {
+  const owners = repositories.flatMap(({ facts, reason }) => (reason === null ? facts.owner : []))
+  const all = [...organizations, ...owners.filter(({ type }) => type === 'Organization')]
+  const accounts = [...new Map(all.map((account) => [account.id, account])).values()]
+  const members = await membersOf(db, accounts)
+  return accounts.map((account) => {
+    const found = members.get(account.id) ?? []
+    const ids = [account.id, ...found.map((member) => member.account.id)]
+    const isVisible = !viewer || viewer.siteAdmin || ids.includes(viewer.id)
+    return { account, members: isVisible ? found : [] }
+  })
+}
+
+/**
+ * Whether the viewer may see the members of an organization of the forge. An administrator of one of its repositories need not be
+ * a member, and then may not see the others.
+ */
+function maySeeMembers(viewer: Account | undefined, { login, members }: Organization): boolean {
   if (!viewer || viewer.siteAdmin || nameKey(viewer.login) === nameKey(login)) return true
   return members.some((member) => nameKey(member.login) === nameKey(viewer.login))
 }

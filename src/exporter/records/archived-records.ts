@@ -10,10 +10,9 @@ import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
-import type { FilesContents, Kind, RowsContents } from './record-rows.ts'
-import { readRows } from './record-rows.ts'
+import { type FilesContents, type Kind, type RowsContents, readRows } from './record-rows.ts'
 
-export interface ArchivedRecordsParts {
+interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
@@ -65,7 +64,7 @@ export class ArchivedRecords {
   }
 
   /** Returns the login as the forge spells it, or unchanged if the forge does not know it. */
-  spelt = (login: string): string => {
+  forgeSpelling(login: string): string {
     const key = nameKey(login)
     return this.users.get(key)?.login ?? this.organizations.get(key)?.login ?? login
   }
@@ -80,8 +79,9 @@ export class ArchivedRecords {
 
   /** Yields the records of one kind, as they are written to the archive. */
   async *records(kind: Kind & keyof FactsByKind, addresses: RecordAddresses) {
-    for (const { facts, forge } of this.#readAll(kind)) {
-      for await (const fact of facts) {
+    for (const rows of this.#rows) {
+      const { forge } = rows.contents
+      for await (const fact of this.#read(rows, kind)) {
         const archived = this.#withoutMissingFiles(kind, fact)
         if (archived)
           yield writeRecord(kind, this.#withRewrittenLinks(archived, forge, addresses), addresses)
@@ -89,17 +89,12 @@ export class ArchivedRecords {
     }
   }
 
-  *#readAll<K extends Kind & keyof FactsByKind>(kind: K) {
-    for (const rows of this.#rows)
-      yield { facts: this.#read(rows, kind), forge: rows.contents.forge }
-  }
-
   #read<K extends Kind>({ key, contents }: RepositoryRows, kind: K) {
     const { blobs, signal } = this.#parts
     return readRows(blobs, key, contents.sections, kind, signal)
   }
 
-  /** Removes files that are not in the archive, because the forge did not have them or they are excluded. */
+  /** Removes references to files that are not in the archive, because the forge did not have them or they are excluded. */
   #withoutMissingFiles<K extends keyof FactsByKind>(
     kind: K,
     fact: FactsByKind[K],
@@ -136,7 +131,10 @@ export class ArchivedRecords {
   async #readPeople(): Promise<void> {
     for (const rows of this.#rows) {
       for await (const fact of this.#read(rows, 'organizations'))
-        this.organizations.set(nameKey(fact.login), this.#withVisibleMembers(fact))
+        this.organizations.set(
+          nameKey(fact.login),
+          this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] },
+        )
       for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
       for await (const user of this.#read(rows, 'users')) this.#addUser(user)
       for await (const user of this.#read(rows, 'members'))
@@ -144,15 +142,11 @@ export class ArchivedRecords {
     }
   }
 
-  /** Adds a user. A profile with an avatar replaces one without, which may have only a login. */
+  /** Adds a user. A profile with an avatar replaces one without an avatar, which may consist only of a login. */
   #addUser(user: User): void {
     const known = this.users.get(nameKey(user.login))
     if (!known || (known.avatar === null && user.avatar !== null))
       this.users.set(nameKey(user.login), user)
-  }
-
-  #withVisibleMembers(fact: Organization): Organization {
-    return this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
   }
 
   /** Whether the login is a member of an organization or team whose members the viewer may see. */

@@ -1,18 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS, type WrittenKind } from '../../records/facts.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
-import type { FileToFetch, Group } from '../../sources/discussions.ts'
-import {
-  FILES_FOLDERS,
-  type FilesFolder,
-  RowSpool,
-  type WrittenRows,
-  writeRows,
-} from './record-rows.ts'
+import type { Group } from '../../sources/discussions.ts'
+import { FILES_FOLDERS, type FilesFolder, RowSpool, writeRows } from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
@@ -20,22 +14,21 @@ export interface BuildRowsParts {
   scratch: string
 }
 
-export interface BuiltRows extends WrittenRows {
-  files: Record<FilesFolder, string | null>
-}
-
-/** Writes all facts of a repository and its owner as one blob, with a fact for everyone they name. */
+/**
+ * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. `files` has a digest of
+ * the list of files in each folder, null if there are none.
+ */
 export async function buildRows(
   { blobs, scratch }: BuildRowsParts,
   fullName: string,
   owner: Group,
   groups: AsyncIterable<Group>,
   signal: AbortSignal,
-): Promise<BuiltRows> {
+) {
   const key = randomUUID()
   await using spool = await RowSpool.create(join(scratch, `rows-${key}`))
   const people = new PeopleCollector()
-  const digests = new FileDigests()
+  const digests = new Map<FilesFolder, Hash>()
   let access: NonNullable<Group['teams']> = []
 
   async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
@@ -47,7 +40,11 @@ export async function buildRows(
   for await (const group of groups) {
     signal.throwIfAborted()
     people.addUsers(group.facts.users)
-    for (const file of group.files) digests.add(file)
+    for (const { file, size } of group.files) {
+      const folder = folderOf(file)
+      const digest = digests.get(folder) ?? createHash('sha256').update(`${folder}\n`)
+      digests.set(folder, digest.update(`${file}\n${size}\n`))
+    }
     access = group.teams ?? access
     for (const kind of GROUP_KINDS)
       for (const fact of group.facts[kind] ?? []) await addFact(kind, fact)
@@ -63,7 +60,12 @@ export async function buildRows(
     await spool.add('teams', { ...team, permissions })
   }
   for (const [kind, user] of people.all()) await spool.add(kind, user)
-  return { ...(await writeRows(blobs, key, spool, signal)), files: digests.all() }
+  const digestOf = (folder: FilesFolder) => digests.get(folder)?.digest('hex') ?? null
+  const files = {
+    attachments: digestOf('attachments'),
+    release_assets: digestOf('release_assets'),
+  }
+  return { ...(await writeRows(blobs, key, spool, signal)), files }
 }
 
 /** The kinds of facts in groups, except people. */
@@ -74,7 +76,7 @@ const GROUP_KINDS = [
   'attachments',
 ] as const satisfies WrittenKind[]
 
-/** Collects the logins that facts name, and the users that are known. */
+/** Collects the logins that facts refer to, and the known users. */
 class PeopleCollector {
   readonly #known = new Map<string, User>()
   readonly #named = new Map<string, string>()
@@ -94,7 +96,7 @@ class PeopleCollector {
     for (const login of logins) this.#members.set(nameKey(login), login)
   }
 
-  /** Without organizations, which have their own records with the same address. */
+  /** Yields all users that facts refer to, except organizations, which have their own records with the same address. */
   *all(): Generator<['users' | 'members', User]> {
     const userOf = (key: string, login: string) => this.#known.get(key) ?? unknownUser(login)
     for (const [key, login] of this.#named)
@@ -105,24 +107,8 @@ class PeopleCollector {
   }
 }
 
-/** Computes a digest of the list of files in each folder. */
-class FileDigests {
-  readonly #digests = new Map<FilesFolder, ReturnType<typeof createHash>>()
-
-  add({ file, size }: FileToFetch): void {
-    const folder = folderOf(file)
-    const digest = this.#digests.get(folder) ?? createHash('sha256').update(`${folder}\n`)
-    this.#digests.set(folder, digest.update(`${file}\n${size}\n`))
-  }
-
-  all(): Record<FilesFolder, string | null> {
-    const of = (folder: FilesFolder) => this.#digests.get(folder)?.digest('hex') ?? null
-    return { attachments: of('attachments'), release_assets: of('release_assets') }
-  }
-}
-
 export function folderOf(file: string): FilesFolder {
   const folder = FILES_FOLDERS.find((each) => file.startsWith(`${each}/`))
-  if (!folder) throw new Error(`not a file of a record: ${file}`)
+  if (!folder) throw new Error(`not an attachment or release asset: ${file}`)
   return folder
 }

@@ -8,7 +8,6 @@ import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
-import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
   FileDamaged,
@@ -19,18 +18,11 @@ import {
 } from '../../sources/forge-errors.ts'
 import { hashWhileReading } from '../make-segment.ts'
 
-export interface FilesParts {
+interface FilesParts {
   blobs: BlobStore
   scratch: string
   discussions: Pick<Discussions, 'open'>
   now: () => number
-}
-
-export interface FilesSegment {
-  segment: SegmentRecord
-  files: ManifestFile[]
-  /** Files that the forge does not have or that are too large, each with the reason. */
-  missing: MissingFile[]
 }
 
 interface MissingFile {
@@ -38,9 +30,9 @@ interface MissingFile {
   reason: string
 }
 
-/** The longest wait for the forge while a segment is written: it cannot be continued later. */
+/** The longest pause while a segment is written, which cannot be continued later. */
 const MAX_WAIT_MS = 15 * 60_000
-/** Tar entries need a time, but the forge does not have one for files, which never change. */
+/** Tar entries need a time, but the forge has none for files. */
 const NO_TIME = 0
 
 /** Whether a file is streamed from the forge into its entry, or downloaded before its entry begins. */
@@ -55,14 +47,14 @@ export async function writeFilesSegment(
   parts: FilesParts,
   listFiles: () => AsyncIterable<FileToFetch>,
   signal: AbortSignal,
-): Promise<FilesSegment> {
-  const outcome: Outcome = { written: [], missing: [], isDamaged: false }
+) {
+  const outcome: Outcome = { files: [], missing: [], isDamaged: false }
   try {
     return await writeOnce(parts, listFiles(), outcome, 'streamed', signal)
   } catch (error) {
     if (!outcome.isDamaged) throw error
-    const again = { written: [], missing: [], isDamaged: false }
-    return writeOnce(parts, listFiles(), again, 'downloaded', signal)
+    const second: Outcome = { files: [], missing: [], isDamaged: false }
+    return writeOnce(parts, listFiles(), second, 'downloaded', signal)
   }
 }
 
@@ -72,7 +64,7 @@ async function writeOnce(
   outcome: Outcome,
   mode: FetchMode,
   signal: AbortSignal,
-): Promise<FilesSegment> {
+) {
   const key = randomUUID()
   try {
     const segment = await writeSegment(
@@ -80,7 +72,7 @@ async function writeOnce(
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
-    return { segment: { key, ...segment }, files: outcome.written, missing: outcome.missing }
+    return { segment: { key, ...segment }, files: outcome.files, missing: outcome.missing }
   } catch (error) {
     // If this fails too, the sweep removes the blob.
     await parts.blobs.delete(key).catch(() => {})
@@ -89,7 +81,8 @@ async function writeOnce(
 }
 
 interface Outcome {
-  written: ManifestFile[]
+  files: ManifestFile[]
+  /** Files that the forge does not have or that are too large, each with the reason. */
   missing: MissingFile[]
   /** Whether a file could not be read to its end after its entry had begun. */
   isDamaged: boolean
@@ -104,7 +97,7 @@ async function* entriesOf(
 ): AsyncGenerator<SegmentEntry> {
   const seen = new Set<string>()
   for await (const file of files) {
-    // A text may link to the same file twice.
+    // Two texts may link to the same file.
     if (seen.has(file.file)) continue
     seen.add(file.file)
     const opened = await openFile(parts, file, mode, signal)
@@ -117,7 +110,7 @@ async function* entriesOf(
     const { size } = found
     const open = () =>
       hashWhileReading(detectDamage(found.bytes(), outcome), (sha256) =>
-        outcome.written.push({ path: file.file, size, sha256 }),
+        outcome.files.push({ path: file.file, size, sha256 }),
       )
     yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
   }
@@ -135,11 +128,11 @@ async function* detectDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome)
 /** Returns why a file is left out, or undefined if the error concerns more than this file. */
 function reasonToSkip(error: unknown): string | undefined {
   if (error instanceof ForgeNotFound) return 'missing on the forge'
-  const isOfFile =
+  const concernsOneFile =
     error instanceof FileTooLarge ||
     error instanceof FileDamaged ||
     error instanceof ForgeServerError
-  return isOfFile ? error.message : undefined
+  return concernsOneFile ? error.message : undefined
 }
 
 const folderAbove = (path: string) => path.slice(0, path.lastIndexOf('/'))
@@ -149,7 +142,7 @@ interface OpenedFile extends AsyncDisposable {
   bytes(): AsyncIterable<Uint8Array>
 }
 
-/** Opens a file before its entry begins, so that a missing file has no entry. A damaged file is requested twice. */
+/** Opens a file before its entry begins, so that a missing file has no entry. Requests a damaged file a second time. */
 async function openFile(
   parts: FilesParts,
   file: FileToFetch,

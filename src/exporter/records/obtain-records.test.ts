@@ -129,17 +129,17 @@ onEachEngine('records of a forge', (engine) => {
 
   test('are read once for two migrations at the same time', async (t) => {
     const { db, start, parts, change, forge, recordsOf } = await forgeScene(t, engine)
-    // Who waits does not take the database from who reads.
+    // The migration that waits polls rarely, so that it does not slow down the one that reads.
     const queue = embeddedQueue({ db, retryLaterPauseMs: 200, pollIntervalMs: 20 })
     const ids = [await start(['octo/tools']), await start(['octo/tools'])]
-    const said: string[] = []
-    const onError = (error: unknown) => void said.push(String(error))
+    const errors: string[] = []
+    const onError = (error: unknown) => void errors.push(String(error))
     const working = queue.work(exportHandlers({ ...parts, ...change, queue }), {
       concurrency: 4,
       onError,
     })
     await until(
-      () => `both are done; ${said.join('; ')}`,
+      () => `both are done; ${errors.join('; ')}`,
       async () => (await queue.backlog()).length === 0 && queue.running() === 0,
     )
     await working.stop()
@@ -148,8 +148,8 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(first.of('issues').length, 20)
     for (const kind of ['issues', 'issue_comments', 'pull_requests', 'releases', 'users'])
       assert.deepEqual(first.of(kind), second.of(kind))
-    // Whoever came second waited, if it came before the first was done, and then found nothing to read.
-    for (const each of said) assert.match(each, /RetryLater/)
+    // The second migration may have waited for the first, and then had nothing to read.
+    for (const each of errors) assert.match(each, /RetryLater/)
     const details = forge.requests.filter(({ path }) => /issues\/4\/comments$/.test(path))
     const files = forge.requests.filter(({ path }) => path.startsWith('/attachments/'))
     assert.equal(details.length, 1)
@@ -171,11 +171,11 @@ onEachEngine('records of a forge', (engine) => {
     await until('the forge is waited for', async () => (await waiting()) != null)
     const until300 = (await waiting())! - Date.now()
     assert.ok(until300 > 200_000 && until300 < 301_000, String(until300))
-    const asked = forge.requests.length
+    const requestsBefore = forge.requests.length
     await cancelMigration({ ...parts, now: Date.now }, await migrationById(db, id))
     await until('nothing is left', async () => (await queue.backlog()).length === 0)
     await working.stop()
-    assert.equal(forge.requests.length, asked)
+    assert.equal(forge.requests.length, requestsBefore)
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
@@ -200,7 +200,7 @@ onEachEngine('records of a forge', (engine) => {
     const { notes, reused } = await read()
     assert.equal(notes.filter((note) => note.includes(uuid)).length, 1, notes.join('; '))
     assert.equal(reused, false)
-    // Another migration asks for the missing file again.
+    // Another migration requests the missing file again.
     const other = { ...task, migrationId: await start(['octo/tools']) }
     const whole = await recordsForTask(
       { ...parts, ...change },
@@ -305,7 +305,7 @@ describe('records of a forge', () => {
       notes.some((note) => note.includes(uuid)),
       notes.join('; '),
     )
-    // Once it is back, it is asked for again.
+    // The next migration requests it again.
     forge.faultFor = () => undefined
     const again = await start(['octo/tools'])
     await work()
@@ -320,7 +320,7 @@ describe('records of a forge', () => {
     'a failure of the server': { answer: { status: 500, body: {} } },
     'fewer bytes than listed': { answer: { bytes: BINARY.subarray(1) } },
     'more bytes than listed': { answer: { bytes: Buffer.concat([BINARY, PICTURE]) } },
-    'a body that always breaks off at the same place': { cut: true },
+    'a body that is truncated every time': { cut: true },
     'fewer bytes than listed, of no stated length': {
       answer: { bytes: BINARY.subarray(1) },
       without: ['content-length'],
@@ -352,9 +352,9 @@ describe('records of a forge', () => {
 
   test('a file that is too large is reported and has no record', async (t) => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)
-    const words = 'it is larger than anybody has room for'
+    const reason = 'it is larger than the limit'
     change.forge.discussions.open = async function* ({ file }) {
-      if (file.endsWith('/notes.txt')) throw new FileTooLarge(200, words)
+      if (file.endsWith('/notes.txt')) throw new FileTooLarge(200, reason)
       yield PICTURE
     }
     const id = await start(['ann/site'])
@@ -366,7 +366,7 @@ describe('records of a forge', () => {
       ['a picture.png'],
     )
     const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
-    assert.match(notes.join(), new RegExp(`attachments/[^,]+/notes\\.txt: ${words}`))
+    assert.match(notes.join(), new RegExp(`attachments/[^,]+/notes\\.txt: ${reason}`))
   })
 
   test('an account that is not a member does not see the members of an organization', async (t) => {

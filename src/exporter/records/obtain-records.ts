@@ -25,14 +25,14 @@ import { writeFilesSegment } from './files-segment.ts'
 import {
   type CurrentReading,
   type ReadingParts,
-  type ReadOrder,
+  type ReadOptions,
   withDiscussions,
 } from './read-discussions.ts'
 import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
 
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
-export interface RecordsOrder extends ReadOrder {
+interface RecordsOptions extends ReadOptions {
   excludeAttachments: boolean
   excludeReleases: boolean
   /** A segment with missing files is reused only by retries of the same task. */
@@ -48,17 +48,17 @@ const ROWS_FORMAT = 2
  */
 export async function obtainRecords(
   parts: RecordsParts,
-  order: RecordsOrder,
-  stopped: AbortSignal,
+  options: RecordsOptions,
+  stopSignal: AbortSignal,
 ): Promise<RepositoryRecords> {
-  return withDiscussions(parts, order, stopped, async (reading, signal) => {
-    const { repository } = order
+  return withDiscussions(parts, options, stopSignal, async (reading, signal) => {
+    const { repository } = options
     const owner = await parts.forge.discussions.owner(repository.owner, signal)
     const rows = await obtainRows(parts, repository, owner, reading, signal)
     const obtainFiles = (folder: FilesFolder) =>
-      obtainFilesSegment(parts, { ...order, folder, reading, rows }, signal)
-    const attachments = order.excludeAttachments ? NO_FILES : await obtainFiles('attachments')
-    const assets = order.excludeReleases ? NO_FILES : await obtainFiles('release_assets')
+      obtainFilesSegment(parts, { ...options, folder, reading, rows }, signal)
+    const attachments = options.excludeAttachments ? NO_FILES : await obtainFiles('attachments')
+    const assets = options.excludeReleases ? NO_FILES : await obtainFiles('release_assets')
     return {
       rowsKey: rows.key,
       attachmentsKey: attachments.key,
@@ -86,23 +86,23 @@ async function obtainRows(
   parts: RecordsParts,
   repository: RepositoryName,
   owner: Group,
-  { kept, stamp, hold }: CurrentReading,
+  { stored, stamp, renew }: CurrentReading,
   signal: AbortSignal,
 ): Promise<ObtainedRows> {
   const fullName = `${repository.owner}/${repository.name}`
-  const made = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
-  const fingerprint = hash('sha256', JSON.stringify(made))
+  const input = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
+  const fingerprint = hash('sha256', JSON.stringify(input))
   const known = await findContents<RowsContents>(parts, fingerprint, signal)
   if (known) return { ...known, reused: true }
   const { segment, sections, files } = await buildRows(
     parts,
     fullName,
     owner,
-    kept.groups(),
+    stored.groups(),
     signal,
   )
   const contents: RowsContents = { forge: parts.forge.url, sections, files }
-  await hold()
+  await renew()
   const key = await recordSegment(parts, segment, fingerprint, contents)
   return { key, contents, reused: false }
 }
@@ -115,40 +115,41 @@ interface ObtainedFiles {
 
 const NO_FILES: ObtainedFiles = { key: null, reused: true, notes: [] }
 
-interface FilesOrder extends Pick<RecordsOrder, 'repository' | 'task'> {
+interface FilesOptions extends Pick<RecordsOptions, 'repository' | 'task'> {
   folder: FilesFolder
   reading: CurrentReading
   rows: ObtainedRows
 }
 
+/** Finds or writes the segment with the attachments or the release assets. */
 async function obtainFilesSegment(
   parts: RecordsParts,
-  { repository, task, folder, reading, rows }: FilesOrder,
+  { repository, task, folder, reading, rows }: FilesOptions,
   signal: AbortSignal,
 ): Promise<ObtainedFiles> {
   const digest = rows.contents.files[folder]
   if (digest === null) return NO_FILES
   const { url, discussions } = parts.forge
   const fullName = `${repository.owner}/${repository.name}`
-  const made = ['files', url, fullName, digest]
-  const fingerprint = hash('sha256', JSON.stringify(made))
+  const input = ['files', url, fullName, digest]
+  const fingerprint = hash('sha256', JSON.stringify(input))
   const known = await findContents<FilesContents>(parts, fingerprint, signal)
   if (known) return { key: known.key, reused: true, notes: [] }
-  // Missing files may be there tomorrow, so only retries of this task reuse a segment without them.
-  const taskFingerprint = hash('sha256', JSON.stringify([...made, task]))
-  const own = await findContents<FilesContents>(parts, taskFingerprint, signal)
-  if (own) return { key: own.key, reused: false, notes: own.contents.missing ?? [] }
+  // Missing files may be available tomorrow, so only retries of this task reuse a segment without them.
+  const taskFingerprint = hash('sha256', JSON.stringify([...input, task]))
+  const ofTask = await findContents<FilesContents>(parts, taskFingerprint, signal)
+  if (ofTask) return { key: ofTask.key, reused: false, notes: ofTask.contents.missing ?? [] }
   const { segment, files, missing } = await writeFilesSegment(
     { ...parts, discussions },
-    () => filesIn(reading.kept.groups(), folder),
+    () => filesIn(reading.stored.groups(), folder),
     signal,
   )
   const lines = missing.map(({ file, reason }) => `${file}: ${reason}`)
   const notes = (await limitLines(folder, lines)).map(({ text }) => text)
   const contents: FilesContents = { full_name: fullName, files, missing: notes }
-  await reading.hold()
-  const findAs = notes.length === 0 ? fingerprint : taskFingerprint
-  const key = await recordSegment(parts, segment, findAs, contents)
+  await reading.renew()
+  const recordedAs = notes.length === 0 ? fingerprint : taskFingerprint
+  const key = await recordSegment(parts, segment, recordedAs, contents)
   return { key, reused: false, notes }
 }
 
@@ -171,7 +172,7 @@ async function findContents<T>(
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 
-/** Inserts the row after the bytes. If another export was first with the same fingerprint, its segment is used. */
+/** Inserts the row of a blob. If another export has inserted one with the same fingerprint, returns its key and deletes the blob. */
 async function recordSegment(
   { db, blobs, now }: RecordsParts,
   segment: SegmentRecord,
@@ -190,7 +191,7 @@ interface TaskFacts {
   startedAt: number
 }
 
-/** Reads the records for a repository of a migration. Throws RetryLater if the forge or another reader must be waited for. */
+/** Reads the records for a repository of a migration. Throws RetryLater if the forge is unavailable or another reader is active. */
 export async function recordsForTask(
   parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
   task: ExportTask,
@@ -204,7 +205,7 @@ export async function recordsForTask(
     recordRecordsProgress(db, task, { done, expected, startedAt })
   await record(0, 0)
   const name = `${task.migrationId}/${task.position}`
-  const order = {
+  const recordsOptions = {
     repository: { owner: facts.owner.login, name: facts.name },
     reader: name,
     task: name,
@@ -213,7 +214,7 @@ export async function recordsForTask(
     onProgress: ({ read, total }: { read: number; total: number }) => record(read, total),
   }
   try {
-    return await obtainRecords({ ...parts, forge }, order, signal)
+    return await obtainRecords({ ...parts, forge }, recordsOptions, signal)
   } catch (error) {
     if (error instanceof LeaseTaken) throw new RetryLater(error.message, { cause: error })
     if (!(error instanceof ForgeUnavailable)) throw error
@@ -221,10 +222,14 @@ export async function recordsForTask(
   }
 }
 
-/** Marks the segments as used, so that they are not swept. */
-export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
+/** Marks the segments of records as used, so that they are not swept. */
+export async function markRecordsUsed(
+  tx: Db,
+  records: RepositoryRecords,
+  now: number,
+): Promise<void> {
   const keys = keysOfRecords(records)
-  const named = await markSegmentsUsed(tx, keys, now)
-  if (named.size !== new Set(keys).size)
+  const used = await markSegmentsUsed(tx, keys, now)
+  if (used.size !== new Set(keys).size)
     throw new Error('a segment of records was swept or is damaged')
 }

@@ -16,7 +16,7 @@ test('a reading stops when another reader takes over, and nothing is recorded', 
   const begun = Promise.withResolvers<void>()
   const discussions = {
     stamp: async () => 'new',
-    async *read(_repository, _kept, signal) {
+    async *read(_repository, _stored, signal) {
       begun.resolve()
       await once(signal, 'abort')
       signal.throwIfAborted()
@@ -24,13 +24,13 @@ test('a reading stops when another reader takes over, and nothing is recorded', 
     },
   } as Pick<Discussions, 'stamp' | 'read'> as Discussions
   const parts = { db, now: () => clock.now, forge: { url: 'https://x', discussions } }
-  const order = { repository, reader: '1/0', onProgress: async () => {} }
-  const reading = withDiscussions(parts, order, new AbortController().signal, async () =>
-    assert.fail('it is not to be used'),
+  const options = { repository, reader: '1/0', onProgress: async () => {} }
+  const reading = withDiscussions(parts, options, new AbortController().signal, async () =>
+    assert.fail('the discussions are not complete'),
   )
   const refused = assert.rejects(reading, LeaseTaken)
   await begun.promise
-  // Silent for too long, as after a halt of the machine.
+  // The lease has expired, as after the machine was suspended.
   clock.now += 600_000
   const other = { reader: '2/0', now: clock.now }
   await leaseReading(db, 'https://x', repository, other)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { pipeline, Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { crc32, createDeflateRaw, createInflateRaw } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { ManifestFile } from '../../archive/manifest.ts'
@@ -12,7 +12,7 @@ import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
 import type { User } from '../../records/people.ts'
 
-/** The kinds of rows: all facts of a forge, in the order of the archive's files. */
+/** The kinds of facts that are stored as rows, in the order of the archive's files. */
 export const KINDS = [
   // Users who are known only as members of the organization. Not everyone may see them.
   'members',
@@ -27,7 +27,7 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number]
 
-export interface RowsByKind extends FactsByKind {
+interface RowsByKind extends FactsByKind {
   members: User
 }
 
@@ -42,14 +42,13 @@ interface RowPositions {
 const WRITE_BYTES = 256 * 1024
 const READ_BYTES = 64 * 1024
 
-/**
- * Sorts facts by kind and in the order of the archive. The facts are in a temporary file, and only their positions are in
- * memory.
- */
+/** Sorts facts by kind, then by number or id. They are in a temporary file: only their positions are in memory. */
 export class RowSpool implements AsyncDisposable {
   readonly #path: string
   readonly #file: FileHandle
-  readonly #positions = new Map<keyof RowsByKind, RowPositions>()
+  readonly #positions = new Map<Kind, RowPositions>(
+    KINDS.map((kind) => [kind, { orders: [], offsets: [], lengths: [] }]),
+  )
   #unwritten: Buffer[] = []
   #unwrittenBytes = 0
   #end = 0
@@ -63,28 +62,27 @@ export class RowSpool implements AsyncDisposable {
     return new RowSpool(path, await open(path, 'wx+', 0o600))
   }
 
-  async add(kind: keyof RowsByKind, fact: RowsByKind[keyof RowsByKind]): Promise<void> {
+  async add(kind: Kind, fact: RowsByKind[Kind]): Promise<void> {
     const row = Buffer.from(`${JSON.stringify(fact)}\n`)
     const { number, id } = fact as { number?: number; id?: number }
-    const positions = this.#positions.get(kind) ?? { orders: [], offsets: [], lengths: [] }
+    const positions = this.#positions.get(kind)!
     positions.orders.push(number ?? id ?? 0)
     positions.offsets.push(this.#end)
     positions.lengths.push(row.length)
-    this.#positions.set(kind, positions)
     this.#end += row.length
     this.#unwritten.push(row)
     this.#unwrittenBytes += row.length
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#write()
   }
 
-  count(kind: keyof RowsByKind): number {
-    return this.#positions.get(kind)?.orders.length ?? 0
+  count(kind: Kind): number {
+    return this.#positions.get(kind)!.orders.length
   }
 
   /** Yields the rows of one kind, many in each chunk. */
-  async *rows(kind: keyof RowsByKind): AsyncGenerator<Buffer> {
+  async *rows(kind: Kind): AsyncGenerator<Buffer> {
     await this.#write()
-    const { orders, offsets, lengths } = this.#positions.get(kind) ?? NO_ROWS
+    const { orders, offsets, lengths } = this.#positions.get(kind)!
     const sorted = Uint32Array.from(orders.keys()).sort((a, b) => orders[a]! - orders[b]! || a - b)
     for (let from = 0; from < sorted.length; ) {
       let [to, bytes] = [from, 0]
@@ -120,8 +118,6 @@ export class RowSpool implements AsyncDisposable {
   }
 }
 
-const NO_ROWS: RowPositions = { orders: [], offsets: [], lengths: [] }
-
 /** The facts of one kind within a blob: lines of JSON, deflated separately. */
 export interface Section {
   kind: Kind
@@ -132,28 +128,21 @@ export interface Section {
   crc32: number
 }
 
-export interface WrittenRows {
-  segment: SegmentRecord
-  sections: Section[]
-}
-
 /** Writes the facts of a repository as one blob with a section for each kind, so that each kind can be read alone. */
 export async function writeRows(
   blobs: BlobStore,
   key: string,
   spool: RowSpool,
   signal: AbortSignal,
-): Promise<WrittenRows> {
+): Promise<{ segment: SegmentRecord; sections: Section[] }> {
   const sections: Section[] = []
   const sha256 = createHash('sha256')
   let [length, plainLength] = [0, 0]
 
-  async function* counted(kind: Kind): AsyncGenerator<Buffer> {
-    for await (const rows of spool.rows(kind)) {
+  const rowsOf = (kind: Kind) =>
+    onChunk(spool.rows(kind), (rows) => {
       plainLength += rows.length
-      yield rows
-    }
-  }
+    })
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
     for (const kind of KINDS) {
@@ -162,7 +151,7 @@ export async function writeRows(
       const start = length
       let crc = 0
       const deflated = createDeflateRaw()
-      pipeline(Readable.from(counted(kind)), deflated, () => {})
+      pipeline(rowsOf(kind), deflated, () => {})
       for await (const piece of deflated as AsyncIterable<Uint8Array>) {
         sha256.update(piece)
         crc = crc32(piece, crc)
@@ -174,12 +163,11 @@ export async function writeRows(
   }
 
   await blobs.put(key, bytes(), { signal })
-  const about = { crc32: 0, storedCrc32: null, sha256: sha256.digest('hex') }
-  const segment = { key, length, plainLength, ...about }
-  return { segment, sections }
+  const digests = { crc32: 0, storedCrc32: null, sha256: sha256.digest('hex') }
+  return { segment: { key, length, plainLength, ...digests }, sections }
 }
 
-/** Reads the facts of one kind. Throws SegmentDamaged if they are not what was written, perhaps only at the end. */
+/** Reads the facts of one kind. Throws SegmentDamaged if they differ from what was written, perhaps only after the last row. */
 export async function* readRows<K extends Kind>(
   blobs: BlobStore,
   key: string,
@@ -194,10 +182,10 @@ export async function* readRows<K extends Kind>(
   const plain = createInflateRaw()
   let failure: unknown
   let crc = 0
-  const counted = onChunk(stored as AsyncIterable<Buffer>, (piece) => {
+  const checked = onChunk(stored as AsyncIterable<Buffer>, (piece) => {
     crc = crc32(piece, crc)
   })
-  pipeline(counted, plain, (error) => {
+  pipeline(checked, plain, (error) => {
     failure = error
   })
   let read = 0
@@ -228,12 +216,12 @@ async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   }
 }
 
-/** The contents of a segment of rows, as the database stores them. */
+/** The description of a blob of rows in the database. */
 export interface RowsContents {
   /** The URL of the forge: texts contain its addresses. */
   forge: string
   sections: Section[]
-  /** The digest of the list of files in each folder, null if there are none. */
+  /** A digest of the list of files in each folder, null if there are none. */
   files: Record<FilesFolder, string | null>
 }
 
@@ -241,7 +229,7 @@ export interface RowsContents {
 export const FILES_FOLDERS = ['attachments', 'release_assets'] as const
 export type FilesFolder = (typeof FILES_FOLDERS)[number]
 
-/** The contents of a segment of files, as the database stores them. */
+/** The description of a segment of files in the database. */
 export interface FilesContents {
   full_name: string
   files: ManifestFile[]

@@ -4,12 +4,13 @@ import type { Account } from '../../accounts/account.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import {
+  catalogueRepository,
   ORGANIZATION_SETTINGS,
-  ownRepository,
   peopleIn,
   protectedBranchRecords,
+  recordAddressesOf,
   repositorySettings,
-} from './own-facts.ts'
+} from './catalogue-facts.ts'
 
 const BASE = 'https://git.example.test'
 const addresses = addressesFrom({
@@ -29,7 +30,7 @@ function facts(change: Partial<RepositoryFacts> = {}): RepositoryFacts {
   return { id: 1, name: 'widgets', owner: alice, ...shown, ...seen, ...change }
 }
 const factOf = (change: Partial<RepositoryFacts> = {}, migrationOwner = alice) =>
-  ownRepository(facts(change), migrationOwner)
+  catalogueRepository(facts(change), migrationOwner)
 
 const words = (text: string) => text.trim().split(/\s+/)
 
@@ -61,10 +62,13 @@ test('a repository and an organization have the settings that archives of github
 })
 
 test('issues and downloads are on unless the operator turned them off', () => {
-  const said = ({ hasIssues, hasDownloads }: ReturnType<typeof factOf>) => [hasIssues, hasDownloads]
-  assert.deepEqual(said(factOf()), [true, true])
-  assert.deepEqual(said(factOf({ turnedOff: ['hasIssues'] })), [false, true])
-  assert.deepEqual(said(factOf({ turnedOff: ['hasIssues', 'hasDownloads'] })), [false, false])
+  const features = ({ hasIssues, hasDownloads }: ReturnType<typeof factOf>) => [
+    hasIssues,
+    hasDownloads,
+  ]
+  assert.deepEqual(features(factOf()), [true, true])
+  assert.deepEqual(features(factOf({ turnedOff: ['hasIssues'] })), [false, true])
+  assert.deepEqual(features(factOf({ turnedOff: ['hasIssues', 'hasDownloads'] })), [false, false])
 })
 
 test('topics have a user as creator, and times with milliseconds and zone', () => {
@@ -87,7 +91,7 @@ test('refused pushes become a rule for the default branch', () => {
     protectedBranchRecords(
       facts({ ...(denies && { denies }), defaultBranch: 'a/b' }),
       alice,
-      addresses,
+      recordAddressesOf(addresses),
     )
   assert.deepEqual(rulesOf(undefined), [])
   const [rule, ...more] = rulesOf(['deletes'])

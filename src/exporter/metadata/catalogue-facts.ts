@@ -1,35 +1,40 @@
-import { type Account, nameKey } from '../../accounts/account.ts'
+import { type Account, type Member, nameKey } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
 import type { RecordAddresses } from '../../records/record-addresses.ts'
 import type { ProtectedBranch, Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import type { CoveredOrganization } from './covered-organizations.ts'
 
-/** Facts from the catalogue, and the settings that only Godwit's own records have. */
+/** Facts from the catalogue, and the settings of repositories and organizations that a forge does not provide. */
+
+/** An organization and those of its members that the viewer of the archive may see. */
+export interface CoveredOrganization {
+  account: Account
+  members: readonly Member[]
+}
 
 /** An account, or a login that a repository lists as collaborator. */
-export interface Person {
+interface Person {
   login: string
   id: number | null
   createdAt: number
 }
 
-export const ownUser = ({ login, id, createdAt }: Person, addresses: Addresses): User => ({
+export const catalogueUser = ({ login, id, createdAt }: Person, addresses: Addresses): User => ({
   ...unknownUser(login),
   avatar: id === null ? null : addresses.avatar(id),
   createdAt: timestamp(createdAt),
 })
 
-export const ownOrganization = ({ account, members }: CoveredOrganization): Organization => ({
+export const catalogueOrganization = ({ account, members }: CoveredOrganization): Organization => ({
   login: account.login,
   name: account.login,
   description: '',
   website: null,
   location: null,
   email: null,
-  // Only stated memberships: an administrator of a repository is not an owner of its organization.
+  // An administrator of a repository is not necessarily a member of its organization.
   members: members.map(({ account: { login }, role }) => ({
     login,
     role: role === 'owner' ? 'admin' : 'direct_member',
@@ -66,8 +71,11 @@ export const ORGANIZATION_SETTINGS = {
   },
 }
 
-/** Without the wiki, which is not in every archive. */
-export const ownRepository = (facts: RepositoryFacts, migrationOwner: Account): Repository => ({
+/** The address of the wiki is missing: not every archive contains the wiki. */
+export const catalogueRepository = (
+  facts: RepositoryFacts,
+  migrationOwner: Account,
+): Repository => ({
   owner: facts.owner.login,
   name: facts.name,
   description: facts.description,
@@ -90,9 +98,9 @@ export const ownRepository = (facts: RepositoryFacts, migrationOwner: Account): 
   git: `repositories/${fullNameOf(facts)}.git`,
 })
 
-/** Importers turn off features that are not listed, so a host that says nothing has the feature. */
-function isOn(facts: RepositoryFacts, what: 'hasIssues' | 'hasDownloads'): boolean {
-  return facts[what] || !facts.turnedOff?.includes(what)
+/** Importers turn off features that are not listed, so a feature is on unless the host turned it off. */
+function isOn(facts: RepositoryFacts, feature: 'hasIssues' | 'hasDownloads'): boolean {
+  return facts[feature] || !facts.turnedOff?.includes(feature)
 }
 
 export const repositorySettings = (facts: RepositoryFacts) => ({
@@ -155,7 +163,7 @@ export function peopleIn(
   return [...people.keys()].sort().map((key) => people.get(key)!)
 }
 
-/** The format of times in topics. */
+/** The format of timestamps in topics. */
 const preciseTimestamp = (at: number): string =>
   `${new Date(at).toISOString().slice(0, 19)}.000+00:00`
 
@@ -175,13 +183,13 @@ export function creatorOf(
 }
 
 /**
- * Returns what the host refuses of pushes as a rule for the default branch, which is GitHub's form. Git's own rule is for all
- * branches and is also in the repository's config.
+ * Converts git's settings that deny force pushes and deletions to GitHub's protection of the default branch. Git applies them to
+ * all branches; the repository's config in the archive has them too.
  */
 export function protectedBranchRecords(
   facts: RepositoryFacts,
   migrationOwner: Account,
-  addresses: Addresses,
+  links: RecordAddresses,
 ) {
   const { denies = [] } = facts
   if (denies.length === 0) return []
@@ -209,7 +217,7 @@ export function protectedBranchRecords(
     requiresSignatures: false,
     requiresLinearHistory: false,
   }
-  return [writeRecord('protected_branches', rule, recordAddressesOf(addresses))]
+  return [writeRecord('protected_branches', rule, links)]
 }
 
 /** Returns the addresses of people and repositories in records: those of the host's own pages. */

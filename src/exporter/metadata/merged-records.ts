@@ -8,25 +8,25 @@ import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
-import type { CoveredOrganization } from './covered-organizations.ts'
 import {
+  type CoveredOrganization,
+  catalogueOrganization,
+  catalogueRepository,
+  catalogueUser,
   creatorOf,
   ORGANIZATION_SETTINGS,
-  ownOrganization,
-  ownRepository,
-  ownUser,
   peopleIn,
   protectedBranchRecords,
   recordAddressesOf,
   repositorySettings,
-} from './own-facts.ts'
+} from './catalogue-facts.ts'
 
-/** Records that combine the catalogue with the forge. If both have a value, the forge's is used. */
+/** Records that merge facts from the catalogue with facts from the forge. If both have a value, the forge's is used. */
 
 /** Logins are case-insensitive, but addresses are not, so all links use the spelling of the forge. */
-export const withForgeSpelling = (addresses: Addresses, { spelt }: ArchivedRecords): Addresses => ({
+export const withForgeSpelling = (addresses: Addresses, records: ArchivedRecords): Addresses => ({
   ...addresses,
-  userHtml: (login) => addresses.userHtml(spelt(login)),
+  userHtml: (login) => addresses.userHtml(records.forgeSpelling(login)),
 })
 
 interface PeopleParts {
@@ -43,7 +43,7 @@ export function userRecords(
 ): object[] {
   const all = new Map<string, User>()
   for (const person of peopleIn(migration.owner, facts, organizations))
-    all.set(nameKey(person.login), ownUser(person, addresses))
+    all.set(nameKey(person.login), catalogueUser(person, addresses))
   for (const [key, user] of records?.users ?? []) all.set(key, user)
   // An organization has its own record with the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
@@ -53,17 +53,16 @@ export function userRecords(
 
 export function organizationRecords(
   { organizations, records }: PeopleParts,
-  addresses: Addresses,
+  links: RecordAddresses,
 ): object[] {
-  // Some owners are known as organizations only by the forge: a directory does not tell.
+  // Only the forge knows that some owners are organizations: in a directory, they look like users.
   const fromForge = new Map(records?.organizations)
   const covered = organizations.map((each) => {
-    const own = ownOrganization(each)
+    const own = catalogueOrganization(each)
     const fact = fromForge.get(nameKey(own.login))
     fromForge.delete(nameKey(own.login))
     return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
-  const links = recordAddressesOf(addresses)
   return [...covered, ...fromForge.values()].map((fact) => ({
     ...writeRecord('organizations', fact, links),
     ...ORGANIZATION_SETTINGS,
@@ -81,12 +80,11 @@ interface RepositoryOptions {
 export async function* repositoryRecords(
   repositories: readonly RepositoryFacts[],
   records: ArchivedRecords | undefined,
-  addresses: Addresses,
+  links: RecordAddresses,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
-  const links = recordAddressesOf(addresses)
   for (const facts of repositories) {
-    const own = ownRepository(facts, migrationOwner)
+    const own = catalogueRepository(facts, migrationOwner)
     const fromForge = await records?.repository(fullNameOf(facts))
     const fact = fromForge ? withForgeFields(own, fromForge, creatorOf(facts, migrationOwner)) : own
     yield {
@@ -100,7 +98,7 @@ export async function* repositoryRecords(
 
 const wikiPathOf = (facts: RepositoryFacts): string => `repositories/${fullNameOf(facts)}.wiki.git`
 
-/** Overrides what the forge knows better than a directory of repositories. */
+/** Replaces facts of the catalogue by those of the forge, except names, the default branch and the path of the git data. */
 function withForgeFields(
   own: Repository,
   fromForge: Repository,
@@ -120,11 +118,10 @@ function withForgeFields(
   }
 }
 
-/** For a branch with rules of the forge and of git, only the forge's is written. */
+/** If both the forge and git have a rule for a branch, only the forge's is written. */
 export async function* branchRecords(
   { migration, records }: PeopleParts,
   repositories: readonly RepositoryFacts[],
-  addresses: Addresses,
   links: RecordAddresses,
 ): AsyncGenerator<object> {
   const written = new Set<unknown>()
@@ -133,6 +130,6 @@ export async function* branchRecords(
     yield rule
   }
   for (const facts of repositories)
-    for (const rule of protectedBranchRecords(facts, migration.owner, addresses))
+    for (const rule of protectedBranchRecords(facts, migration.owner, links))
       if (!written.has(rule.url)) yield rule
 }

@@ -12,12 +12,12 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { codeOf } from '../lib/errno.ts'
 import { compareSegments } from './compare-manifest.ts'
 
-/** The checksums that an archive was checked with. */
+/** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
 export type Proof = 'gzip' | 'digests'
 
 /**
- * Checks every byte without unpacking and without git: the checksum of gzip, and for an archive of Godwit also its tar format and
- * the digest of each repository. Throws ArchiveDamaged.
+ * Checks every byte without unpacking and without git: the gzip checksum, and for an archive of Godwit also its tar format and the
+ * digest of each repository. Throws ArchiveDamaged.
  */
 export async function checkArchive(file: string, signal: AbortSignal): Promise<Proof> {
   const manifest = await findManifest(file, signal)
@@ -27,10 +27,10 @@ export async function checkArchive(file: string, signal: AbortSignal): Promise<P
   const [first, ...others] = compared.differing
   if (first === undefined) return 'digests'
   const more = others.length > 0 ? ` and ${others.length} more` : ''
-  throw new ArchiveDamaged(`${first}${more}: not the bytes it was exported as (SHA-256)`, 0)
+  throw new ArchiveDamaged(`${first}${more}: the bytes differ from the exported ones (SHA-256)`, 0)
 }
 
-/** Checks only the checksum of gzip, of a stream. Throws ArchiveDamaged. */
+/** Checks only the gzip checksum of a stream. Throws ArchiveDamaged. */
 export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
   const gzip = new ByteReader(Readable.from(archive, { highWaterMark: 1, signal }))
   let plain = 0
@@ -44,7 +44,7 @@ export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Returns undefined if there is none. Then another program wrote the archive, and only its gzip is checked. */
+/** Returns undefined for an archive of another program, of which only the gzip checksum is checked. */
 async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
   let found: Manifest | undefined
   try {

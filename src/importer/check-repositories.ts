@@ -12,120 +12,113 @@ import { gitDirectory, type VerifiedCopy } from '../sources/directory/git-direct
 import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
-import type { SegmentRun, Unpacked } from './unpack-archive.ts'
+import type { Unpacked } from './unpack-archive.ts'
 
 export type CheckedRepository = { fullName: string } & (
   | { errors: string[] }
-  /** Verified. The snapshot exists until the next repository is requested, unless the caller moves it away. */
+  /** The verified snapshot exists until the next repository is requested, unless the caller moves it. */
   | { snapshot: Snapshot; isPackedAgain: boolean }
 )
 
-/** Returns undefined if there is none, because Godwit did not write the archive. Throws ManifestInvalid. */
+/** Returns undefined for an archive of another program, which has no manifest. Throws ManifestInvalid. */
 export async function readManifest(root: string): Promise<Manifest | undefined> {
   const file = join(root, MANIFEST_PATH)
   return existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined
 }
 
-export interface CheckRepositoriesParts {
+export interface CheckOptions {
   git: Git
+  /** The directory for the snapshots. */
   scratch: string
   /** Selects repositories by full name. Without it all are checked. */
   isWanted?(fullName: string): boolean
 }
 
-const MISSING = 'the manifest names it, and it is not in the archive'
-const TRUNCATED = 'it cannot be read to its end, because the archive cannot'
+const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
 
-/** Checks each repository that the archive contains or its manifest names, one after another. */
+/** Checks each repository that the archive or its manifest contains, one after another. */
 export async function* checkRepositories(
-  { root, runs, damage }: Unpacked,
+  unpacked: Unpacked,
   manifest: Manifest | undefined,
-  { git, scratch, isWanted = () => true }: CheckRepositoriesParts,
+  { git, scratch, isWanted = () => true }: CheckOptions,
   signal: AbortSignal,
 ): AsyncGenerator<CheckedRepository> {
-  const repositories = join(root, 'repositories')
+  const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })
-  const named = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
+  const missing = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
   const source = gitDirectory({ root: repositories, git })
-  const lastRun = [...runs.keys()].at(-1)
   for await (const listed of source.list()) {
     if ('refused' in listed) {
       const { path, reason } = listed.refused
-      named.delete(path.replace(/\.git$/, ''))
+      missing.delete(path.replace(/\.git$/, ''))
       yield { fullName: path, errors: [reason] }
       continue
     }
     if ('members' in listed) continue
     const fullName = `${listed.found.owner}/${listed.found.name}`
-    const expected = named.get(fullName)
-    named.delete(fullName)
+    const expected = missing.get(fullName)
+    missing.delete(fullName)
     if (!isWanted(fullName)) continue
-    if (manifest && !expected) {
+    const copy = () => source.makeVerifiedCopy(listed.found, scratch, signal)
+    if (manifest && !expected)
       yield { fullName, errors: ['it is in the archive and not in the manifest'] }
-      continue
-    }
-    const run = runs.get(fullName)
-    const isLast = !manifest && fullName === lastRun
-    if (damage && (isLast || (expected && isTruncated(expected, run)))) {
-      yield { fullName, errors: [TRUNCATED] }
-      continue
-    }
-    const differences = expected && run ? compareSegment(expected, run) : []
-    // A program that packs an archive again writes other tar headers. Then the files are compared instead.
-    const isPackedAgain = differences.length > 0 && !damage
-    const errors = isPackedAgain && expected ? await compareFiles(root, expected) : differences
-    const prove = () => source.makeVerifiedCopy(listed.found, scratch, signal)
-    yield* proveRepository(fullName, prove, { expected, errors, isPackedAgain })
+    else yield* checkRepository(unpacked, fullName, expected, copy)
   }
-  for (const fullName of named.keys())
-    if (isWanted(fullName)) yield { fullName, errors: [damage ? TRUNCATED : MISSING] }
+  const reason = unpacked.damage ? TRUNCATED : 'it is in the manifest and not in the archive'
+  for (const fullName of missing.keys())
+    if (isWanted(fullName)) yield { fullName, errors: [reason] }
 }
 
-function isTruncated({ segment }: ManifestRepository, run: SegmentRun | undefined): boolean {
-  return (run?.plainLength ?? 0) < segment.plain_length
-}
-
-interface Compared {
-  expected: ManifestRepository | undefined
-  errors: string[]
-  isPackedAgain: boolean
-}
-
-async function* proveRepository(
+/** `expected` is undefined if the archive has no manifest. */
+async function* checkRepository(
+  { root, checksums, damage }: Unpacked,
   fullName: string,
-  prove: () => Promise<VerifiedCopy>,
-  { expected, errors, isPackedAgain }: Compared,
+  expected: ManifestRepository | undefined,
+  makeVerifiedCopy: () => Promise<VerifiedCopy>,
 ): AsyncGenerator<CheckedRepository> {
-  let proven: VerifiedCopy
+  const tar = checksums.get(fullName)
+  const isTruncated = () =>
+    expected
+      ? (tar?.plainLength ?? 0) < expected.segment.plain_length
+      : fullName === [...checksums.keys()].at(-1)
+  if (damage && isTruncated()) {
+    yield { fullName, errors: [TRUNCATED] }
+    return
+  }
+  let errors = expected && tar ? compareSegment(expected, tar) : []
+  // A program that packs an archive again writes other tar headers. Then the files are compared instead.
+  const isPackedAgain = errors.length > 0 && !damage
+  if (isPackedAgain && expected) errors = await compareFiles(root, expected)
+  let copy: VerifiedCopy
   try {
-    proven = await prove()
+    copy = await makeVerifiedCopy()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // The caller adds the name to each error.
     yield { fullName, errors: [...errors, error.message.replace(`${fullName}: `, '')] }
     return
   }
-  const { snapshot, examination } = proven
+  const { snapshot, examination } = copy
   try {
-    const all = [...errors, ...(expected ? compareRepository(expected, examination) : [])]
-    yield all.length > 0 ? { fullName, errors: all } : { fullName, snapshot, isPackedAgain }
+    if (expected) errors.push(...compareRepository(expected, examination))
+    yield errors.length > 0 ? { fullName, errors } : { fullName, snapshot, isPackedAgain }
   } finally {
     await snapshot.remove()
   }
 }
 
-/** Returns a line for each repository that the archive was made without. */
-export function skippedRepositories({ skipped }: Pick<Manifest, 'skipped'>): string[] {
+/** Returns a line for each repository that was skipped by the export. */
+export function describeSkipped({ skipped }: Manifest): string[] {
   return skipped.map(
     ({ full_name, reason }) => `${full_name} was skipped when the archive was made: ${reason}`,
   )
 }
 
 /** Returns a line about the LFS objects that a repository was exported without, or an empty list if there are none. */
-export function unexportedLfs({
+export function describeUnexportedLfs({
   full_name,
   lfs_missing = [],
-}: Pick<ManifestRepository, 'full_name' | 'lfs_missing'>): string[] {
+}: ManifestRepository): string[] {
   const when = 'missing on the host when it was exported'
   return describeMissing(full_name, lfs_missing, ['was', 'were'], when)
 }
@@ -134,20 +127,20 @@ export function unexportedLfs({
  * Returns a line about LFS objects that files of a repository refer to and the archive does not contain. They are taken from the
  * manifest, or else found by the LFS pointers. GitHub's archives never contain LFS objects.
  */
-export async function missingLfs(
+export async function describeMissingLfs(
   fullName: string,
-  { report }: Pick<Snapshot, 'report'>,
+  { report }: Snapshot,
   manifest: Manifest | undefined,
 ): Promise<string[]> {
-  const named = manifest?.repositories.find(({ full_name }) => full_name === fullName)
-  if (named?.lfs_missing) return unexportedLfs(named)
+  const listed = manifest?.repositories.find(({ full_name }) => full_name === fullName)
+  if (listed?.lfs_missing) return describeUnexportedLfs(listed)
   try {
-    const { missingLfs: missing } = await report()
-    return describeMissing(fullName, missing, ['is', 'are'], 'not in the archive')
+    const { missingLfs } = await report()
+    return describeMissing(fullName, missingLfs, ['is', 'are'], 'not in the archive')
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // The repository can be restored nevertheless.
-    return [`whether it lacks LFS objects is not known: ${error.message}`]
+    return [`its LFS objects could not be checked: ${error.message}`]
   }
 }
 

@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
-import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
+import type {
+  Manifest,
+  ManifestFile,
+  ManifestGit,
+  ManifestRepository,
+} from '../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { readableRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository } from '../sources/snapshot.ts'
 import { IS_OBJECT } from './safe-entries.ts'
-import type { SegmentRun } from './unpack-archive.ts'
+import type { TarChecksum } from './unpack-archive.ts'
 
 const MAX_DIFFERENCES = 10
 
@@ -37,10 +42,10 @@ export function compareRepository(
 }
 
 /** Compares the tar entries of a repository with the segment that they were exported as. */
-export function compareSegment({ segment }: ManifestRepository, run: SegmentRun): string[] {
-  if (run.plainLength !== segment.plain_length)
-    return [`it has ${run.plainLength} bytes of tar, not ${segment.plain_length}`]
-  return run.crc32 === segment.crc32 ? [] : ['its bytes are not those it was exported with (CRC)']
+export function compareSegment({ segment }: ManifestRepository, tar: TarChecksum): string[] {
+  if (tar.plainLength !== segment.plain_length)
+    return [`it has ${tar.plainLength} bytes of tar, not ${segment.plain_length}`]
+  return tar.crc32 === segment.crc32 ? [] : ['its bytes differ from the exported ones (CRC)']
 }
 
 function compareGit(expected: ManifestGit, found: ExaminedRepository): string[] {
@@ -74,36 +79,31 @@ function compareMaps(
   return more > 0 ? [...lines.slice(0, MAX_DIFFERENCES), `and ${more} more like these`] : lines
 }
 
-/**
- * Returns a line for each file of an unpacked repository and its wiki that differs from the manifest. Manifests of older formats do
- * not list files; then there are no lines.
- */
+/** Returns a line for each file of an unpacked repository and its wiki that differs from the manifest. */
 export async function compareFiles(
   root: string,
   { full_name, wiki, files }: ManifestRepository,
 ): Promise<string[]> {
-  if (!files) return []
   const folders = wiki ? [`${full_name}.git`, `${full_name}.wiki.git`] : [`${full_name}.git`]
-  const digests = new Map(files.map(({ path, sha256 }) => [path, sha256]))
-  // The digest of an object is its name, and a pack ends with its digest.
+  // The manifest does not list objects: the name of an object is its digest, and a pack ends with its digest.
   async function* found(): AsyncGenerator<string> {
     for (const folder of folders)
       for await (const path of filesBelow(root, join('repositories', folder)))
         if (!IS_OBJECT.test(path)) yield path
   }
   async function* lines(): AsyncGenerator<string> {
-    for await (const { path, why } of differingFiles(root, found(), digests)) yield `${path} ${why}`
+    for await (const { path, why } of differingFiles(root, found(), digestsOf(files)))
+      yield `${path} ${why}`
   }
   return (await limitLines('files', lines())).map(({ text }) => text)
 }
 
 export const NOT_IN_MANIFEST = 'is in the archive and not in the manifest'
 export const CHANGED = 'is not the file that was exported (SHA-256)'
-const MISSING = 'is missing'
 
 async function* differingFiles(
   root: string,
-  found: AsyncIterable<string>,
+  found: Iterable<string> | AsyncIterable<string>,
   digests: ReadonlyMap<string, string>,
 ): AsyncGenerator<{ path: string; why: string }> {
   const missing = new Set(digests.keys())
@@ -113,8 +113,11 @@ async function* differingFiles(
     if (sha256 === undefined) yield { path, why: NOT_IN_MANIFEST }
     else if ((await digestOf(join(root, path))) !== sha256) yield { path, why: CHANGED }
   }
-  for (const path of missing) yield { path, why: MISSING }
+  for (const path of missing) yield { path, why: 'is missing' }
 }
+
+const digestsOf = (files: readonly ManifestFile[]): Map<string, string> =>
+  new Map(files.map(({ path, sha256 }) => [path, sha256]))
 
 async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
   const found = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
@@ -122,26 +125,15 @@ async function* filesBelow(root: string, folder: string): AsyncGenerator<string>
     if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))
 }
 
-/**
- * Returns a line for each metadata file of an unpacked archive that differs from the manifest. Returns undefined if the manifest has
- * no digests of them, as in format 1.
- */
-export async function compareMetadata(
+/** Yields a line for each metadata file of an unpacked archive that differs from the manifest. */
+export async function* compareMetadata(
   root: string,
   { metadata }: Manifest,
-): Promise<string[] | undefined> {
-  if (!metadata) return undefined
-  const errors: string[] = []
-  for (const { path, sha256 } of metadata.files) {
-    const file = join(root, path)
-    if (!existsSync(file)) errors.push(`${path}: ${MISSING}`)
-    else if ((await digestOf(file)) !== sha256) errors.push(`${path}: ${CHANGED}`)
-  }
-  const named = new Set(metadata.files.map(({ path }) => path))
-  for (const name of (await readdir(root)).sort())
-    if (kindOfFile(name) !== undefined && !named.has(name))
-      errors.push(`${name}: ${NOT_IN_MANIFEST}`)
-  return errors
+): AsyncGenerator<string> {
+  const digests = digestsOf(metadata.files)
+  const isMetadata = (name: string) => digests.has(name) || kindOfFile(name) !== undefined
+  const found = (await readdir(root)).filter(isMetadata).sort()
+  for await (const { path, why } of differingFiles(root, found, digests)) yield `${path}: ${why}`
 }
 
 /** Yields a line for each attachment and release asset that differs from the manifest. */
@@ -149,7 +141,7 @@ export async function* compareStoredFiles(
   root: string,
   manifest: Manifest,
 ): AsyncGenerator<string> {
-  const digests = storedDigests(manifest) ?? new Map<string, string>()
+  const digests = storedDigests(manifest)
   async function* found(): AsyncGenerator<string> {
     for (const folder of new Set([...digests.keys()].map((path) => path.split('/')[0]!)))
       if (existsSync(join(root, folder))) yield* filesBelow(root, folder)
@@ -157,68 +149,54 @@ export async function* compareStoredFiles(
   for await (const { path, why } of differingFiles(root, found(), digests)) yield `${path}: ${why}`
 }
 
-/** Returns the SHA-256 of attachments and release assets by path, or undefined for manifests before format 4. */
-export function storedDigests({ stored_files }: Manifest): Map<string, string> | undefined {
-  return (
-    stored_files &&
-    new Map(stored_files.flatMap(({ files }) => files.map(({ path, sha256 }) => [path, sha256])))
-  )
-}
-
-export type ComparedSegments =
-  /** The full names of repositories, and `the metadata`, whose stored bytes differ from the manifest. */
-  { differing: string[] } | { incomparable: string }
-
-const CHUNK_BYTES = 1024 * 1024
+/** Returns the SHA-256 of attachments and release assets by path. */
+export const storedDigests = ({ stored_files }: Manifest): Map<string, string> =>
+  digestsOf(stored_files.flatMap(({ files }) => files))
 
 /**
- * Compares the length and SHA-256 of the compressed bytes of each segment with the manifest. The segment of the manifest itself is
- * not listed in it; it is the last one, and was the first one in format 1.
+ * Compares the length and SHA-256 of the compressed bytes of each segment with the manifest. Returns the full names of the
+ * repositories that differ, and `the metadata` if that does, or why nothing was compared. The last segment is that of the manifest,
+ * which does not list itself.
  */
 export async function compareSegments(
   file: string,
-  { repositories, metadata, stored_files = [] }: Manifest,
+  { repositories, metadata, stored_files }: Manifest,
   signal: AbortSignal,
-): Promise<ComparedSegments> {
+): Promise<{ differing: string[] } | { incomparable: string }> {
   // A pipe must not be opened, because that would wait for another writer.
   const stats = await stat(file)
   if (stats.isDirectory()) return { incomparable: 'it is a directory' }
   if (!stats.isFile()) return { incomparable: 'it could be read only once' }
-  await using archive = await open(file)
-  if (!(await isAsWritten(archive, stats.size)))
+  if (!(await isAsWritten(file, stats.size)))
     return { incomparable: 'it was packed again since it was exported' }
 
-  const named = [...repositories, ...stored_files].map(({ full_name, segment }) => ({
-    name: full_name,
-    ...segment,
-  }))
-  const segments = metadata ? [{ name: 'the metadata', ...metadata.segment }, ...named] : named
-  const lengths = segments.reduce((sum, { length }) => sum + length, 0)
-  const end = stats.size - ARCHIVE_TAIL_LENGTH
-  let start = metadata ? ARCHIVE_HEAD.length : end - lengths
-  if (start < ARCHIVE_HEAD.length || start + lengths > end)
-    return { differing: segments.map(({ name }) => name) }
+  const metadataSegment = { full_name: 'the metadata', segment: metadata.segment }
+  const segments = [metadataSegment, ...repositories, ...stored_files]
+  const lengths = segments.reduce((sum, { segment }) => sum + segment.length, 0)
+  let start = ARCHIVE_HEAD.length
+  if (start + lengths > stats.size - ARCHIVE_TAIL_LENGTH)
+    return { differing: segments.map(({ full_name }) => full_name) }
   const differing: string[] = []
-  for (const { name, length, sha256 } of segments) {
-    const range = { start, end: start + length - 1 }
-    if (length === 0 || (await digestOf(file, range, signal)) !== sha256) differing.push(name)
-    start += length
+  for (const { full_name, segment } of segments) {
+    const range = { start, end: start + segment.length - 1 }
+    if (segment.length === 0 || (await digestOf(file, range, signal)) !== segment.sha256)
+      differing.push(full_name)
+    start += segment.length
   }
   return { differing }
 }
 
 /** Only Godwit ends an archive with one stored block of zeros. */
-async function isAsWritten(archive: FileHandle, size: number): Promise<boolean> {
+async function isAsWritten(file: string, size: number): Promise<boolean> {
   if (size < ARCHIVE_HEAD.length + ARCHIVE_TAIL_LENGTH) return false
-  const head = await bytesAt(archive, 0, ARCHIVE_HEAD.length)
-  const closing = await bytesAt(archive, size - ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK.length)
+  await using archive = await open(file)
+  const [head, closing] = [Buffer.alloc(ARCHIVE_HEAD.length), Buffer.alloc(CLOSING_BLOCK.length)]
+  await archive.read({ buffer: head, position: 0 })
+  await archive.read({ buffer: closing, position: size - ARCHIVE_TAIL_LENGTH })
   return head.equals(ARCHIVE_HEAD) && closing.equals(CLOSING_BLOCK)
 }
 
-async function bytesAt(archive: FileHandle, position: number, length: number): Promise<Buffer> {
-  const { bytesRead, buffer } = await archive.read(Buffer.alloc(length), 0, length, position)
-  return buffer.subarray(0, bytesRead)
-}
+const CHUNK_BYTES = 1024 * 1024
 
 /** Returns the SHA-256 of a file, or of its bytes from `start` to `end` inclusive. */
 export async function digestOf(

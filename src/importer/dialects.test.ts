@@ -100,45 +100,49 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     assert.deepEqual(findings.at(-1), { compared: false })
   }
 
-  async function isTaken(open: () => Bytes | Folder): Promise<void> {
+  async function isRestored(open: () => Bytes | Folder): Promise<void> {
     await isVerified(open)
     const { into } = await restored(open)
     assert.deepEqual(refsOf(join(into, `${NAME}.git`)).sort(), packedRefs())
     plainGit(join(into, `${NAME}.git`), ['fsck', '--full', '--strict'])
   }
 
-  test('as it is, and what it was unpacked into', async () => {
-    await isTaken(fileOf(REAL_ARCHIVE.file))
-    await isTaken(() => ({ folder: real }))
+  test('is restored from the file and from the unpacked directory', async () => {
+    await isRestored(fileOf(REAL_ARCHIVE.file))
+    await isRestored(() => ({ folder: real }))
   })
 
   // The path of the pack is too long for the oldest format.
   for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
     if (!name.includes('v7'))
-      test(`packed again by ${name}`, needs(tool), async () => {
+      test(`is verified after it was packed again by ${name}`, needs(tool), async () => {
         const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
         await write(real, archive)
         // Restoring the archives of every writer is tested below, with an archive of Godwit.
         await isVerified(fileOf(archive))
       })
 
-  test('packed with the folder around it', needs('GNU tar'), async () => {
+  test('is restored if it was packed with its folder', needs('GNU tar'), async () => {
     const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
     await runTool('GNU tar', ['-czf', archive, '-C', base, 'real'])
-    await isTaken(fileOf(archive))
+    await isRestored(fileOf(archive))
   })
 
-  test('files only, in the contrary order', needs('Python'), async () => {
-    const bare = join(mkdtempSync(join(base, 'bare-')), 'real')
-    await cp(real, bare, { recursive: true })
-    // Some programs leave empty directories out.
-    for (const empty of ['refs', 'branches', 'hooks', 'logs'])
-      await rm(join(bare, `repositories/${NAME}.git`, empty), { recursive: true, force: true })
-    await packFilesOnly(bare, `${bare}.tar.gz`)
-    await isTaken(fileOf(`${bare}.tar.gz`))
-  })
+  test(
+    'is restored from an archive without directories, in reverse order',
+    needs('Python'),
+    async () => {
+      const bare = join(mkdtempSync(join(base, 'bare-')), 'real')
+      await cp(real, bare, { recursive: true })
+      // Some programs leave empty directories out.
+      for (const empty of ['refs', 'branches', 'hooks', 'logs'])
+        await rm(join(bare, `repositories/${NAME}.git`, empty), { recursive: true, force: true })
+      await packFilesOnly(bare, `${bare}.tar.gz`)
+      await isRestored(fileOf(`${bare}.tar.gz`))
+    },
+  )
 
-  test('what is restored of it, and what is not', async () => {
+  test('is restored with its metadata, and reports records that a git host cannot store', async () => {
     const { into, news } = await restored(fileOf(REAL_ARCHIVE.file))
     const dir = join(into, `${NAME}.git`)
     assert.ok(existsSync(join(dir, 'git-daemon-export-ok')))
@@ -155,7 +159,7 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     )
   })
 
-  test('cut short, or with one bit turned, it is not called complete', async () => {
+  test('is reported as damaged if it is truncated or one bit is flipped', async () => {
     const whole = readFileSync(REAL_ARCHIVE.file)
     for (const part of [0.3, 0.6, 0.9]) {
       const cut = whole.subarray(0, whole.length * part)
@@ -164,12 +168,12 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
         restored(() => [cut]),
         /damaged/,
       )
-      const turned = Buffer.from(whole)
-      turned[Math.floor(whole.length * part)]! ^= 1
-      const findings = await verified(() => [turned]).catch((error: Error) => [
+      const flipped = Buffer.from(whole)
+      flipped[Math.floor(whole.length * part)]! ^= 1
+      const findings = await verified(() => [flipped]).catch((error: Error) => [
         { fault: error.message },
       ])
-      assert.ok(faultsIn(findings).length > 0, `turned at ${part}`)
+      assert.ok(faultsIn(findings).length > 0, `flipped at ${part}`)
     }
   })
 })
@@ -183,7 +187,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
   })
 
   for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
-    test(`by ${name}, is whole and gives the same refs`, needs(tool), async () => {
+    test(`by ${name} is verified and restored with the same refs`, needs(tool), async () => {
       const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
       await write(ours, archive)
       const findings = await verified(fileOf(archive), archive)
@@ -196,7 +200,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
         assert.deepEqual(refsOf(join(again.into, repository)), first.get(repository))
     })
 
-  const edits: [name: string, edit: (folder: string) => Promise<unknown>, says: RegExp][] = [
+  const edits: [name: string, edit: (folder: string) => Promise<unknown>, expected: RegExp][] = [
     ['another description', (at) => appendFile(`${at}/description`, 'x'), /description is not the/],
     ['another config', (at) => appendFile(`${at}/config`, '# x\n'), /config is not the file/],
     [
@@ -211,17 +215,17 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
     await mkdir(`${at}/hooks`)
     await writeFile(`${at}/hooks/post-receive`, '#!/bin/sh\n')
   }
-  for (const [name, edit, says] of edits)
-    test(`with ${name}, it is told`, async () => {
+  for (const [name, edit, expected] of edits)
+    test(`with ${name} is reported`, async () => {
       const folder = join(mkdtempSync(join(base, 'edited-')), 'ours')
       await cp(ours, folder, { recursive: true })
       await edit(join(folder, 'repositories/alice/site.git'))
       const findings = await verified(() => ({ folder }), folder)
-      assert.match(faultsIn(findings).join('\n'), says)
+      assert.match(faultsIn(findings).join('\n'), expected)
       assert.deepEqual(wholeIn(findings), ['alice/notes'])
     })
 
-  test('a directory is verified and restored, one that holds no archive is called so', async () => {
+  test('a directory is verified and restored, and refused if it contains no archive', async () => {
     const findings = await verified(() => ({ folder: ours }), ours)
     assert.deepEqual(faultsIn(findings), [])
     assert.match(notesIn(findings).join('\n'), /not compared: it is a directory/)
@@ -232,7 +236,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
     )
   })
 
-  test('git takes what was unpacked, and importers can send it on', () => {
+  test('git accepts the unpacked repositories, and importers can push them', () => {
     for (const repository of REPOSITORIES) {
       const at = join(mkdtempSync(join(base, 'git-')), 'copy.git')
       cpSync(join(ours, 'repositories', repository), at, { recursive: true })
@@ -252,7 +256,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
   })
 
   for (const name of ['the folder', 'all folders'])
-    test(`packed with ${name} around it, it is read like any other`, needs('GNU tar'), async () => {
+    test(`packed with ${name} around it is verified and restored`, needs('GNU tar'), async () => {
       const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
       const from = name === 'the folder' ? ['-C', base, 'ours'] : ['-C', '/', ours.slice(1)]
       await runTool('GNU tar', ['-czf', archive, ...from])
@@ -266,7 +270,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
     })
 })
 
-describe('what an archive of others says', () => {
+describe('an archive of another program', () => {
   /** A changed archive of Godwit without its manifest. */
   async function foreign(edit: (folder: string) => Promise<unknown>): Promise<Folder> {
     const folder = join(mkdtempSync(join(base, 'foreign-')), 'ours')
@@ -281,7 +285,7 @@ describe('what an archive of others says', () => {
     await writeFile(file, JSON.stringify(all))
   }
 
-  test('null is absent; unknown fields and unknown files are no fault', async () => {
+  test('may have null for absent fields, unknown fields and unknown files', async () => {
     const archive = await foreign(async (folder) => {
       await json(join(folder, 'repositories_000001.json'), (all) => {
         for (const each of all)
@@ -296,7 +300,7 @@ describe('what an archive of others says', () => {
       })
       await writeFile(join(folder, 'schema.json'), '{"version":"1.1.0","github_sha":"0","x":1}')
       await writeFile(join(folder, 'starship_crews_000001.json'), '[{"name":"x"}, 7, null]')
-      await writeFile(join(folder, 'odd_things_000001.json'), 'not JSON')
+      await writeFile(join(folder, 'unknown_things_000001.json'), 'not JSON')
       await writeFile(join(folder, 'README'), 'hello')
     })
     const findings = await verified(() => archive)
@@ -309,7 +313,7 @@ describe('what an archive of others says', () => {
     assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /topic = "demo"/)
   })
 
-  test('one bad record is a warning by file, index and field, and the others count', async () => {
+  test('with an invalid record gives a warning by file, index and field, and the other records are used', async () => {
     const archive = await foreign((folder) =>
       json(join(folder, 'repositories_000001.json'), (all) => {
         all.find((each) => each.name === 'notes')!.private = 'maybe'
@@ -321,13 +325,13 @@ describe('what an archive of others says', () => {
     assert.equal(warnings.length, 1)
     assert.match(warnings[0]!, /^repositories_000001\.json: \[\d\]\.private is not true or false/)
     const { into, news } = await restored(() => archive)
-    const told = news.flatMap((each) => ('warning' in each ? [each.warning] : []))
-    assert.match(told.join('\n'), /\[\d\]\.private .*\n.*alice\/notes has no record.* private/)
+    const warned = news.flatMap((each) => ('warning' in each ? [each.warning] : []))
+    assert.match(warned.join('\n'), /\[\d\]\.private .*\n.*alice\/notes has no record.* private/)
     assert.ok(!existsSync(join(into, 'alice/notes.git/git-daemon-export-ok')))
     assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /"bob:admin"/)
   })
 
-  test('a link to a record that is not there, and to an entry that is not there', async () => {
+  test('with links to missing records and entries is invalid', async () => {
     const archive = await foreign(async (folder) => {
       const issue = (over: object) => ({
         type: 'issue',
@@ -350,7 +354,7 @@ describe('what an archive of others says', () => {
     ])
   })
 
-  test('what it denies to pushes, its attributes and default branch are kept; programs are not', async () => {
+  test('keeps receive.deny settings, attributes and default branch, but no commands', async () => {
     const archive = await foreign(async (folder) => {
       const site = join(folder, 'repositories/alice/site.git')
       const config =
@@ -371,7 +375,7 @@ describe('what an archive of others says', () => {
   })
 })
 
-test('names that differ only in case are refused, before anything is written', async () => {
+test('names that differ only in case are refused', async () => {
   const folder = join(mkdtempSync(join(base, 'case-')), 'ours')
   await cp(ours, folder, { recursive: true })
   await cp(join(folder, 'repositories/alice'), join(folder, 'repositories/ALICE'), {
@@ -383,7 +387,7 @@ test('names that differ only in case are refused, before anything is written', a
   )
 })
 
-test('an archive that is gzip again, or none at all, is read', async () => {
+test('an archive that was compressed again or not at all is verified', async () => {
   const tar = gunzipSync(readFileSync(oursPacked))
   for (const bytes of [tar, gzipSync(tar, { level: 9 })])
     assert.deepEqual(faultsIn(await verified(() => [bytes])), [])

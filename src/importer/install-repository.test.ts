@@ -4,7 +4,7 @@ import { mkdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { moveBelow, moveTo } from './install-repository.ts'
+import { moveDurably, moveTo } from './install-repository.ts'
 
 test('a failed move leaves everything as it was before', async (t) => {
   const folder = await temporaryFolder(t)
@@ -14,13 +14,13 @@ test('a failed move leaves everything as it was before', async (t) => {
   for (const owner of ['empty', 'new']) {
     const tooLong = join(folder, owner, 'x'.repeat(300))
     await assert.rejects(
-      moveBelow(join(folder, owner), () => moveTo(from, tooLong)),
+      moveDurably(join(folder, owner), () => moveTo(from, tooLong)),
       { code: 'ENAMETOOLONG' },
     )
   }
   assert.deepEqual(readdirSync(folder).sort(), ['empty', 'from'])
   const to = join(folder, 'new/to')
-  await moveBelow(join(folder, 'new'), () => moveTo(from, to))
+  await moveDurably(join(folder, 'new'), () => moveTo(from, to))
   assert.ok(existsSync(to))
 })
 
@@ -31,5 +31,5 @@ test('an error while undoing does not hide the first error', async (t) => {
     await writeFile(owner, '')
     throw new Error('the disk is gone')
   }
-  await assert.rejects(moveBelow(owner, move), /^Error: the disk is gone; and then: ENOTDIR/)
+  await assert.rejects(moveDurably(owner, move), /^Error: the disk is gone; and then: ENOTDIR/)
 })

@@ -24,10 +24,10 @@ export async function installRepository(
   { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
   target: string,
 ): Promise<void> {
-  await syncBelow(repository.dir)
-  if (wiki) await syncBelow(wiki.dir)
+  await syncTree(repository.dir)
+  if (wiki) await syncTree(wiki.dir)
   const wikiTarget = target.replace(/\.git$/, '.wiki.git')
-  await moveBelow(dirname(target), async () => {
+  await moveDurably(dirname(target), async () => {
     // The wiki goes first, so that a crash in between leaves no repository without its wiki.
     if (wiki) await moveTo(wiki.dir, wikiTarget)
     const undo = async () => {
@@ -37,8 +37,8 @@ export async function installRepository(
   })
 }
 
-/** Calls `move`, which moves something into the directory of an owner, and makes the result durable. */
-export async function moveBelow(owner: string, move: () => Promise<void>): Promise<void> {
+/** Creates the directory of an owner, calls `move`, which moves something into it, and makes the result durable. */
+export async function moveDurably(owner: string, move: () => Promise<void>): Promise<void> {
   const isNew = (await mkdir(owner, { recursive: true })) !== undefined
   const undo = async () => {
     if (isNew) await removeIfEmpty(owner)
@@ -64,63 +64,43 @@ async function undoAndThrow(error: unknown, undo: () => Promise<void>): Promise<
   throw error
 }
 
-export interface Described {
-  fullName: string
-  snapshot: Pick<Snapshot, 'repository' | 'wiki' | 'examination'>
-}
-
 /**
  * Returns a function that writes the metadata of a repository into its git directory and returns warnings. A repository without a
  * record stays private.
  */
-export function repositoryDescriber({
-  users,
-  organizations,
-  repositories,
-}: Pick<Records, 'users' | 'organizations' | 'repositories'>) {
-  const index: RecordIndex = {
-    // If two records have the same path, the first is used.
-    records: new Map(repositories.toReversed().map((each) => [pathInArchive(each.git_url), each])),
-    logins: new Map(users.map(({ url, login }) => [url, login])),
-    organizations: new Set(organizations.map(({ url }) => url)),
+export function metadataWriter({ users, organizations, repositories }: Records) {
+  // If two records have the same path, the first is used.
+  const records = new Map(
+    repositories.toReversed().map((each) => [pathInArchive(each.git_url), each]),
+  )
+  const logins = new Map(users.map(({ url, login }) => [url, login]))
+  const organizationUrls = new Set(organizations.map(({ url }) => url))
+  return async ({ fullName, snapshot }: { fullName: string; snapshot: Snapshot }) => {
+    const { dir } = snapshot.repository
+    const record = records.get(`repositories/${fullName}.git`)
+    if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
+    const context = {
+      hasWiki: snapshot.wiki !== null,
+      isOrganization: organizationUrls.has(record.owner),
+      logins,
+    }
+    await appendFile(join(dir, 'config'), configSection(record, context))
+    await setDefaultBranch(snapshot, record.default_branch)
+    const file = join(dir, 'description')
+    const description = oneLine(record.description ?? '')
+    // An unchanged file stays as it is, so that the next export has the same bytes.
+    if (parseDescription(await readFile(file)) !== description)
+      await writeFile(file, `${description}\n`)
+    if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+    return (record.collaborators ?? [])
+      .filter(({ user }) => !logins.has(user))
+      .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is skipped`)
   }
-  return (described: Described) => describeRepository(described, index)
-}
-
-interface RecordIndex {
-  records: ReadonlyMap<string | undefined, RepositoryRecord>
-  logins: ReadonlyMap<string, string>
-  organizations: ReadonlySet<string>
-}
-
-async function describeRepository(
-  { fullName, snapshot }: Described,
-  { records, logins, organizations }: RecordIndex,
-): Promise<string[]> {
-  const { dir } = snapshot.repository
-  const record = records.get(`repositories/${fullName}.git`)
-  if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
-  const context = {
-    hasWiki: snapshot.wiki !== null,
-    isOrganization: organizations.has(record.owner),
-    loginOf: (url: string) => logins.get(url),
-  }
-  await appendFile(join(dir, 'config'), configSection(record, context))
-  await setDefaultBranch(snapshot, record.default_branch)
-  const file = join(dir, 'description')
-  const description = oneLine(record.description ?? '')
-  // An unchanged file stays as it is, so that the next export has the same bytes.
-  if (parseDescription(await readFile(file)) !== description)
-    await writeFile(file, `${description}\n`)
-  if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
-  return (record.collaborators ?? [])
-    .filter(({ user }) => !logins.has(user))
-    .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is skipped`)
 }
 
 /** Sets HEAD to the default branch of the record, if there is such a branch. Names of refs are byte strings. */
 async function setDefaultBranch(
-  { repository, examination }: Described['snapshot'],
+  { repository, examination }: Snapshot,
   branch: string | undefined,
 ): Promise<void> {
   if (branch === undefined) return
@@ -139,7 +119,7 @@ export async function removeIfEmpty(folder: string): Promise<void> {
 /** Stays below any limit on open files. */
 const CONCURRENT_SYNCS = 32
 
-export async function syncBelow(dir: string): Promise<void> {
+export async function syncTree(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   await mapConcurrent(entries, { concurrency: CONCURRENT_SYNCS }, (entry) =>
     sync(join(entry.parentPath, entry.name)),
@@ -156,8 +136,11 @@ interface RepositoryContext {
   hasWiki: boolean
   /** Whether the owner is an organization. */
   isOrganization: boolean
-  loginOf(url: string): string | undefined
+  /** By the URL of the user. */
+  logins: ReadonlyMap<string, string>
 }
+
+type ConfigValue = [key: string, value: string | boolean | null | undefined]
 
 /**
  * Returns a `[godwit]` section with the fields of a record that git has no setting for. It is read when the repository is served or
@@ -165,14 +148,12 @@ interface RepositoryContext {
  */
 function configSection(
   record: RepositoryRecord,
-  { hasWiki, isOrganization, loginOf }: RepositoryContext,
+  { hasWiki, isOrganization, logins }: RepositoryContext,
 ): string {
   const settings = record.general_settings
-  const collaborators = (record.collaborators ?? []).flatMap(({ user, permission }) => {
-    const login = loginOf(user)
-    return login === undefined ? [] : [`${login}:${permission}`]
-  })
-  const values: [key: string, value: string | boolean | null | undefined][] = [
+  const topics = record.repository_topics ?? []
+  const collaborators = record.collaborators ?? []
+  const values: ConfigValue[] = [
     ['ownerType', isOrganization ? 'Organization' : undefined],
     ['homepage', record.website],
     ['archived', record.is_archived],
@@ -186,11 +167,11 @@ function configSection(
     ['allowSquashMerge', settings?.squash_merge],
     ['allowRebaseMerge', settings?.rebase_merge],
     ['deleteBranchOnMerge', settings?.delete_branch_heads],
-    ...(record.repository_topics ?? []).map(({ topic_name }): [string, string] => [
-      'topic',
-      topic_name,
-    ]),
-    ...collaborators.map((value): [string, string] => ['collaborator', value]),
+    ...topics.map(({ topic_name }): ConfigValue => ['topic', topic_name]),
+    ...collaborators.map(({ user, permission }): ConfigValue => {
+      const login = logins.get(user)
+      return ['collaborator', login && `${login}:${permission}`]
+    }),
   ]
   const lines = values.flatMap(([key, value]) =>
     value === null || value === undefined ? [] : [`\t${key} = ${quoted(String(value))}\n`],

@@ -65,9 +65,9 @@ test(`${COUNT} records of a kind are verified; of invalid ones the first are nam
 test(`an archive with ${COUNT} records of a kind is restored, and dumped for Gitea`, async () => {
   const into = temporaryDirectory(wholeFile)
   const news: object[] = []
-  const tell = (each: object) => void news.push(each)
+  const onEvent = (each: object) => void news.push(each)
   const restored = await Array.fromAsync(
-    restoreArchive({ git, open: archive, into: join(into, 'bare'), onEvent: tell }, signal),
+    restoreArchive({ git, open: archive, into: join(into, 'bare'), onEvent }, signal),
   )
   assert.deepEqual(restored, [{ fullName: 'alice/site', faults: [] }])
   assert.equal(warningsIn(news).length, 102)
@@ -79,7 +79,7 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
     git,
     open: archive,
     into: join(into, 'dumps'),
-    onEvent: tell,
+    onEvent,
     ...options,
   }
   const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))

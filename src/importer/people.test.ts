@@ -50,7 +50,7 @@ test('an invalid line is a warning with its number, and the others are used', ()
       'line 4: two words: the name may have only let',
       'line 6: carol is mapped by an earlier line; t',
       'line 7: its quotes do not match; the line is ',
-      'line 8: first is no number of an account; the',
+      'line 8: first is not an account id; the line ',
     ],
   )
 })

@@ -31,23 +31,12 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
   releases: 'releases',
 }
 
-export interface PeopleList {
-  /** The names of the counted kinds of contributions, such as `issues`. */
-  titles: readonly string[]
-  /** The most active first. `wrote` has one count for each title. */
-  people: { login: string; wrote: readonly number[] }[]
-  /** Describe records that could not be read. */
-  warnings: string[]
-}
-
 /**
- * Lists the accounts that wrote or reacted to something in the archive, or own one of its repositories. Reads one file of records into
- * memory at a time.
+ * Lists the accounts that wrote or reacted to something in the archive, or own one of its repositories, the most active first. `titles`
+ * are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that could not
+ * be read. Reads one file of records into memory at a time.
  */
-export async function listPeople(
-  archive: Bytes | Folder,
-  signal: AbortSignal,
-): Promise<PeopleList> {
+export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
   const people = new Map<string, { login: string; wrote: number[] }>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
@@ -74,12 +63,11 @@ export async function listPeople(
     }
   }
   limited.end()
-  return { titles: COLUMNS, people: sortByActivity([...people.values()]), warnings }
-}
-
-function sortByActivity(people: PeopleList['people']): PeopleList['people'] {
-  const total = ({ wrote }: PeopleList['people'][number]) => wrote.reduce((a, b) => a + b, 0)
-  return people.sort((a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1))
+  const total = ({ wrote }: { wrote: number[] }) => wrote.reduce((a, b) => a + b, 0)
+  const sorted = [...people.values()].sort(
+    (a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1),
+  )
+  return { titles: COLUMNS, people: sorted, warnings }
 }
 
 /** An account on the target. */
@@ -92,11 +80,6 @@ export interface MappedPerson {
 /** The accounts on the target, by the lower-case login in the archive. */
 export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
-export interface PeopleFile {
-  people: PeopleMap
-  warnings: string[]
-}
-
 const FIRST_COLUMN_TITLE = 'old-login'
 
 /**
@@ -107,7 +90,7 @@ const FIRST_COLUMN_TITLE = 'old-login'
 export function parsePeopleCsv(
   csv: string,
   refusal: (login: string) => string | undefined,
-): PeopleFile {
+): { people: PeopleMap; warnings: string[] } {
   const people = new Map<string, MappedPerson>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
@@ -144,7 +127,7 @@ function parsePerson(
   const why = refusal(login)
   if (why) return `${login}: ${why}`
   const id = (idColumn < 2 ? '' : others[idColumn - 2]) ?? ''
-  if (id !== '' && !/^[1-9]\d{0,14}$/.test(id)) return `${id} is no number of an account`
+  if (id !== '' && !/^[1-9]\d{0,14}$/.test(id)) return `${id} is not an account id`
   return { old: old.toLowerCase(), person: { login, id: id === '' ? undefined : Number(id) } }
 }
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
 import { isFactKind, type OnInvalid } from '../records/read-records.ts'
-import { linksOf, pathInArchive } from '../records/record-addresses.ts'
+import { linksOf, pathInArchive, type RecordLink } from '../records/record-addresses.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
@@ -10,23 +10,20 @@ export interface Records {
   users: UserRecord[]
   organizations: OrganizationRecord[]
   repositories: RepositoryRecord[]
-  /** As they are in the file. */
+  /** Not reduced to known fields, unlike the other records. */
   protectedBranches: unknown[]
-  /** How many there are of each kind, sorted by kind. */
+  /** The number of records of each kind, sorted by kind. */
   counts: Map<string, number>
   /** Whether there is a file of users. An archive without metadata has none. */
   hasUsers: boolean
-  /** Files that cannot be read. */
+  /** Describes the files that cannot be read. */
   errors: string[]
-  /** Single records that are invalid, by file, index and field. The others of their file are used. */
+  /** Describes single invalid records, by file, index and field. The other records of the file are used. */
   warnings: LimitedLine[]
 }
 
-/** Reads all records of an unpacked archive. Calls `onAddress` with the URL of each. */
-export async function readRecords(
-  root: string,
-  onAddress?: (address: string) => void,
-): Promise<Records> {
+/** Reads all records of an unpacked archive. Calls `onUrl` with the URL of each. */
+export async function readRecords(root: string, onUrl?: (url: string) => void): Promise<Records> {
   const records: Records = {
     users: [],
     organizations: [],
@@ -49,7 +46,7 @@ export async function readRecords(
     for (const { value } of read.records) {
       // A record of an unknown kind may be any JSON value.
       const { url } = (value ?? {}) as { url?: unknown }
-      if (typeof url === 'string') onAddress?.(url)
+      if (typeof url === 'string') onUrl?.(url)
       if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
         records[kind].push(value as never)
       if (kind === 'protected_branches') records.protectedBranches.push(value)
@@ -83,21 +80,17 @@ async function* readRecordFiles(
   }
 }
 
-/** Returns links of users, organizations and repositories that lead nowhere, and URLs that two of them share. */
+/** Returns broken links of users, organizations and repositories, and URLs that two of them share. */
 export function brokenLinks(
-  {
-    users,
-    organizations,
-    repositories,
-    hasUsers,
-  }: Pick<Records, 'users' | 'organizations' | 'repositories' | 'hasUsers'>,
+  { users, organizations, repositories, hasUsers }: Records,
   isInArchive: (path: string) => boolean,
 ): LimitedLine[] {
   const people = new Set([...users, ...organizations].map(({ url }) => url))
   const found: LimitedLine[] = []
   const errors = new LimitedLines((line) => found.push(line))
-  for (const each of sharedAddresses([...users, ...organizations, ...repositories]))
-    errors.add('addresses', each)
+  const byUrl = Map.groupBy([...users, ...organizations, ...repositories], ({ url }) => url)
+  for (const [url, { length }] of byUrl)
+    if (length > 1) errors.add('URLs', `${length} records have the URL ${url}`)
   const checkPerson = (from: string, link: string) => {
     if (hasUsers && !people.has(link))
       errors.add('links to people', `${from} links to ${link}, who has no record`)
@@ -125,32 +118,22 @@ export function brokenLinks(
   return found
 }
 
-function sharedAddresses(records: readonly { url: string }[]): string[] {
-  const byAddress = Map.groupBy(records, ({ url }) => url)
-  return [...byAddress].flatMap(([url, { length }]) =>
-    length > 1 ? [`${length} records have the address ${url}`] : [],
-  )
-}
-
-/**
- * Returns broken links of all other records, in another pass over the files. `addresses` contains the URLs of all records.
- */
+/** Returns broken links of all other records, in another pass over the files. `urls` contains the URLs of all records. */
 export async function brokenRecordLinks(
   root: string,
-  { repositories, hasUsers }: Pick<Records, 'repositories' | 'hasUsers'>,
-  addresses: ReadonlySet<string>,
+  { repositories, hasUsers }: Records,
+  urls: ReadonlySet<string>,
   isInArchive: (path: string) => boolean,
 ): Promise<LimitedLine[]> {
   const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
-  const isKnown = (address: string) => addresses.has(address) || labels.has(address)
-  const isValid = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
-    if (to !== 'archive') return isKnown(address) || (to === 'person' && !hasUsers)
-    const path = pathInArchive(address)
+  const isValid = ({ address: url, to }: RecordLink): boolean => {
+    if (to !== 'archive') return urls.has(url) || labels.has(url) || (to === 'person' && !hasUsers)
+    const path = pathInArchive(url)
     return path !== undefined && isInArchive(path)
   }
   const found: LimitedLine[] = []
   const errors = new LimitedLines((line) => found.push(line))
-  // readRecords has reported invalid records.
+  // `readRecords` has already reported invalid records.
   for await (const { file, kind, read } of readRecordFiles(root, () => {})) {
     if ('error' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
     for (const { index, value } of read.records)

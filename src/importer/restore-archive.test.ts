@@ -41,13 +41,11 @@ async function scene(t: TestContext) {
   const { signal } = new AbortController()
   const into = join(folder, 'host')
   const warnings: string[] = []
-  const tell = (news: RestoreEvent) => {
+  const onEvent = (news: RestoreEvent) => {
     if ('warning' in news) warnings.push(news.warning)
   }
   const restore = (archive: Buffer) =>
-    Array.fromAsync(
-      restoreArchive({ git: locked, open: () => [archive], into, onEvent: tell }, signal),
-    )
+    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, onEvent }, signal))
   const restoring = () => restoreArchive({ git: locked, open: () => [whole], into }, signal)
   return { into, restore, restoring, warnings }
 }
@@ -63,7 +61,7 @@ const foreign = (change: (those: PlainEntry[]) => PlainEntry[]): Buffer =>
   packEntries(change(all.filter(({ path }) => path !== MANIFEST)))
 
 /** An entry of an archive, and the error that is expected before anything is written. */
-const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] = [
+const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, expected: RegExp][] = [
   ['a way up', { name: '../evil' }, /the path "\.\.\/evil" has a part that is "\.\."/],
   ['a way up from inside', { name: `${SITE}/../../../../evil` }, /has a part that is "\.\."/],
   ['an absolute path', { name: '/tmp/evil' }, /"\/tmp\/evil" is not relative/],
@@ -81,29 +79,29 @@ const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] =
   ['a path twice', aFile(`${SITE}/HEAD`), /site\.git\/HEAD is in it twice/],
   ['a directory twice', { name: 'repositories', type: '5' }, /repositories is in it twice/],
   ['a file where a directory must be', aFile(`${SITE}/HEAD/x`), /would lie inside the file .*HEAD/],
-  ['an absurd size', { name: `${SITE}/objects/x`, size: 2 ** 50 }, /has room for \d+/],
+  ['an absurd size', { name: `${SITE}/objects/x`, size: 2 ** 50 }, /has space for \d+/],
   ['a text of absurd size', { name: 'users_000009.json', size: 2 ** 33 }, /file too large/],
   ['a name that is not UTF-8', { name: 'caf\xe9' }, /not supported: a path in it is not UTF-8/],
 ]
 
-for (const [name, entry, says] of HOSTILE)
+for (const [name, entry, expected] of HOSTILE)
   test(`${name} is refused before anything is written`, async (t) => {
     const { into, restore } = await scene(t)
-    await assert.rejects(restore(packEntries([...all, entry])), says)
+    await assert.rejects(restore(packEntries([...all, entry])), expected)
     assert.ok(!existsSync(into))
   })
 
 test('an existing repository stays, and then nothing is restored', async (t) => {
-  const taken: [path: string, says: RegExp][] = [
+  const taken: [path: string, expected: RegExp][] = [
     ['alice/site.git', /alice\/site\.git already exists; move it away/],
     ['alice/site.wiki.git', /alice\/site\.wiki\.git already exists/],
     ['alice/SITE.git', /alice\/SITE\.git already exists/],
     ['ALICE/other.git', /alice differs only in case from ALICE/],
   ]
-  for (const [path, says] of taken) {
+  for (const [path, expected] of taken) {
     const { into, restore } = await scene(t)
     await mkdir(join(into, path), { recursive: true })
-    await assert.rejects(restore(whole), says)
+    await assert.rejects(restore(whole), expected)
     assert.deepEqual(readdirSync(into, { recursive: true }).sort(), [path.split('/')[0], path])
   }
 })
@@ -138,7 +136,7 @@ test('a complete archive is restored completely', async (t) => {
   for (const name of names) git(join(into, 'alice', name), ['fsck', '--full', '--strict'])
 })
 
-const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], says: RegExp][] = [
+const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], expected: RegExp][] = [
   [
     'lacks objects',
     (those) => those.filter(({ path }) => !path.startsWith(`${SITE}/objects/`)),
@@ -166,12 +164,12 @@ const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], says
   ],
 ]
 
-for (const [what, change, says] of BROKEN)
+for (const [what, change, expected] of BROKEN)
   test(`a repository that ${what} is not restored, and the others are`, async (t) => {
     const { into, restore } = await scene(t)
     const restored = await restore(foreign(change))
     const faults = new Map(restored.map((each) => [each.fullName, each.faults.join()]))
-    assert.match(faults.get('alice/site')!, says)
+    assert.match(faults.get('alice/site')!, expected)
     assert.equal(faults.get('alice/notes'), '')
     assert.deepEqual(readdirSync(join(into, 'alice')), ['notes.git'])
     git(join(into, 'alice/notes.git'), ['fsck', '--full', '--strict'])
@@ -181,9 +179,11 @@ test('a repository that is missing in the manifest or differs from it is not res
   const { into, restore } = await scene(t)
   const edit = editJson<{ repositories: { full_name: string; head: string }[] }>(
     MANIFEST,
-    (said) => {
-      said.repositories = said.repositories.filter(({ full_name }) => full_name !== 'alice/notes')
-      said.repositories[0]!.head = 'refs/heads/other'
+    (manifest) => {
+      manifest.repositories = manifest.repositories.filter(
+        ({ full_name }) => full_name !== 'alice/notes',
+      )
+      manifest.repositories[0]!.head = 'refs/heads/other'
     },
   )
   const restored = await restore(packEntries(edit(all)))
@@ -253,7 +253,7 @@ test('an archive with edited metadata is refused', async (t) => {
   const open = editJson<{ private: boolean }[]>('repositories_000001.json', (those) => {
     for (const each of those) each.private = false
   })
-  const says = /refused: repositories_000001\.json: is not the file that was exported/
-  await assert.rejects(restore(packEntries(open(all))), says)
+  const expected = /refused: repositories_000001\.json: is not the file that was exported/
+  await assert.rejects(restore(packEntries(open(all))), expected)
   assert.ok(!existsSync(into))
 })

@@ -9,15 +9,20 @@ import { LimitedLines } from '../lib/limited-lines.ts'
 import { pathInArchive } from '../records/record-addresses.ts'
 import {
   checkRepositories,
-  missingLfs,
+  describeMissingLfs,
+  describeSkipped,
   readManifest,
-  skippedRepositories,
 } from './check-repositories.ts'
 import { compareMetadata } from './compare-manifest.ts'
-import { installRepository, repositoryDescriber } from './install-repository.ts'
+import { installRepository, metadataWriter } from './install-repository.ts'
 import { type Records, readRecords } from './records.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
-import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './unpack-archive.ts'
+import {
+  nearestExisting,
+  readdirIfExists,
+  sweepWorkDirectories,
+  unpackToWorkDirectory,
+} from './unpack-archive.ts'
 
 export interface RestoreParts {
   git: Git
@@ -48,26 +53,26 @@ export async function* restoreArchive(
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
   await refuseExisting(into, folders)
-  await using work = await unpackBeside(into, open(), signal)
+  await using work = await unpackToWorkDirectory(into, open(), signal)
   const { unpacked } = work
   const manifest = await readManifest(unpacked.root)
   const warnings = new LimitedLines(({ text }) => parts.onEvent?.({ warning: text }))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
-    for (const each of skippedRepositories(manifest)) warnings.add('skipped repositories', each)
+    for (const each of describeSkipped(manifest)) warnings.add('skipped repositories', each)
   }
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const each of records.errors) warnings.add('record files', each)
   for (const { text } of records.warnings) parts.onEvent?.({ warning: text })
-  const describe = repositoryDescriber(records)
-  const checkParts = { git, scratch: work.path }
-  for await (const checked of checkRepositories(unpacked, manifest, checkParts, signal)) {
+  const writeMetadata = metadataWriter(records)
+  const options = { git, scratch: work.path }
+  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
     const { fullName } = checked
     if ('snapshot' in checked) {
-      for (const each of await missingLfs(fullName, checked.snapshot, manifest))
+      for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))
         warnings.add('LFS objects', each)
-      for (const each of await describe(checked)) warnings.add('metadata', each)
+      for (const each of await writeMetadata(checked)) warnings.add('metadata', each)
       denials.set(fullName, checked.snapshot.examination.repository.preserved.denials)
       await installRepository(checked.snapshot, join(into, `${fullName}.git`))
     }
@@ -82,17 +87,16 @@ const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']
 function countLeftBehind(records: Records, denials: Denials): [kind: string, count: number][] {
   const labels = records.repositories.reduce((sum, each) => sum + (each.labels?.length ?? 0), 0)
   const restoredRules = countRestoredRules(records, denials)
-  return [...records.counts, ['labels', labels] as [string, number]]
-    .map(([kind, count]): [string, number] => [
-      kind,
-      kind === 'protected_branches' ? count - restoredRules : count,
-    ])
-    .filter(([kind, count]) => count > 0 && !RESTORED_KINDS.includes(kind))
+  const counts = new Map(records.counts)
+  counts.set('labels', labels + (counts.get('labels') ?? 0))
+  const rules = counts.get('protected_branches')
+  if (rules !== undefined) counts.set('protected_branches', rules - restoredRules)
+  return [...counts].filter(([kind, count]) => count > 0 && !RESTORED_KINDS.includes(kind))
 }
 
-/** The metadata says who may read a repository and what they may do, so it must not have been edited. */
+/** Throws ArchiveRefused if the metadata was edited. It decides who may read a repository and what they may do. */
 export async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
-  const [first, ...more] = (await compareMetadata(root, manifest)) ?? []
+  const [first, ...more] = await Array.fromAsync(compareMetadata(root, manifest))
   if (first === undefined) return
   throw new ArchiveRefused(more.length > 0 ? `${first}; and ${more.length} more like it` : first)
 }
@@ -113,21 +117,21 @@ export async function repositoryFolders(
   return folders
 }
 
-/** Compares names without regard to case, as servers do. */
+/** Throws ArchiveRefused if a target exists. Compares names without regard to case, as servers do. */
 export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesByKey(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')
     const existing = owners.get(owner.toLowerCase())
     if (!existing) continue
-    const home = join(into, existing.name)
+    const directory = join(into, existing.name)
     // A symbolic link could lead anywhere, and git hosts do not follow it.
     if (!existing.isDirectory())
-      throw new ArchiveRefused(`${home} already exists and is not a directory`)
-    const taken = (await entriesByKey(home)).get(name.toLowerCase())
+      throw new ArchiveRefused(`${directory} already exists and is not a directory`)
+    const taken = (await entriesByKey(directory)).get(name.toLowerCase())
     if (taken)
       throw new ArchiveRefused(
-        `${join(home, taken.name)} already exists; move it away, or restore into another directory`,
+        `${join(directory, taken.name)} already exists; move it away, or restore into another directory`,
       )
     if (existing.name !== owner)
       throw new ArchiveRefused(
@@ -137,7 +141,7 @@ export async function refuseExisting(into: string, folders: ReadonlySet<string>)
 }
 
 async function entriesByKey(folder: string): Promise<Map<string, Dirent>> {
-  return new Map((await entriesOf(folder)).map((entry) => [entry.name.toLowerCase(), entry]))
+  return new Map((await readdirIfExists(folder)).map((each) => [each.name.toLowerCase(), each]))
 }
 
 /** The `receive.deny…` settings of restored repositories, by full name. */
@@ -162,7 +166,7 @@ const FIELDS_WITHOUT_SETTING = [
 
 /** Counts the branch protection rules that the config of the restored repository enforces completely. */
 function countRestoredRules(
-  { repositories, protectedBranches }: Pick<Records, 'repositories' | 'protectedBranches'>,
+  { repositories, protectedBranches }: Records,
   denials: Denials,
 ): number {
   const paths = new Map(repositories.map(({ url, git_url }) => [url, pathInArchive(git_url)]))

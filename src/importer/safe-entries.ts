@@ -69,7 +69,7 @@ export async function* safeEntries(
     bytes += (Math.ceil(size / DISK_BLOCK_BYTES) + 1) * DISK_BLOCK_BYTES
     if (bytes > extraction.bytes)
       throw new ArchiveRefused(
-        `up to ${path} it unpacks to ${bytes} bytes, and ${extraction.where} has room for ${extraction.bytes}`,
+        `up to ${path} it unpacks to ${bytes} bytes, and ${extraction.where} has space for ${extraction.bytes}`,
       )
     if (kinds.size > limits.entries)
       throw new ArchiveRefused(`it has more than ${limits.entries} entries`)

@@ -15,16 +15,16 @@ import { makeDirectory } from '../lib/make-directory.ts'
 import { removeIfEmpty, sync } from './install-repository.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
 
-/** The tar bytes of one repository and its wiki, to be compared with the segment in the manifest. */
-export interface SegmentRun {
+/** Length and CRC of the tar bytes of one repository and its wiki, to be compared with its segment in the manifest. */
+export interface TarChecksum {
   plainLength: number
   crc32: number
 }
 
 export interface Unpacked {
   root: string
-  /** By full name. */
-  runs: ReadonlyMap<string, SegmentRun>
+  /** By full name, in the order of the archive. */
+  checksums: ReadonlyMap<string, TarChecksum>
   /** Set if the archive is truncated or does not match its checksum. */
   damage: ArchiveDamaged | undefined
 }
@@ -39,25 +39,25 @@ export async function unpackArchive(
   signal: AbortSignal,
 ): Promise<Unpacked> {
   await mkdir(root)
-  const runs = new Map<string, SegmentRun>()
+  const checksums = new Map<string, TarChecksum>()
   const folders = new Set<string>()
   let current = ''
   try {
     for await (const entry of safeEntries(archive, await extractionLimits(root), signal)) {
       current = repositoryOf(entry.path, current)
-      const run = runs.get(current) ?? { plainLength: 0, crc32: 0 }
+      const checksum = checksums.get(current) ?? { plainLength: 0, crc32: 0 }
       if (current !== '') {
-        runs.set(current, run)
+        checksums.set(current, checksum)
         folders.add(entry.path.split('/', 3).join('/'))
       }
-      await writeEntry(root, entry, run)
+      await writeEntry(root, entry, checksum)
     }
     for (const folder of folders) await addEmptyFolders(join(root, folder))
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error
-    return { root, runs, damage: error }
+    return { root, checksums, damage: error }
   }
-  return { root, runs, damage: undefined }
+  return { root, checksums, damage: undefined }
 }
 
 /**
@@ -79,10 +79,10 @@ async function addEmptyFolders(repository: string): Promise<void> {
     })
 }
 
-async function writeEntry(root: string, entry: ArchiveEntry, run: SegmentRun): Promise<void> {
+async function writeEntry(root: string, entry: ArchiveEntry, tar: TarChecksum): Promise<void> {
   const add = (bytes: Uint8Array) => {
-    run.crc32 = crc32(bytes, run.crc32)
-    run.plainLength += bytes.length
+    tar.crc32 = crc32(bytes, tar.crc32)
+    tar.plainLength += bytes.length
   }
   const path = join(root, entry.path)
   // The header is rendered again, so that only the fields that Godwit writes are compared.
@@ -98,23 +98,26 @@ async function writeEntry(root: string, entry: ArchiveEntry, run: SegmentRun): P
 }
 
 /** A directory that holds an unpacked archive until it is disposed of. */
-interface WorkDirectory extends AsyncDisposable {
+export interface WorkDirectory extends AsyncDisposable {
   path: string
   unpacked: Unpacked
 }
 
-// Neither a git host nor Gitea takes these names for an owner. A directory has the first prefix until it is locked.
+// Not valid as the name of an owner, neither for a git host nor for Gitea. A directory has the first prefix until it is locked.
 const [UNLOCKED_PREFIX, PREFIX] = ['.godwit-new-', '.godwit-restore-']
 const LOCK = 'lock'
 
-/** Unpacks in the target directory, which is on the same file system, so that repositories can be moved atomically. */
-export async function unpackBeside(
+/**
+ * Unpacks into a work directory inside `into`. That is on the same file system as the targets, so that repositories can be moved
+ * atomically.
+ */
+export async function unpackToWorkDirectory(
   into: string,
   archive: Bytes | Folder,
   signal: AbortSignal,
 ): Promise<WorkDirectory> {
   const isNew = !existsSync(into)
-  await makeDurable(into)
+  await makeDirectoryDurably(into)
   let path = join(into, UNLOCKED_PREFIX)
   let unlock: (() => void) | undefined
   const remove = async () => {
@@ -137,9 +140,9 @@ export async function unpackBeside(
   }
 }
 
-/** Removes work directories of processes that were killed. A running process holds the lock of its own. */
+/** Removes work directories of processes that were killed. A running process holds a lock on its work directory. */
 export async function sweepWorkDirectories(into: string): Promise<void> {
-  for (const entry of await entriesOf(into)) {
+  for (const entry of await readdirIfExists(into)) {
     const path = join(into, entry.name)
     const lock = join(path, LOCK)
     // Without a lock file, the owner may still be running.
@@ -152,7 +155,7 @@ export async function sweepWorkDirectories(into: string): Promise<void> {
 }
 
 /** Returns an empty list if the directory does not exist. */
-export async function entriesOf(directory: string): Promise<Dirent[]> {
+export async function readdirIfExists(directory: string): Promise<Dirent[]> {
   return (await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')) ?? []
 }
 
@@ -166,7 +169,7 @@ function lockIfPossible(file: string): (() => void) | undefined {
 }
 
 /** Syncs every directory that it creates, so that a restored repository is not lost in a crash. */
-async function makeDurable(directory: string): Promise<void> {
+async function makeDirectoryDurably(directory: string): Promise<void> {
   const existing = nearestExisting(directory)
   makeDirectory(directory)
   for (let at = directory; at !== existing; at = dirname(at)) await sync(dirname(at))

@@ -72,7 +72,7 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
 }
 
 /** A change of an archive, and the findings that are expected. */
-type Fault = [name: string, make: () => Buffer, says: RegExp]
+type Fault = [name: string, make: () => Buffer, expected: RegExp]
 
 const bytes = (edit: (copy: Buffer) => Buffer) => () => edit(Buffer.from(whole))
 
@@ -123,7 +123,7 @@ const FAULTS: Fault[] = [
   [
     'a flipped bit in a pack',
     bytes((those) => flip(those, those.indexOf('PACK\0\0\0\x02') + 40)),
-    /alice\/site: its bytes are not those it was exported with/,
+    /alice\/site: its bytes differ from the exported ones/,
   ],
   [
     'a flipped bit in the trailer',
@@ -148,9 +148,9 @@ const FAULTS: Fault[] = [
     /alice\/video: lfs\/objects\/.*does not match its LFS oid/,
   ],
   [
-    'other bytes that inflate to the same',
+    'compressed bytes that differ but inflate to the same',
     bytes((those) => flip(those, storedBlockBefore(those, those.indexOf('PACK\0\0\0\x02')), 0x80)),
-    /alice\/site: its stored bytes are not those it was exported as \(SHA-256\)/,
+    /alice\/site: its compressed bytes differ from the exported ones \(SHA-256\)/,
   ],
   [
     'a missing object',
@@ -162,7 +162,7 @@ const FAULTS: Fault[] = [
     entries((those) =>
       those.filter(({ path }) => !path.startsWith('repositories/alice/video.git')),
     ),
-    /alice\/video: the manifest names it, and it is not in the archive/,
+    /alice\/video: it is in the manifest and not in the archive/,
   ],
   [
     'a repository that the manifest does not name',
@@ -201,7 +201,7 @@ const FAULTS: Fault[] = [
     /the owner of .*\/alice\/site links to .*\/nobody/,
   ],
   [
-    'a link to a wiki that is not there',
+    'a link to a missing wiki',
     records((record) => {
       record.wiki_url = 'tarball://root/repositories/alice/other.wiki.git'
     }),
@@ -222,7 +222,7 @@ const FAULTS: Fault[] = [
     /alice\/site: refs\/heads\/main is [0-9a-f]{40}, and the manifest says 1{40}/,
   ],
   [
-    'a ref that is not there',
+    'a missing ref',
     manifest((value) => {
       site(value).refs.push({ name: 'refs/heads/lost', oid: '1'.repeat(40) })
     }),
@@ -236,7 +236,7 @@ const FAULTS: Fault[] = [
     /alice\/site: wiki: HEAD is refs\/heads\/main, and the manifest says refs\/heads\/other/,
   ],
   [
-    'a manifest that is none',
+    'an invalid manifest',
     manifest((value) => {
       value.format = 5 as 4
     }),
@@ -261,16 +261,16 @@ const FAULTS: Fault[] = [
   ],
 ]
 
-for (const [name, make, says] of FAULTS)
+for (const [name, make, expected] of FAULTS)
   test(`verify reports ${name}`, async (t) => {
-    const said = await verified(t, make())
-    assert.match(said.filter((line) => line.startsWith('fault: ')).join('\n'), says)
+    const lines = await verified(t, make())
+    assert.match(lines.filter((line) => line.startsWith('fault: ')).join('\n'), expected)
   })
 
 test('a truncated archive still verifies the repositories before the damage', async (t) => {
-  const said = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
-  assert.match(said.join('\n'), /fault: alice\/site: it cannot be read to its end/)
-  assert.doesNotMatch(said.join('\n'), /whole:/)
+  const lines = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
+  assert.match(lines.join('\n'), /fault: alice\/site: it is incomplete/)
+  assert.doesNotMatch(lines.join('\n'), /whole:/)
 })
 
 test('all repositories of a complete archive are verified', async (t) => {
@@ -283,12 +283,12 @@ test('all repositories of a complete archive are verified', async (t) => {
 test('a note says what cannot be compared', async (t) => {
   const wholes = ['whole: alice/site', 'whole: alice/video']
   const notes = async (archive: Buffer, isKept = true) => {
-    const said = await verified(t, archive, isKept)
+    const lines = await verified(t, archive, isKept)
     assert.deepEqual(
-      said.filter((line) => !line.startsWith('note: ')),
+      lines.filter((line) => !line.startsWith('note: ')),
       wholes,
     )
-    return said.filter((line) => line.startsWith('note: ')).join('\n')
+    return lines.filter((line) => line.startsWith('note: ')).join('\n')
   }
   assert.match(await notes(gzipSync(gunzipSync(whole))), /digests .* packed again/)
   assert.match(await notes(whole, false), /digests .* could be read only once/)
@@ -307,9 +307,9 @@ test('LFS objects that were missing on the host are a note', async (t) => {
     })()
   const one = `note: alice/site: 1 LFS object was missing on the host when it was exported: ${oids[0]}`
   assert.ok((await verified(t, lacking(1))).includes(one))
-  const said = (await verified(t, lacking(4))).join('\n')
-  assert.match(said, /^note: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m)
-  assert.doesNotMatch(said, /^fault/m)
+  const lines = (await verified(t, lacking(4))).join('\n')
+  assert.match(lines, /^note: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m)
+  assert.doesNotMatch(lines, /^fault/m)
 })
 
 test('skipped repositories and missing data are notes', async (t) => {
@@ -335,9 +335,9 @@ test('without git data, only links to repositories are not followed', async (t) 
     ...aFile('attachments_000001.json'),
     content: Buffer.from(JSON.stringify([attachment])),
   }
-  const said = await verified(t, packEntries([...bare, ...metadata, naming]))
+  const lines = await verified(t, packEntries([...bare, ...metadata, naming]))
   assert.deepEqual(
-    said.filter((line) => line.startsWith('fault: ')),
+    lines.filter((line) => line.startsWith('fault: ')),
     [
       'fault: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
     ],

@@ -12,11 +12,16 @@ import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import {
   checkRepositories,
+  describeSkipped,
+  describeUnexportedLfs,
   readManifest,
-  skippedRepositories,
-  unexportedLfs,
 } from './check-repositories.ts'
-import { compareMetadata, compareSegments, compareStoredFiles } from './compare-manifest.ts'
+import {
+  compareMetadata,
+  compareSegments,
+  compareStoredFiles,
+  storedDigests,
+} from './compare-manifest.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 
@@ -25,23 +30,23 @@ export type Finding =
   /** Something that a user should know and that does not make the archive invalid. */
   | Limited<{ warning: string }>
   | Limited<{ note: string }>
-  /** The full name of a repository that has all its objects, each with the right digest. */
+  /** The full name of a verified repository: it has all its objects, each with the right digest. */
   | { whole: string }
-  /** Sent once, at the end: whether the archive has a manifest to compare with. */
+  /** The last finding: whether the archive has a manifest that it was compared with. */
   | { compared: boolean }
 
-/** `count` is how many findings the text stands for, if it says how many more of a kind there are. */
+/** `count` is set if the text counts further findings of a kind: how many findings it represents. */
 type Limited<T> = T & { count?: number }
 
 export interface VerifyParts {
   git: Git
   /** An empty directory. The caller removes it. */
   directory: string
-  /** The file of the archive, if it is one. Then its compressed bytes are compared with the manifest too. */
+  /** Undefined for standard input. For a file, the compressed bytes are compared with the manifest too. */
   file?: string | undefined
 }
 
-/** Yields everything that was verified or is wrong, as soon as it is found. Throws ArchiveRefused. */
+/** Yields verified repositories, errors, warnings and notes as soon as they are found. Throws ArchiveRefused. */
 export async function* verifyArchive(
   { git, directory, file }: VerifyParts,
   archive: Bytes | Folder,
@@ -53,11 +58,22 @@ export async function* verifyArchive(
   if (unpacked.damage) yield { fault: unpacked.damage.message }
 
   const { root } = unpacked
-  const { manifest, findings } = await manifestFindings(unpacked)
-  yield* findings
+  let manifest: Manifest | undefined
+  try {
+    manifest = await readManifest(root)
+    // The manifest is the last entry, so a truncated archive lacks it.
+    if (!manifest && !unpacked.damage)
+      yield { note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }
+  } catch (error) {
+    if (!(error instanceof ManifestInvalid)) throw error
+    yield { fault: error.message }
+  }
   if (manifest) yield* faultsOf('entries', await unexpectedEntries(root, manifest))
   for (const fault of await schemaErrors(root)) yield { fault }
-  if (manifest) yield* metadataFindings(root, manifest)
+  if (manifest) {
+    yield* faultsOf('metadata files', compareMetadata(root, manifest))
+    yield* faultsOf('stored files', compareStoredFiles(root, manifest))
+  }
   yield* recordFindings(unpacked)
   let packedAgain = 0
   for await (const checked of checkRepositories(unpacked, manifest, { git, scratch }, signal)) {
@@ -68,11 +84,14 @@ export async function* verifyArchive(
     } else for (const error of checked.errors) yield { fault: `${fullName}: ${error}` }
   }
   if (manifest) {
-    if (packedAgain > 0) yield { note: packedAgainNote(packedAgain, manifest) }
-    // Segments are found from the end of the file, which a damaged archive may lack.
+    if (packedAgain > 0)
+      yield {
+        note: `${packedAgain} repositories were packed again since they were exported (CRC): compared by objects, refs and files`,
+      }
+    // A damaged archive may lack the end by which archives of Godwit are recognized.
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
-    yield* notesOf('LFS objects', manifest.repositories.flatMap(unexportedLfs))
-    yield* notesOf('skipped repositories', skippedRepositories(manifest))
+    yield* notesOf('LFS objects', manifest.repositories.flatMap(describeUnexportedLfs))
+    yield* notesOf('skipped repositories', describeSkipped(manifest))
   }
   yield { compared: manifest !== undefined }
 }
@@ -87,37 +106,6 @@ async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
   for (const { text, count } of await limitLines(kind, lines)) yield { note: text, count }
 }
 
-function packedAgainNote(count: number, { repositories }: Manifest): string {
-  const by = repositories.every(({ files }) => files)
-    ? 'objects, refs and files'
-    : 'objects and refs'
-  return `${count} repositories were packed again since they were exported (CRC): compared by ${by}`
-}
-
-async function manifestFindings({
-  root,
-  damage,
-}: Unpacked): Promise<{ manifest?: Manifest; findings: Finding[] }> {
-  try {
-    const manifest = await readManifest(root)
-    if (manifest) return { manifest, findings: [] }
-    // The manifest is the last entry, so a truncated archive lacks it.
-    if (damage) return { findings: [] }
-    return { findings: [{ note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }] }
-  } catch (error) {
-    if (!(error instanceof ManifestInvalid)) throw error
-    return { findings: [{ fault: error.message }] }
-  }
-}
-
-async function* metadataFindings(root: string, manifest: Manifest): AsyncGenerator<Finding> {
-  const errors = await compareMetadata(root, manifest)
-  yield* faultsOf('metadata files', errors ?? [])
-  yield* faultsOf('stored files', compareStoredFiles(root, manifest))
-  if (!errors)
-    yield { note: 'the metadata was not compared: older manifests have no digests of it' }
-}
-
 async function* segmentFindings(
   file: string | undefined,
   manifest: Manifest,
@@ -130,13 +118,14 @@ async function* segmentFindings(
     yield { note: `the digests of its segments were not compared: ${compared.incomparable}` }
   else
     for (const fullName of compared.differing)
-      yield { fault: `${fullName}: its stored bytes are not those it was exported as (SHA-256)` }
+      yield { fault: `${fullName}: its compressed bytes differ from the exported ones (SHA-256)` }
 }
 
 /** Returns a line for each file and directory that Godwit never writes. */
 async function unexpectedEntries(root: string, manifest: Manifest): Promise<string[]> {
-  const stored = manifest.stored_files?.flatMap(({ files }) => files.map(({ path }) => path)) ?? []
-  const folders = stored.map((path) => path.slice(0, path.indexOf('/')))
+  const folders = storedDigests(manifest)
+    .keys()
+    .map((path) => path.slice(0, path.indexOf('/')))
   const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...folders])
   const isKnown = (name: string) => known.has(name) || kindOfFile(name) !== undefined
   const unexpected = (await readdir(root)).filter((name) => !isKnown(name))
@@ -164,14 +153,14 @@ async function schemaErrors(root: string): Promise<string[]> {
     const [only = '', ...others] = await readdir(root)
     const isInside = others.length === 0 && existsSync(join(root, only, 'schema.json'))
     return [
-      `schema.json: is missing${isInside ? `: all is in the folder ${only}; pack it again from inside` : ''}`,
+      `schema.json: is missing${isInside ? `: everything is in the folder ${only}; pack it again from inside that folder` : ''}`,
     ]
   }
 }
 
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
-  const addresses = new Set<string>()
-  const records = await readRecords(root, (address) => addresses.add(address))
+  const urls = new Set<string>()
+  const records = await readRecords(root, (url) => urls.add(url))
   yield* faultsOf('record files', records.errors)
   for (const { text, count } of records.warnings) yield { warning: text, count }
   const hasGit = existsSync(join(root, 'repositories'))
@@ -183,7 +172,7 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     (unsafePath(path) === undefined && existsSync(join(root, path)))
   for (const { text, count } of [
     ...brokenLinks(records, isInArchive),
-    ...(await brokenRecordLinks(root, records, addresses, isInArchive)),
+    ...(await brokenRecordLinks(root, records, urls, isInArchive)),
   ])
     yield { fault: text, count }
 }

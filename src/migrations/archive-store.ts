@@ -17,16 +17,16 @@ import { archivedMigrations, segmentUses } from './segment-sweep.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
- * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns none if the
- * archive was deleted, also during the lookup.
+ * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns an empty list
+ * if the archive was deleted, also during the lookup.
  */
 export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<CheckedSegment[]> {
   const { metadata_key, manifest_key } = await ownKeys(db, id)
-  if (metadata_key === null) return []
-  const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
+  if (metadata_key === null || manifest_key === null) return []
+  const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key]
   const segments = await segmentsByKey(db, keys)
   if (keys.every((key) => segments.has(key))) return keys.map((key) => segments.get(key)!)
   if ((await ownKeys(db, id)).metadata_key === null) return []
@@ -45,7 +45,7 @@ async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const records = await recordExportsOf(db, { id })
   const gitKeys = outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
   const fileKeys = outcomes.flatMap(([position, { outcome }]) =>
-    outcome === 'exported' ? archivedKeysOf(records.get(position)?.records ?? null) : [],
+    outcome === 'exported' ? archivedKeysOf(records.get(position)?.records) : [],
   )
   return [...gitKeys, ...fileKeys]
 }
@@ -94,14 +94,14 @@ export async function findArchive(
 ): Promise<FoundArchive | undefined> {
   const row = await db
     .selectFrom('migrations')
-    .select(['id', 'owner_id', 'owner', 'created_at', 'repository_count'])
+    .select(['id', 'owner', 'owner_id as ownerId', 'created_at as createdAt'])
+    .select('repository_count as repositoryCount')
     .where('guid', '=', guid)
     .where('archive_expires_at', '>', now)
     .executeTakeFirst()
   if (!row) return undefined
-  const { login } = JSON.parse(row.owner) as Account
-  const { id, owner_id, created_at, repository_count } = row
-  return { id, ownerId: owner_id, login, createdAt: created_at, repositoryCount: repository_count }
+  const { owner, ...archive } = row
+  return { ...archive, login: (JSON.parse(owner) as Account).login }
 }
 
 export interface FoundArchive {
@@ -163,18 +163,18 @@ export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise
   return new Set(rows.map((row) => row.archive_key!))
 }
 
-/** Counts the archives. `wholeBytes` is the size of those that are stored as one blob beside their segments. */
-export async function countArchives(db: Db): Promise<{ count: number; wholeBytes: number }> {
-  const whole = sql<number>`sum(case when archive_key is null then 0 else archive_bytes end)`
-  const { count, wholeBytes } = await db
+/** Counts the archives. `composedBytes` is the size of those that are stored as one blob beside their segments. */
+export async function countArchives(db: Db): Promise<{ count: number; composedBytes: number }> {
+  const composed = sql<number>`sum(case when archive_key is null then 0 else archive_bytes end)`
+  const { count, composedBytes } = await db
     .selectFrom('migrations')
-    .select((of) => [of.fn.countAll<number>().as('count'), whole.as('wholeBytes')])
+    .select((of) => [of.fn.countAll<number>().as('count'), composed.as('composedBytes')])
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirstOrThrow()
-  return { count, wholeBytes: Number(wholeBytes ?? 0) }
+  return { count, composedBytes: Number(composedBytes ?? 0) }
 }
 
-/** Stands for the segments of an archive that belong to no repository. */
+/** The name of the segments that belong to no repository, in a list of damaged repositories. */
 const OWN_DATA = 'the metadata of the archive'
 
 /** Returns the names of the repositories whose data in the archive is damaged. */
@@ -193,7 +193,7 @@ export async function damagedRepositoriesIn(
   const named = await namedRepositoriesOf(db, migration)
   const names = named.flatMap(({ fullName }, position) => {
     const git = outcomes.get(position)?.segmentKey ?? []
-    const keys = [git, archivedKeysOf(records.get(position)?.records ?? null)].flat()
+    const keys = [git, archivedKeysOf(records.get(position)?.records)].flat()
     const own = keys.filter((key) => found.has(key))
     for (const key of own) found.delete(key)
     return own.length > 0 ? [fullName] : []
@@ -232,11 +232,6 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
     archives.push({ migrationId: id, login, damaged })
   }
   return archives
-}
-
-/** The warning for the owner of an archive with damaged data. */
-export function damageWarning(damaged: readonly string[]): string {
-  return `the stored data of ${summarizeNames(damaged)} is damaged: start a new migration to export it again`
 }
 
 const MAX_NAMED = 10

@@ -10,7 +10,7 @@ import { bytesOfUnusedSegments, unusedSegments } from './segment-sweep.ts'
 
 const NOW = 1_800_000_000_000
 
-/** What one query answered at most. */
+/** Records every query, and the largest number of rows that one of them returned. */
 function watched(db: Db) {
   const seen = { rows: 0, nodes: [] as RootOperationNode[] }
   const watching: KyselyPlugin = {
@@ -26,7 +26,7 @@ function watched(db: Db) {
   return { db: db.withPlugin(watching), seen }
 }
 
-/** A migration with an archive that has so many repositories: the segments 0 to count - 1. */
+/** Adds a migration whose archive has `count` repositories, with the segments 0 to count - 1. */
 async function addMigration(db: Db, count: number, { isReused }: { isReused: boolean }) {
   const alice = await ensureAccount(db, 'alice', 0)
   const { id } = await db

@@ -1,17 +1,9 @@
-/** Error codes of GitHub's API for one field of a request. */
-type FaultCode =
-  | 'missing'
-  | 'missing_field'
-  | 'invalid'
-  | 'already_exists'
-  | 'unprocessable'
-  | 'custom'
-
+/** An error about one field of a request, as in GitHub's API. */
 export interface FieldError {
-  /** Set if the fault is not about the resource of the request. */
+  /** Set if the error is not about the resource of the request. */
   resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook'
   field?: string
-  code: FaultCode
+  code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'
   /** The index of an element of a list. */
   index?: number
   /** The element, if the request had no list. */
@@ -35,8 +27,8 @@ export class NotFound extends Error {
   override name = 'NotFound'
 }
 
-/** The fault for a repository that could be migrated before. */
-export const noLongerCoveredFault = (fullName: string): FieldError => ({
+/** The error for a repository that could be migrated before. */
+export const noLongerCoveredError = (fullName: string): FieldError => ({
   field: 'repositories',
   code: 'missing',
   value: fullName,
@@ -49,9 +41,9 @@ export const withNamesInsteadOfIndexes = (
   repositories: readonly string[],
 ): InvalidRequest =>
   new InvalidRequest(
-    faults.map(({ index, ...fault }) =>
-      fault.code === 'missing' && index !== undefined
-        ? noLongerCoveredFault(repositories[index]!)
-        : fault,
+    faults.map(({ index, ...error }) =>
+      error.code === 'missing' && index !== undefined
+        ? noLongerCoveredError(repositories[index]!)
+        : error,
     ),
   )

@@ -3,7 +3,6 @@ import type { Db } from '../db/database.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
-import type { RepositoryName } from '../sources/source.ts'
 import { NotFound } from './errors.ts'
 import {
   type ExportTask,
@@ -20,16 +19,12 @@ import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
-export interface ExportedRepository {
+export interface ExportedRepository
+  extends Pick<RepositoryOutcome, 'segmentKey' | 'outcome' | 'reason'> {
   position: number
   facts: RepositoryFacts
-  segmentKey: string | null
   /** Null without a forge, or if records are excluded. */
   records: RepositoryRecords | null
-  /** Null until it has ended. */
-  outcome: RepositoryOutcome['outcome']
-  /** Why it was not exported. */
-  reason: string | null
 }
 
 /** Finds a migration of any owner, for workers and operators. Requests of users use `findMigration`. Throws NotFound. */
@@ -41,17 +36,8 @@ export async function migrationById(db: Db, id: number): Promise<Migration> {
 
 const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
 
-interface RepositoryToExport {
-  facts: RepositoryFacts
-  options: MigrationOptions
-  /** Why it may not be exported now, whatever was allowed when the migration started. */
-  refusal: string | undefined
-}
-
-export async function repositoryToExport(
-  db: Db,
-  { migrationId, position }: ExportTask,
-): Promise<RepositoryToExport> {
+/** `refusal` is the reason if the repository may no longer be exported, although the migration was allowed to start. */
+export async function repositoryToExport(db: Db, { migrationId, position }: ExportTask) {
   const facts = await repositoryAt(db, migrationId, position)
   const { owner_id, options } = await db
     .selectFrom('migrations')
@@ -59,16 +45,13 @@ export async function repositoryToExport(
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
   const readable = await readableAmong(db, owner_id, [facts.id])
-  const current = await findCurrentName(db, facts.id)
+  const current = (await findCurrentName(db, facts.id))!
   const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
-  const refusal = current?.hidden ?? unreadable ?? whyRenamed(facts, current!)
+  // A repository is read by its name, which may belong to another repository after a rename.
+  const isRenamed = keyOfName(current) !== nameKey(fullNameOf(facts))
+  const renamed = isRenamed ? `it is now called ${current.owner}/${current.name}` : undefined
+  const refusal = current.hidden ?? unreadable ?? renamed
   return { facts, options: JSON.parse(options) as MigrationOptions, refusal }
-}
-
-/** A repository is read by its name, which may belong to another repository after a rename. */
-function whyRenamed(facts: RepositoryFacts, current: RepositoryName): string | undefined {
-  if (keyOfName(current) === nameKey(fullNameOf(facts))) return undefined
-  return `it is now called ${current.owner}/${current.name}`
 }
 
 interface NewArchive {

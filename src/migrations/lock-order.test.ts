@@ -27,7 +27,7 @@ test('two processes that record the use of the same tokens do not deadlock', asy
 
 test('two exports that use the same segments do not deadlock', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
-  // More than one statement takes.
+  // More than fit into one statement.
   const keys = Array.from({ length: 501 }, (_, n) => `key-${String(n).padStart(4, '0')}`)
   for (const some of statementBatches(keys))
     await db.insertInto('segments').values(some.map(segmentRow)).execute()
@@ -58,15 +58,15 @@ interface Writing<T> {
   write(rows: readonly T[]): Promise<unknown>
 }
 
-/** Two writers, one from the first row on and one from the last, that both wait for the first row until it is let go. */
+/** Starts two writers, one in the order of the rows and one in reverse, while the first row is locked; then unlocks it. */
 async function inBothOrders<T>(t: TestContext, db: Db, { held, rows, write }: Writing<T>) {
-  const letGo = Promise.withResolvers<void>()
-  t.after(() => letGo.resolve())
+  const release = Promise.withResolvers<void>()
+  t.after(() => release.resolve())
   const isHeld = Promise.withResolvers<void>()
   const holder = db.transaction().execute(async (tx) => {
     await held.execute(tx)
     isHeld.resolve()
-    await letGo.promise
+    await release.promise
   })
   await isHeld.promise
   const both = Promise.allSettled([write(rows), write(rows.toReversed())])
@@ -75,7 +75,7 @@ async function inBothOrders<T>(t: TestContext, db: Db, { held, rows, write }: Wr
       where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
     return waiting.rows.length === 2
   })
-  letGo.resolve()
+  release.resolve()
   await holder
   for (const each of await both)
     assert.equal(each.status === 'rejected' ? String(each.reason) : undefined, undefined)

@@ -1,6 +1,5 @@
 import { nameKey, type Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
@@ -38,12 +37,7 @@ export async function insertLocks(
 }
 
 export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]> {
-  return locks(db)
-    .where('migration_id', '=', migrationId)
-    .where('released_at', 'is', null)
-    .orderBy('repository_id')
-    .orderBy('migration_id')
-    .execute()
+  return selectHeld(db).where('migration_id', '=', migrationId).orderBy('repository_id').execute()
 }
 
 export interface KnownLock extends HeldLock {
@@ -53,7 +47,7 @@ export interface KnownLock extends HeldLock {
 
 /** Returns all locks that are held, or may still be set at the source. */
 export async function knownLocks(db: Db): Promise<KnownLock[]> {
-  return locks(db)
+  return selectLocks(db)
     .select('released_at as releasedAt')
     .orderBy('repository_id')
     .orderBy('migration_id')
@@ -61,8 +55,7 @@ export async function knownLocks(db: Db): Promise<KnownLock[]> {
 }
 
 export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
-  return locks(db)
-    .where('released_at', 'is', null)
+  return selectHeld(db)
     .orderBy('locked_at', 'desc')
     .orderBy('repository_id')
     .limit(atMost)
@@ -71,8 +64,7 @@ export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
 
 /** Returns locks on repositories that the viewer, or an organization of the viewer, owns, or that the viewer administers. */
 export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
-  return locks(db)
-    .where('released_at', 'is', null)
+  return selectHeld(db)
     .where((row) =>
       row.or([
         row('repositories.owner_id', '=', account.id),
@@ -104,7 +96,7 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
 /** More than a page can show. */
 const MAX_OWN = 1000
 
-function locks(db: Db) {
+function selectLocks(db: Db) {
   return db
     .selectFrom('repository_locks')
     .innerJoin('repositories', 'repositories.id', 'repository_locks.repository_id')
@@ -115,6 +107,8 @@ function locks(db: Db) {
     .select(['locked_at as lockedAt', 'expires_at as expiresAt'])
     .select(['accounts.login as owner', 'holders.login as holder'])
 }
+
+const selectHeld = (db: Db) => selectLocks(db).where('released_at', 'is', null)
 
 export function countAllHeldLocks(db: Db): Promise<number> {
   return countRows(db.selectFrom('repository_locks').where('released_at', 'is', null))
@@ -136,6 +130,9 @@ export async function countHeldLocks(
   return new Map(rows.map((row) => [row.migration_id, row.held]))
 }
 
+const releaseHeld = (db: Db, now: number) =>
+  db.updateTable('repository_locks').set({ released_at: now }).where('released_at', 'is', null)
+
 /** Releases the migration's lock on one repository, or all its locks. Returns the repositories. */
 export async function releaseLocks(
   tx: Db,
@@ -143,11 +140,7 @@ export async function releaseLocks(
   now: number,
   repositoryId?: number,
 ): Promise<number[]> {
-  let query = tx
-    .updateTable('repository_locks')
-    .set({ released_at: now })
-    .where('migration_id', '=', migrationId)
-    .where('released_at', 'is', null)
+  let query = releaseHeld(tx, now).where('migration_id', '=', migrationId)
   if (repositoryId !== undefined) query = query.where('repository_id', '=', repositoryId)
   const rows = await query.returning('repository_id').execute()
   return rows.map((row) => row.repository_id)
@@ -167,22 +160,14 @@ export async function releaseLocksOn(
     .where('name_key', '=', nameKey(name))
     .executeTakeFirst()
   if (!known) return undefined
-  const { numUpdatedRows } = await db
-    .updateTable('repository_locks')
-    .set({ released_at: now })
+  const { numUpdatedRows } = await releaseHeld(db, now)
     .where('repository_id', '=', known.id)
-    .where('released_at', 'is', null)
     .executeTakeFirst()
   return { repositoryId: known.id, locks: Number(numUpdatedRows) }
 }
 
 export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {
-  await db
-    .updateTable('repository_locks')
-    .set({ released_at: now })
-    .where('expires_at', '<=', now)
-    .where('released_at', 'is', null)
-    .execute()
+  await releaseHeld(db, now).where('expires_at', '<=', now).execute()
 }
 
 /** Returns repositories with a released lock that may still be set at the source. */
@@ -196,17 +181,7 @@ export async function repositoriesToSettle(db: Db): Promise<number[]> {
   return rows.map((row) => row.repository_id)
 }
 
-export async function repositoryOfLock(db: Db, repositoryId: number): Promise<RepositoryName> {
-  const { name, login } = await db
-    .selectFrom('repositories')
-    .innerJoin('accounts', 'accounts.id', 'owner_id')
-    .select(['repositories.name', 'accounts.login'])
-    .where('repositories.id', '=', repositoryId)
-    .executeTakeFirstOrThrow()
-  return { owner: login, name }
-}
-
-/** Whether the repository should refuse pushes now. */
+/** Returns whether the repository must refuse pushes now. */
 export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean> {
   const held = await db
     .selectFrom('repository_locks')
@@ -220,10 +195,9 @@ export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean>
 
 /** Finds the repository by name. An unknown repository is not locked. */
 export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Promise<boolean> {
-  const held = await locks(db)
+  const held = await selectHeld(db)
     .where('accounts.login_key', '=', nameKey(owner))
     .where('name_key', '=', nameKey(name))
-    .where('released_at', 'is', null)
     .limit(1)
     .executeTakeFirst()
   return held !== undefined

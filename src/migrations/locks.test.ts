@@ -59,7 +59,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
 const isLocked = async (host: GitHost, name: string) =>
   (await readFile(join(host.path(name), 'config'), 'utf8')).includes('hideRefs = refs/')
 
-/** Git that lets something happen before it reads what receive-pack would see, once. */
+/** Returns a git that calls `happening` once, before it reads the settings of receive-pack. */
 function interrupted(git: Git, happening: () => Promise<void>): Git {
   let isOver = false
   return {
@@ -82,11 +82,11 @@ onEachEngine('locks', (engine) => {
     const alices = await upsertAccount(db, 'alice', { type: 'Organization' }, 0)
     await putMembership(db, alices, { accountId: carol!.account.id, role: 'owner' }, 'manual')
     await putMembership(db, alices, { accountId: dave!.account.id, role: 'member' }, 'manual')
-    const told = async (to: Viewer) => (await locksOnOwn(db, to)).map((lock) => lock.migrationId)
-    assert.deepEqual(await told(carol!), [id])
-    assert.deepEqual(await told(dave!), [])
+    const listed = async (to: Viewer) => (await locksOnOwn(db, to)).map((lock) => lock.migrationId)
+    assert.deepEqual(await listed(carol!), [id])
+    assert.deepEqual(await listed(dave!), [])
     await upsertAccount(db, 'alice', { type: 'User' }, 0)
-    assert.deepEqual([await told(alice!), await told(carol!)], [[id], []])
+    assert.deepEqual([await listed(alice!), await listed(carol!)], [[id], []])
   })
 
   test('a lock that is released while it is applied is not applied, and does not fail', async (t) => {
@@ -107,7 +107,7 @@ onEachEngine('locks', (engine) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const first = await start('alice')
-    // The second begins after it was asked whether the first's release leaves a lock, and before that is acted on.
+    // The second migration starts after the release of the first has read the locks, and before it unlocks the repository.
     let second = 0
     const git: Git = {
       ...host.godwitGit,
@@ -225,11 +225,11 @@ onEachEngine('locks', (engine) => {
     await rm(host.path('alice/site'), { recursive: true })
     await settleReleasedLocks(parts)
     assert.equal(await isLocked(host, 'alice/site.wiki'), false)
-    assert.equal((await rows()).length, 1, 'the repository may come back with its lock')
+    assert.equal((await rows()).length, 1, 'the repository may be restored with its lock')
 
     await syncCatalogue({ db, source: parts.source, now: Date.now })
-    const asked = { repositories: ['site.wiki'], options: OPTIONS }
-    await startMigration(parts, ownScope(await viewer('alice')), asked)
+    const request = { repositories: ['site.wiki'], options: OPTIONS }
+    await startMigration(parts, ownScope(await viewer('alice')), request)
     await settleReleasedLocks(parts)
     assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
@@ -239,7 +239,7 @@ onEachEngine('locks', (engine) => {
     const { source } = parts
     const { id } = await start('alice')
     await source.settleLock({ owner: 'alice', name: 'site' }, async () => false)
-    const find = () => Promise.reject(new Error('the forge is away'))
+    const find = () => Promise.reject(new Error('the forge is unavailable'))
     await settleLocksOf({ ...parts, source: { ...source, find } }, id)
     assert.equal(await isLocked(host, 'alice/site'), true)
   })
@@ -259,7 +259,7 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await locked(), [true, true, true])
     await unlock('SITE')
     assert.deepEqual(await locked(), [true, false, true])
-    await assert.rejects(unlock('site'), NotFound, 'which of the two is not said')
+    await assert.rejects(unlock('site'), NotFound, 'the name is ambiguous')
     await unlock('carol/site')
     await unlock('site')
     assert.deepEqual(await locked(), [false, false, false])
@@ -313,20 +313,23 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
 
-  test("a cancel is not hindered by anyone's stuck repository, its own included", async (t) => {
+  test('a cancel succeeds although a repository cannot be unlocked, even its own', async (t) => {
     const { host, parts, start, rows } = await scene(t, engine)
     const mine = await start('alice')
     const theirs = await start('bob')
     const stuck = join(host.path('alice/site'), 'config.lock')
     await writeFile(stuck, '')
-    const told: string[] = []
+    const committed: string[] = []
     const cancel = (migration: typeof mine, who: string) =>
-      cancelMigration(parts, migration, () => told.push(who))
+      cancelMigration(parts, migration, () => committed.push(who))
     assert.equal((await cancel(mine, 'alice')).state, 'failed')
     assert.equal((await cancel(theirs, 'bob')).state, 'failed')
-    assert.deepEqual(told, ['alice', 'bob'])
-    await until('what is not stuck was opened', async () => !(await isLocked(host, 'bob/site')))
-    await until('only the stuck one is left', async () => (await rows()).length === 1)
+    assert.deepEqual(committed, ['alice', 'bob'])
+    await until('the other repository is unlocked', async () => !(await isLocked(host, 'bob/site')))
+    await until(
+      'only the lock of the stuck repository is left',
+      async () => (await rows()).length === 1,
+    )
     assert.equal(await isLocked(host, 'alice/site'), true)
     await rm(stuck)
     await settleReleasedLocks(parts)
@@ -347,40 +350,40 @@ onEachEngine('locks', (engine) => {
       key: 'archive',
     }
     await moveMigration(db, archived.id, 'exported', { now: 2, archive })
-    const told: string[] = []
+    const committed: string[] = []
     const blobs = {
       async delete() {
-        throw Object.assign(new Error('the bucket is away'), { code: 'ECONNREFUSED' })
+        throw Object.assign(new Error('the bucket is unavailable'), { code: 'ECONNREFUSED' })
       },
     } as unknown as BlobStore
     await deleteArchive({ ...parts, blobs }, ownScope(alice), archived.id, () =>
-      told.push('deleted'),
+      committed.push('deleted'),
     )
 
     const { id } = await start('alice')
     const dying = dyingAfterCommit(parts)
     assert.ok((await startAt(dying, alice)).id > id)
-    assert.deepEqual(told, ['deleted', 'started'])
+    assert.deepEqual(committed, ['deleted', 'started'])
 
     function startAt(those: StartParts, who: Viewer) {
-      const asked = { repositories: ['site'], options: OPTIONS }
-      return startMigration(those, ownScope(who), asked, () => told.push('started'))
+      const request = { repositories: ['site'], options: OPTIONS }
+      return startMigration(those, ownScope(who), request, () => committed.push('started'))
     }
   })
 })
 
-/** Whose database goes away with the commit, while a worker elsewhere is waited for. */
+/** The database fails after the commit, while the start waits for a worker in another process. */
 function dyingAfterCommit(parts: StartParts): StartParts {
-  let isAway = false
+  let isFailing = false
   const db = new Proxy(parts.db, {
     get(target, name) {
-      if (isAway && name === 'selectFrom') throw new Error('Connection terminated unexpectedly')
+      if (isFailing && name === 'selectFrom') throw new Error('Connection terminated unexpectedly')
       const value = Reflect.get(target, name) as unknown
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
   const wake = () => {
-    isAway = true
+    isFailing = true
   }
   return { ...parts, db, source: undefined, queue: { ...parts.queue, wake } }
 }

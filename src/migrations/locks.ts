@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Scope } from '../accounts/account.ts'
-import { nameKey } from '../accounts/account.ts'
+import { nameKey, type Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
 import { withTimeout } from '../lib/with-timeout.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { keyOfName } from '../repositories/repository-store.ts'
+import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
 import { type FieldError, InvalidRequest, NotFound } from './errors.ts'
@@ -22,7 +21,6 @@ import {
   releaseLocks,
   releaseLocksOn,
   repositoriesToSettle,
-  repositoryOfLock,
 } from './lock-store.ts'
 import { SETTLE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
@@ -45,28 +43,29 @@ const CONCURRENT_LOCKS = 4
 
 /**
  * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without a source,
- * asks a worker and waits for it.
+ * enqueues a job for a worker and waits for it.
  */
 export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { source } = parts
   if (source) await settleHere({ ...parts, source }, repositoryId)
-  else await askWorker(parts, repositoryId)
+  else await settleByWorker(parts, repositoryId)
 }
 
 /**
- * Deletes a released lock only after it was removed at the source. Returns false if the repository is missing: its locks stay recorded.
+ * Updates the source and then deletes the released locks. Returns false if the repository is missing at the source: its locks stay recorded.
  */
 async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
-  // By migration, not by time: clocks may differ or be set back.
+  // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
   const released = await releasedLocks(db, repositoryId)
-  const repository = await repositoryOfLock(db, repositoryId)
+  const { owner, name } = (await findCurrentName(db, repositoryId))!
+  const repository = { owner, name }
   try {
     if (!(await settleAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {
       await settleWikiAlone(db, source, repository)
       return false
     }
   } catch (error) {
-    throw withName(`${repository.owner}/${repository.name}`, error)
+    throw withName(`${owner}/${name}`, error)
   }
   await deleteLocks(db, repositoryId, released)
   return true
@@ -79,12 +78,12 @@ async function settleAnyCase(
   isWanted: () => Promise<boolean>,
 ): Promise<boolean> {
   // Before `find`, which does not return a repository that is no longer served, and fails while the forge is unavailable.
-  if (await settleIfThere(source, repository, isWanted)) return true
+  if (await settleIfExists(source, repository, isWanted)) return true
   const found = await source.find(repository.owner, repository.name)
-  return found !== undefined && settleIfThere(source, found, isWanted)
+  return found !== undefined && settleIfExists(source, found, isWanted)
 }
 
-async function settleIfThere(
+async function settleIfExists(
   source: Source,
   repository: RepositoryName,
   isWanted: () => Promise<boolean>,
@@ -106,10 +105,10 @@ async function settleWikiAlone(
 ): Promise<void> {
   const wiki = { owner, name: `${name}.wiki` }
   if (!isName(wiki.name)) return
-  await settleIfThere(source, wiki, () => isLockHeldOn(db, wiki))
+  await settleIfExists(source, wiki, () => isLockHeldOn(db, wiki))
 }
 
-/** Returns an error of the same kind with the name of the repository. */
+/** Returns an error of the same kind whose message begins with the name of the repository. */
 function withName(fullName: string, error: unknown): Error {
   const message = `${fullName}: ${error instanceof Error ? error.message : error}`
   if (error instanceof Busy) return new Busy(message, { cause: error })
@@ -117,51 +116,47 @@ function withName(fullName: string, error: unknown): Error {
   return new Error(message, { cause: error })
 }
 
-async function askWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
+async function settleByWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
   await db
     .transaction()
     .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake('jobs')
+  await pollUntil(async () => !(await repositoriesToSettle(db)).includes(repositoryId))
+}
+
+async function pollUntil(isDone: () => Promise<boolean>): Promise<void> {
   for (let waited = 0; waited < MAX_WAIT_MS; waited += POLL_INTERVAL_MS) {
-    if (!(await repositoriesToSettle(db)).includes(repositoryId)) return
+    if (await isDone()) return
     await sleep(POLL_INTERVAL_MS)
   }
 }
 
-/** Throws InvalidRequest for repositories that cannot be locked. Without a source, the export finds out later. */
+/** Throws InvalidRequest for repositories that cannot be locked. Without a source, such a repository fails when it is exported. */
 export async function requireLockable(
   { source, signal }: { source: Source | undefined; signal?: AbortSignal | undefined },
   repositories: readonly RepositoryFacts[],
 ): Promise<void> {
   if (!source) return
-  const faults: FieldError[] = []
+  const errors: FieldError[] = []
   const options = { concurrency: CONCURRENT_LOCKS, signal }
   await mapConcurrent(repositories.entries(), options, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
       const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`
-      faults.push({ field: 'repositories', code: 'unprocessable', index, message })
+      errors.push({ field: 'repositories', code: 'unprocessable', index, message })
     })
   })
-  if (faults.length > 0) throw new InvalidRequest(faults.toSorted((a, b) => a.index! - b.index!))
+  if (errors.length > 0) throw new InvalidRequest(errors.toSorted((a, b) => a.index! - b.index!))
 }
 
 /**
- * Applies the locks of a migration that was just started; without a source, waits until a worker has. The export applies them before it reads
- * anything, and fails if it cannot: this only happens earlier.
+ * Applies the locks of a migration that was just started; without a source, waits until a worker has. A failure is ignored, because the export
+ * applies the locks again before it reads anything.
  */
 export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
-  const locking = parts.source
-    ? settleLocksOf(parts, migrationId)
-    : untilBegun(parts.db, migrationId)
+  const hasBegun = async () => (await migrationById(parts.db, migrationId)).state !== 'pending'
+  const locking = parts.source ? settleLocksOf(parts, migrationId) : pollUntil(hasBegun)
   await withTimeout(MAX_WAIT_MS, locking)
-}
-
-async function untilBegun(db: Db, migrationId: number): Promise<void> {
-  for (let waited = 0; waited < MAX_WAIT_MS; waited += POLL_INTERVAL_MS) {
-    if ((await migrationById(db, migrationId)).state !== 'pending') return
-    await sleep(POLL_INTERVAL_MS)
-  }
 }
 
 /** Applies the locks of a migration. Called before any of its repositories is read. */
@@ -207,8 +202,8 @@ async function settleEach(
 }
 
 /**
- * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is missing: its
- * released locks then stay recorded until it is back, unless `forget` is set.
+ * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is missing at the
+ * source: its released locks then stay recorded until it exists again, unless `forget` is set.
  */
 export async function releaseRepository(
   parts: SourceParts,
@@ -219,9 +214,9 @@ export async function releaseRepository(
   const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
   if (id === undefined) return settleAnyCase(source, repository, async () => false)
   const released = await releasedLocks(db, id)
-  const isThere = await settleHere(parts, id)
-  if (!isThere && forget) await deleteLocks(db, id, released)
-  return isThere
+  const exists = await settleHere(parts, id)
+  if (!exists && forget) await deleteLocks(db, id, released)
+  return exists
 }
 
 /**

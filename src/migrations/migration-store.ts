@@ -1,13 +1,16 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import type { Migration, MigrationOptions } from './migration.ts'
-import { type MigrationState, unfinishedStates } from './migration.ts'
+import {
+  type Migration,
+  type MigrationOptions,
+  type MigrationState,
+  unfinishedStates,
+} from './migration.ts'
 import {
   insertSnapshot,
   type Page,
@@ -45,17 +48,9 @@ export async function insertMigration(
       started_by: JSON.stringify(migration.startedBy ?? owner),
       options: JSON.stringify(migration.options),
       state: 'pending',
-      reason: null,
       repository_count: repositories.length,
       remaining: repositories.length,
       organizations: migration.organizations && JSON.stringify(migration.organizations),
-      archive_expires_at: null,
-      archive_key: null,
-      archive_bytes: null,
-      metadata_key: null,
-      manifest_key: null,
-      started_at: null,
-      ended_at: null,
       version: 1,
       created_at: now,
       updated_at: now,
@@ -118,7 +113,7 @@ export interface MigrationToRead extends SnapshotPart {
   migration: Migration
 }
 
-/** Newest first. */
+/** Returns a page of the migrations in the scope, newest first. */
 export async function listMigrations(db: Db, scope: Scope, page: Page): Promise<Migration[]> {
   return (await newestRows(db, scope, page)).map(migrationOf)
 }

@@ -52,7 +52,7 @@ export interface StartedMigration extends Migration {
 const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 export type MigrationState = (typeof migrationStates)[number]
 
-/** All possible state changes. There is no way back: a retry is a new migration. */
+/** All possible state changes. An ended migration never changes: a retry is a new migration. */
 const NEXT_STATES: Record<MigrationState, readonly MigrationState[]> = {
   pending: ['exporting', 'failed'],
   exporting: ['exported', 'failed'],

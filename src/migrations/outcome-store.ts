@@ -18,16 +18,11 @@ export interface Exported {
 
 export type Outcome = Exported | { reason: string }
 
-interface Examined {
-  bytesExpected: number
-  fingerprint: string
-}
-
 /** Records the progress of a repository whose export has not ended. */
 export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: Examined & { startedAt: number; bytesDone: number },
+  progress: { startedAt: number; bytesExpected: number; bytesDone: number; fingerprint: string },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
@@ -99,7 +94,7 @@ async function endOf(
   return (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
 }
 
-/** Turns skipped repositories into failed ones, when nothing is left to export and the migration fails. */
+/** Marks skipped repositories as failed. Called when the migration fails because nothing is left to export. */
 export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
   await tx
     .updateTable('repository_exports')
@@ -272,11 +267,7 @@ function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {
 }
 
 /** Returns the first repositories that a migration could not export, with reasons. */
-export async function notExportedFrom(
-  db: Db,
-  { id }: Pick<Migration, 'id'>,
-  atMost: number,
-): Promise<{ fullName: string; reason: string }[]> {
+export async function notExportedFrom(db: Db, { id }: Pick<Migration, 'id'>, atMost: number) {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['position', 'reason'])
@@ -288,7 +279,7 @@ export async function notExportedFrom(
   return Promise.all(
     rows.map(async ({ position, reason }) => ({
       fullName: await fullNameAt(db, id, position),
-      reason: reason ?? '',
+      reason: reason!,
     })),
   )
 }
@@ -300,7 +291,7 @@ export async function recentRate(db: Db): Promise<number | null> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
-    // Literals, because the partial index requires them. Exports without git data take no time.
+    // Literals, because the partial index requires them. Exports without git data take no time, and do not count.
     .where('outcome', '=', sql.lit('exported'))
     .where('reused', '=', sql.lit(0))
     .where('started_at', 'is not', null)

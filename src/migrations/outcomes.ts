@@ -22,7 +22,7 @@ export interface RepositoryOutcome {
   reused: boolean
 }
 
-/** Returns results by position. Repositories that were not begun are missing. */
+/** Returns results by position. Repositories whose export has not begun are missing. */
 export async function outcomesOf(
   db: Db,
   { id }: Pick<Migration, 'id'>,

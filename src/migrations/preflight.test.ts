@@ -18,13 +18,13 @@ onEachEngine('a preflight', (engine) => {
       const examine = async () => ({ bytes, fingerprint: '', repository: { lfsObjects: [] } })
       const source = { ...parts.source, examine, warning: async () => 'of a' } as unknown as Source
       const limits = { maxUnfinished: 9, lockTtlMs: 1 }
-      const order = { repositories, options: DEFAULT_OPTIONS }
-      const told = await forecast({ ...parts, ...limits, source }, scope, order)
+      const request = { repositories, options: DEFAULT_OPTIONS }
+      const found = await forecast({ ...parts, ...limits, source }, scope, request)
       assert.deepEqual(
-        told.repositories.map(({ warning }) => warning),
+        found.repositories.map(({ warning }) => warning),
         repositories.map(() => 'of a'),
       )
-      return told.warnings
+      return found.warnings
     }
     assert.deepEqual(await warningsFor(40 * GIB, ['a']), [])
     const [warning, ...more] = await warningsFor(30 * GIB, ['a', 'b'])
@@ -40,11 +40,11 @@ onEachEngine('a preflight', (engine) => {
     const times = { concurrency: 1, runningJobs: 0, startedAt: now, seenAt: now, scratchBytes: 0 }
     const examine = async () => ({ bytes: 120e6, fingerprint: '', repository: { lfsObjects: [] } })
     const source = { ...parts.source, examine, warning: async () => null } as unknown as Source
-    const order = { repositories: ['a'], options: DEFAULT_OPTIONS }
+    const request = { repositories: ['a'], options: DEFAULT_OPTIONS }
     const warningsWith = async (freeBytes: number) => {
       await recordHeartbeat(db, { ...worker, ...times, freeBytes })
       const limits = { maxUnfinished: 9, lockTtlMs: 1 }
-      return (await forecast({ ...parts, ...limits, source }, scope, order)).warnings
+      return (await forecast({ ...parts, ...limits, source }, scope, request)).warnings
     }
     assert.deepEqual(await warningsWith(41e6), [
       "it does not fit on the server's disk: 120 MB to write, 41 MB free",

@@ -11,7 +11,6 @@ import { recordOutcome, recordProgress } from './outcome-store.ts'
 import { describeReport, type Progress, progressOf, reportOf, totalsOf } from './progress.ts'
 
 const SECOND = 1000
-/** The last schema without sizes beside the facts. */
 
 async function start(db: Db, sizes: number[], options: Partial<MigrationOptions> = {}) {
   const owner = await ensureAccount(db, 'alice', 0)
@@ -31,17 +30,17 @@ onEachEngine('progress', (engine) => {
   async function scene(t: TestContext) {
     const { db } = await openDatabase(t, engine)
     const id = await start(db, [10, 20, 70])
-    const look = async (now: number) => {
+    const read = async (now: number) => {
       const progress = await progressOf(db, { id })
       const { bytesDone, bytesExpected, secondsLeft } = totalsOf(progress, now)
       return { rows: progress.repositories, bytesDone, bytesExpected, secondsLeft }
     }
-    return { db, id, look }
+    return { db, id, read }
   }
 
   test('the first response has the sizes of the catalogue, for each repository and in total', async (t) => {
-    const { look } = await scene(t)
-    const { rows, bytesDone, bytesExpected } = await look(0)
+    const { read } = await scene(t)
+    const { rows, bytesDone, bytesExpected } = await read(0)
     assert.deepEqual(
       rows.map((row) => [row.state, row.bytesExpected / 1024]),
       [
@@ -54,21 +53,26 @@ onEachEngine('progress', (engine) => {
   })
 
   test('an examination refines the expected bytes, and the time left follows', async (t) => {
-    const { db, id, look } = await scene(t)
+    const { db, id, read } = await scene(t)
     await moveMigration(db, id, 'exporting', { now: 0 })
     const at = (position: number) => ({ migrationId: id, position })
-    const note = { fingerprint: 'f', startedAt: 0, bytesExpected: 30 * 1024, bytesDone: 15 * 1024 }
-    await recordProgress(db, at(0), note)
-    const first = await look(15 * SECOND)
+    const examined = {
+      fingerprint: 'f',
+      startedAt: 0,
+      bytesExpected: 30 * 1024,
+      bytesDone: 15 * 1024,
+    }
+    await recordProgress(db, at(0), examined)
+    const first = await read(15 * SECOND)
     assert.equal(first.bytesExpected, (30 + 20 + 70) * 1024)
     assert.equal(first.secondsLeft, 105)
     const outcome = { segmentKey: 'k', reused: false, bytes: 30 * 1024, startedAt: 0 }
     await recordOutcome(db, at(0), outcome, 30 * SECOND)
-    assert.equal((await look(30 * SECOND)).secondsLeft, 90)
+    assert.equal((await read(30 * SECOND)).secondsLeft, 90)
 
-    // What is skipped is not waited for.
+    // A skipped repository does not count.
     await recordOutcome(db, at(1), { reason: 'broken' }, 30 * SECOND)
-    const last = await look(30 * SECOND)
+    const last = await read(30 * SECOND)
     assert.deepEqual([last.bytesDone, last.bytesExpected], [30 * 1024, 100 * 1024])
     assert.equal(last.secondsLeft, 70)
   })
@@ -117,7 +121,7 @@ test('both forms of the report warn of an archive that is too large for GitHub',
 
 test('both forms of the report warn of damaged data', () => {
   const report = reportOf(migration, progressWith([1]), ['alice/site', 'alice/blog'], 2000)
-  const told = 'the stored data of alice/site, alice/blog is damaged: start a new migration'
-  assert.match(report.warnings.join(), new RegExp(`^${told}`))
-  assert.match(describeReport(report), new RegExp(`^Warning: ${told}`, 'm'))
+  const warning = 'the stored data of alice/site, alice/blog is damaged: start a new migration'
+  assert.match(report.warnings.join(), new RegExp(`^${warning}`))
+  assert.match(describeReport(report), new RegExp(`^Warning: ${warning}`, 'm'))
 })

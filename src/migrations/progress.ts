@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { formatBytes, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import { damageWarning } from './archive-store.ts'
+import { summarizeNames } from './archive-store.ts'
 import {
   type Migration,
   type MigrationOptions,
@@ -13,22 +13,14 @@ import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 
-export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
+type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
-export interface RepositoryProgress {
+export interface RepositoryProgress
+  extends Omit<RepositoryOutcome, 'outcome' | 'segmentKey' | 'bytesExpected'> {
   fullName: string
   state: RepositoryState
-  bytesDone: number
   /** The size in the catalogue, until the repository is examined. */
   bytesExpected: number
-  reused: boolean
-  reason: string | null
-  /** Shown to the owner although it was exported. */
-  warning: string | null
-  startedAt: number | null
-  finishedAt: number | null
-  /** Its number in the order in which the repositories ended. */
-  order: number | null
   /** Null if records are not exported, or not begun. */
   records: RecordsProgress | null
 }
@@ -59,7 +51,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     repositories: await mapInTurns(named, ({ fullName, bytes }, position) => ({
       fullName,
       ...progressOfOne(
-        outcomes.get(position),
+        outcomes.get(position) ?? NOT_BEGUN,
         records.get(position)?.progress ?? null,
         excludeGitData ? 0 : bytes,
       ),
@@ -67,65 +59,44 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
   }
 }
 
-const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected' | 'records'> = {
-  state: 'waiting',
-  bytesDone: 0,
-  reused: false,
+const NOT_BEGUN: RepositoryOutcome = {
+  outcome: null,
+  segmentKey: null,
   reason: null,
   warning: null,
   startedAt: null,
   finishedAt: null,
   order: null,
+  bytesExpected: null,
+  bytesDone: 0,
+  reused: false,
 }
 
 function progressOfOne(
-  outcome: RepositoryOutcome | undefined,
+  { segmentKey: _, outcome, bytesExpected, ...rest }: RepositoryOutcome,
   records: RecordsProgress | null,
   cataloguedBytes: number,
 ): Omit<RepositoryProgress, 'fullName'> {
-  const startedAt = records?.startedAt ?? null
-  const begun = startedAt === null ? 'waiting' : 'exporting'
-  if (!outcome)
-    return { ...WAITING, state: begun, startedAt, records, bytesExpected: cataloguedBytes }
-  const { segmentKey: _, outcome: ended, bytesExpected, ...rest } = outcome
-  const state = ended ?? (rest.startedAt === null ? begun : 'exporting')
+  const startedAt = records?.startedAt ?? rest.startedAt
   return {
     ...rest,
-    state,
-    startedAt: startedAt ?? rest.startedAt,
+    state: outcome ?? (startedAt === null ? 'waiting' : 'exporting'),
+    startedAt,
     records,
     bytesExpected: bytesExpected ?? cataloguedBytes,
   }
 }
 
-export interface Totals {
-  repositories: number
-  exported: number
-  reused: number
-  skipped: number
-  failed: number
-  remaining: number
-  bytesDone: number
-  /** Without skipped and failed repositories. The size in the catalogue counts until a repository is examined. */
-  bytesExpected: number
-  /** The average over the export so far, without reused repositories. */
-  bytesPerSecond: number | null
-  secondsLeft: number | null
-  /** Issues and pull requests: read from the forge, and known to exist. */
-  recordsDone: number
-  recordsExpected: number
-  /** When the forge can be asked again, if a repository waits for that. */
-  waitingUntil: number | null
-}
-
-export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: number): Totals {
+export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: number) {
   const inState = (state: RepositoryState) => repositories.filter((each) => each.state === state)
   const sum = (some: RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
     some.reduce((total, each) => total + of(each), 0)
   const bytesDone = sum(repositories, (each) => each.bytesDone)
+  // Skipped and failed repositories have a reason.
   const bytesExpected = sum(repositories, (each) => (each.reason === null ? each.bytesExpected : 0))
   const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
   const seconds = startedAt === null ? 0 : ((endedAt ?? now) - startedAt) / 1000
+  // The average over the export so far, without reused repositories.
   const bytesPerSecond = seconds > 0 ? Math.round(written / seconds) : null
   const remaining = inState('waiting').length + inState('exporting').length
   return {
@@ -139,12 +110,14 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
     bytesExpected,
     bytesPerSecond,
     secondsLeft: secondsLeft(remaining, bytesExpected, bytesDone, bytesPerSecond),
+    // Issues and pull requests that were read from the forge, and that are known to exist.
     recordsDone: sum(repositories, ({ records }) => records?.done ?? 0),
     recordsExpected: sum(repositories, ({ records }) => records?.expected ?? 0),
     waitingUntil: endedAt === null ? firstWait(repositories) : null,
   }
 }
 
+/** Returns when the first request can be sent to the forge again, or null if no repository waits for that. */
 function firstWait(repositories: readonly RepositoryProgress[]): number | null {
   const waits = repositories.flatMap(({ records, state }) =>
     state === 'exporting' ? (records?.waitingUntil ?? []) : [],
@@ -163,29 +136,23 @@ function secondsLeft(
   return Math.ceil(Math.max(bytesExpected - bytesDone, 0) / bytesPerSecond)
 }
 
-export interface Report {
-  migration: Migration
-  progress: Progress
-  totals: Totals
-  seconds: number | null
-  /** Warnings about the archive. */
-  warnings: string[]
-}
+export type Report = ReturnType<typeof reportOf>
 
-/** `damaged` names the repositories whose data in the archive is damaged. */
+/** `damaged` contains the names of the repositories whose data in the archive is damaged. */
 export function reportOf(
   migration: Migration,
   progress: Progress,
   damaged: readonly string[],
   now: number,
-): Report {
+) {
   const { startedAt, endedAt } = progress
   const seconds = startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000
   const totals = totalsOf(progress, now)
-  const warnings = [
-    ...(damaged.length > 0 ? [damageWarning(damaged)] : []),
-    ...archiveWarnings(totals.bytesExpected ?? totals.bytesDone),
-  ]
+  const warnings = archiveWarnings(totals.bytesExpected)
+  if (damaged.length > 0)
+    warnings.unshift(
+      `the stored data of ${summarizeNames(damaged)} is damaged: start a new migration to export it again`,
+    )
   return { migration, progress, totals, seconds, warnings }
 }
 
@@ -194,8 +161,9 @@ export function describeReport(report: Report): string {
   const { migration, progress, totals, seconds, warnings } = report
   const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
+  const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${describeState(progress, totals)}${ended}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${isPartial ? 'exported in part' : progress.state}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
@@ -204,9 +172,6 @@ export function describeReport(report: Report): string {
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
-
-const describeState = ({ state }: Progress, { skipped }: Totals): string =>
-  state === 'exported' && skipped > 0 ? 'exported in part' : state
 
 function describeRepository(repository: RepositoryProgress): string {
   const { fullName, state, reused, bytesDone, reason, warning } = repository
@@ -217,7 +182,7 @@ function describeRepository(repository: RepositoryProgress): string {
   return [line, ...describeRecords(repository)].join('\n')
 }
 
-/** Says how new the records are and what is missing, because a forge provides no snapshot. */
+/** Describes how new the records are and what is missing, because a forge provides no snapshot. */
 function describeRecords({ records }: RepositoryProgress): string[] {
   if (!records) return []
   const { asOf, waitingUntil, waitingFor, notes, done } = records

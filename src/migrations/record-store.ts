@@ -4,15 +4,15 @@ import type { RecordExportsTable, Row } from '../db/tables.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
-/** The stored records of one repository: the blob from which they are written, and the segments of their files. */
+/** The stored records of one repository: the blob with their rows, and the segments of their files. */
 export interface RepositoryRecords {
   rowsKey: string
   /** Null if there are none, or if they are excluded. */
   attachmentsKey: string | null
   assetsKey: string | null
-  /** All records are at least as new as this, except what the notes name. A forge provides no snapshot. */
+  /** All records are at least as new as this, except those in `notes`. A forge provides no snapshot. */
   asOf: number
-  /** What the forge does not provide. */
+  /** Describes data that the forge does not provide. */
   notes: readonly string[]
   /** Exported before and unchanged since. */
   reused: boolean
@@ -29,25 +29,17 @@ export const isWhollyReused = (
 export interface RecordsProgress {
   done: number
   expected: number
-  /** The forge is not asked before this time, and why. */
+  /** No request is sent to the forge before this time. */
   waitingUntil: number | null
+  /** Why it waits. */
   waitingFor: string | null
   startedAt: number
   asOf: number | null
   notes: readonly string[]
 }
 
-export interface RecordExport {
-  progress: RecordsProgress
-  /** Null until they are complete. */
-  records: RepositoryRecords | null
-}
-
 /** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
-export async function recordExportsOf(
-  db: Db,
-  { id }: Pick<Migration, 'id'>,
-): Promise<Map<number, RecordExport>> {
+export async function recordExportsOf(db: Db, { id }: Pick<Migration, 'id'>) {
   const rows = await rowsByPosition(({ after, atMost }) =>
     db
       .selectFrom('record_exports')
@@ -73,7 +65,11 @@ export async function recordsOf(
   return row ? exportOf(row).records : null
 }
 
-function exportOf(row: Row<RecordExportsTable>): RecordExport {
+/** `records` is null until all records are stored. */
+function exportOf(row: Row<RecordExportsTable>): {
+  progress: RecordsProgress
+  records: RepositoryRecords | null
+} {
   const notes = row.notes === null ? [] : (JSON.parse(row.notes) as string[])
   return {
     progress: {
@@ -100,9 +96,7 @@ function exportOf(row: Row<RecordExportsTable>): RecordExport {
   }
 }
 
-type Change = Partial<Row<RecordExportsTable>>
-
-/** Records progress, and that the forge is no longer waited for. */
+/** Records progress, and that the export no longer waits for the forge. */
 export const recordRecordsProgress = (
   db: Db,
   task: ExportTask,
@@ -146,7 +140,7 @@ async function putRow(
   db: Db,
   { migrationId, position }: ExportTask,
   startedAt: number,
-  columns: Change,
+  columns: Partial<Row<RecordExportsTable>>,
 ): Promise<void> {
   await db
     .insertInto('record_exports')
@@ -157,10 +151,8 @@ async function putRow(
 
 /** Returns the keys of all blobs. */
 export const keysOfRecords = (records: RepositoryRecords | null): string[] =>
-  records === null
-    ? []
-    : [records.rowsKey, records.attachmentsKey, records.assetsKey].filter((key) => key !== null)
+  records ? [records.rowsKey, ...archivedKeysOf(records)] : []
 
 /** Returns the keys of the segments in the archive, in order. */
-export const archivedKeysOf = (records: RepositoryRecords | null): string[] =>
-  records === null ? [] : [records.attachmentsKey, records.assetsKey].filter((key) => key !== null)
+export const archivedKeysOf = (records: RepositoryRecords | null | undefined): string[] =>
+  [records?.attachmentsKey, records?.assetsKey].filter((key) => typeof key === 'string')

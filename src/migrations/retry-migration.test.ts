@@ -16,11 +16,11 @@ import { progressOf } from './progress.ts'
 import { forecastRetry, retryMigration } from './retry-migration.ts'
 import { startMigration } from './start-migration.ts'
 
-const NAMES = ['alice/gone', 'alice/own', 'bob/closed', 'bob/open']
+const NAMES = ['alice/missing', 'alice/own', 'bob/closed', 'bob/open']
 const SKIPPED = ['skipped', 'it no longer exists, or may no longer be migrated']
 
 onEachEngine('a partial retry', (engine) => {
-  test('skips repositories that are gone or no longer covered by name, and neither locks nor shows them', async (t) => {
+  test('skips missing and no longer covered repositories, and neither locks them nor shows their details', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)
@@ -43,7 +43,7 @@ onEachEngine('a partial retry', (engine) => {
     await db.updateTable('migrations').set({ state: 'failed' }).execute()
     await db.deleteFrom('repository_locks').execute()
 
-    await rm(host.path('alice/gone'), { recursive: true })
+    await rm(host.path('alice/missing'), { recursive: true })
     for (const name of ['bob/closed', 'bob/open'])
       await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path(name) })
     await syncCatalogue(parts)
@@ -51,7 +51,7 @@ onEachEngine('a partial retry', (engine) => {
     const { broken } = await forecastRetry(parts, scope, failed)
     assert.deepEqual(
       broken.map(({ fullName, isGone, isChanged }) => [fullName, isGone, isChanged]),
-      ['alice/gone', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
+      ['alice/missing', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
     )
     const whole = retryMigration(parts, scope, failed, { allowPartial: false })
     await assert.rejects(whole, ({ faults }: InvalidRequest) => faults.length === 3)
@@ -60,7 +60,7 @@ onEachEngine('a partial retry', (engine) => {
     assert.deepEqual(
       retried.repositories.map((facts) => [fullNameOf(facts), facts.description]),
       [
-        ['alice/gone', 'about alice/gone'],
+        ['alice/missing', 'about alice/missing'],
         ['alice/own', 'about alice/own'],
         ['bob/closed', ''],
         ['bob/open', 'about bob/open'],

@@ -3,7 +3,7 @@ import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { InvalidRequest, noLongerCoveredFault, withNamesInsteadOfIndexes } from './errors.ts'
+import { InvalidRequest, noLongerCoveredError, withNamesInsteadOfIndexes } from './errors.ts'
 import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './snapshot-store.ts'
 import {
@@ -47,7 +47,7 @@ export async function retryMigration(
       : await startMigration(parts, scope, { repositories, options }, onCommitted)
   } catch (error) {
     if (error instanceof NothingToMigrate)
-      throw new InvalidRequest(error.uncovered.map(noLongerCoveredFault))
+      throw new InvalidRequest(error.uncovered.map(noLongerCoveredError))
     throw error instanceof InvalidRequest ? withNamesInsteadOfIndexes(error, repositories) : error
   }
 }
@@ -57,13 +57,13 @@ export interface BrokenRepository {
   fullName: string
   reason: string
   isGone: boolean
-  /** Whether it has changed since; null if it is gone, or if this process has no source to check. */
+  /** Whether it has changed since; null if it no longer exists, or if this process has no source to check. */
   isChanged: boolean | null
 }
 
 export interface RetryForecast {
   broken: BrokenRepository[]
-  /** No broken repository has changed, so a retry would end in the same way. */
+  /** Whether no broken repository has changed. Then a retry would end in the same way. */
   isUnchanged: boolean
 }
 
@@ -77,16 +77,15 @@ export async function forecastRetry(
 ): Promise<RetryForecast> {
   const { db, source } = parts
   const names = await fullNamesOf(db, migration)
-  const gone = await uncoveredAmong(parts, scope, names)
+  const uncovered = await uncoveredAmong(parts, scope, names)
   const reasons = await lastReasons(parts, migration)
-  const concerned = [...names.entries()].filter(
-    ([position, fullName]) => gone.has(fullName) || reasons.has(position),
+  const affected = [...names.entries()].filter(
+    ([position, fullName]) => uncovered.has(fullName) || reasons.has(position),
   )
-  const broken = new Array<BrokenRepository>(concerned.length)
+  const broken = new Array<BrokenRepository>(affected.length)
   const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal }
-  await mapConcurrent(concerned.entries(), options, async ([at, one], stop) => {
-    const [position, fullName] = one
-    const last = gone.has(fullName) ? undefined : reasons.get(position)
+  await mapConcurrent(affected.entries(), options, async ([at, [position, fullName]], stop) => {
+    const last = uncovered.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
     broken[at] = { fullName, reason: last?.reason ?? NO_LONGER_COVERED, isGone: !last, isChanged }
   })

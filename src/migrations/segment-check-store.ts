@@ -5,7 +5,7 @@ import { type CheckedSegment, SEGMENT_COLUMNS } from './segment-store.ts'
 
 export type CheckResult = 'intact' | 'damaged'
 
-/** Returns segments that were last checked before that time, oldest first. */
+/** Returns segments that were last checked before a time, oldest check first. */
 export async function oldestChecks(
   db: Db,
   before: number,
@@ -101,7 +101,7 @@ export interface ComposedArchive {
   key: string
 }
 
-/** Returns composed archives that were last checked before that time, oldest first. */
+/** Returns composed archives that were last checked before a time, oldest check first. */
 export async function oldestComposedChecks(
   db: Db,
   before: number,
@@ -118,7 +118,7 @@ export async function oldestComposedChecks(
   return rows.map(({ id, archive_key }) => ({ migrationId: id, key: archive_key! }))
 }
 
-/** Records a check. Downloads use the segments instead of a damaged object, which the caller deletes. Returns false if it no longer exists. */
+/** Records a check. The caller deletes a damaged object, and downloads use the segments instead. Returns false if it no longer exists. */
 export async function recordComposedCheck(
   db: Db,
   { migrationId, key, length }: ComposedArchive & { length: number },
@@ -138,21 +138,16 @@ export async function recordComposedCheck(
   })
 }
 
-export interface StoreChecks {
-  /** All checks so far. */
-  results: { result: CheckResult; count: number; bytes: number }[]
-  /** Segments that are damaged now. */
-  damaged: number
-  /** The time of the oldest check of a segment; null if nothing is stored. */
-  oldestAt: number | null
-}
-
-export async function readStoreChecks(db: Db): Promise<StoreChecks> {
+/**
+ * Returns the results of all checks so far, the number of segments that are damaged now, and the time of the oldest check of a segment, which
+ * is null if nothing is stored.
+ */
+export async function readStoreChecks(db: Db) {
   const results = await db.selectFrom('store_checks').selectAll().execute()
   const { size: damaged } = await damagedKeys(db)
-  const oldest = await db
+  const { oldestAt } = await db
     .selectFrom('segments')
-    .select((of) => of.fn.min('checked_at').as('at'))
+    .select((of) => of.fn.min<number | null>('checked_at').as('oldestAt'))
     .executeTakeFirstOrThrow()
-  return { results: results as StoreChecks['results'], damaged, oldestAt: oldest.at }
+  return { results, damaged, oldestAt }
 }

@@ -18,18 +18,21 @@ export interface CheckedSegment extends SegmentRecord {
   checkedAt: number
   /** Null unless the stored bytes were found to be damaged. */
   damagedAt: number | null
-  /** When an export last used it; its length was correct then. */
+  /** When an export last used it. Its length was checked then. */
   namedAt: number
 }
 
-/** A repository's segment: what it was made from, and what is said of it elsewhere, as JSON. */
-export interface RepositorySegment extends SegmentRecord {
-  fingerprint: string
-  repositoryId: number
-  contents: string
-  verified: string
-  /** What is told of the repository though it is exported; null where there is nothing. */
-  warning: string | null
+/** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
+interface NewSegment extends SegmentRecord {
+  /** Identifies the state of the repository that the segment was made from. */
+  fingerprint?: string
+  repositoryId?: number
+  /** Its part of the manifest, as JSON. */
+  contents?: string
+  /** What the next snapshot of the same repository need not verify again. */
+  verified?: string
+  /** Shown to the owner although the repository was exported. */
+  warning?: string | null
 }
 
 export async function findSegment(db: Db, fingerprint: string): Promise<string | undefined> {
@@ -41,15 +44,17 @@ export async function findSegment(db: Db, fingerprint: string): Promise<string |
   return row?.key
 }
 
-/** Returns the warning about the repository of a segment. */
-export async function warningOf(db: Db, key: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('segments')
-    .select('warning')
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return row?.warning ?? null
+async function readColumn(db: Db, key: string, column: 'warning' | 'contents') {
+  const segment = db.selectFrom('segments').where('key', '=', key)
+  return (await segment.select(column).executeTakeFirst())?.[column] ?? null
 }
+
+/** Returns the warning about the repository of a segment. */
+export const warningOf = (db: Db, key: string): Promise<string | null> =>
+  readColumn(db, key, 'warning')
+
+export const readContents = (db: Db, key: string): Promise<string | null> =>
+  readColumn(db, key, 'contents')
 
 /** Returns existing segments by fingerprint. */
 export async function findSegments(
@@ -66,8 +71,8 @@ export async function findSegments(
 }
 
 /**
- * Returns the repositories that have a segment and have not changed since, as far as the catalogue knows. A guess, which may be wrong in both
- * directions; it decides only which repositories get a job of their own.
+ * Returns the repositories that have a segment and have not changed since, according to the catalogue. That may be wrong in both directions;
+ * it decides only which repositories get their own job.
  */
 export async function probablyUnchanged(
   db: Db,
@@ -85,7 +90,7 @@ export async function probablyUnchanged(
   return new Set(rows.map(({ repository_id }) => repository_id!))
 }
 
-/** Returns what was verified for the newest segment of a repository. */
+/** Returns the column `verified` of the newest segment of a repository. */
 export async function lastVerified(db: Db, repositoryId: number): Promise<string | undefined> {
   const row = await db
     .selectFrom('segments')
@@ -97,7 +102,7 @@ export async function lastVerified(db: Db, repositoryId: number): Promise<string
   return row?.verified ?? undefined
 }
 
-/** The fingerprints of the stored segments of a repository. A damaged segment has none. */
+/** Returns the fingerprints of the segments of a repository that are not damaged. */
 export async function fingerprintsOf(db: Db, repositoryId: number): Promise<string[]> {
   const rows = await db
     .selectFrom('segments')
@@ -108,12 +113,7 @@ export async function fingerprintsOf(db: Db, repositoryId: number): Promise<stri
   return rows.map(({ fingerprint }) => fingerprint!)
 }
 
-/** A segment to insert, with a fingerprint if it can be reused. */
-export interface NewSegment
-  extends SegmentRecord,
-    Partial<Omit<RepositorySegment, keyof SegmentRecord>> {}
-
-/** Returns the key of the segment with this fingerprint: another one, if another process has inserted it before. */
+/** Returns the key of the segment with this fingerprint: that of another segment, if another process has inserted one before. */
 export async function insertSegment(tx: Db, segment: NewSegment, now: number): Promise<string> {
   const { key } = await tx
     .insertInto('segments')
@@ -191,32 +191,25 @@ export const SEGMENT_COLUMNS = [
 const MAX_CACHED_LENGTH = 16 * 1024
 const MAX_CACHED_BYTES = 32 * 1024 * 1024
 
-/** Segments and their contents (JSON). Small contents are held in memory; large ones are read each time. */
+/** Segments and their contents (JSON). Small contents are cached; large ones are read each time. */
 export class StoredContents {
-  readonly segments: ReadonlyMap<string, CheckedSegment>
+  readonly segments = new Map<string, CheckedSegment>()
+  readonly #cached = new Map<string, string>()
   readonly #db: Db
-  readonly #held: ReadonlyMap<string, string>
 
-  private constructor(
-    db: Db,
-    segments: ReadonlyMap<string, CheckedSegment>,
-    held: ReadonlyMap<string, string>,
-  ) {
+  private constructor(db: Db) {
     this.#db = db
-    this.segments = segments
-    this.#held = held
   }
 
   static async open(
     db: Db,
     keys: readonly string[],
-    { large = MAX_CACHED_LENGTH, mostHeld = MAX_CACHED_BYTES } = {},
+    { maxCachedLength = MAX_CACHED_LENGTH, maxCachedBytes = MAX_CACHED_BYTES } = {},
   ): Promise<StoredContents> {
-    const segments = new Map<string, CheckedSegment>()
-    const held = new Map<string, string>()
+    const stored = new StoredContents(db)
     let bytes = 0
     for (const batch of statementBatches(keys)) {
-      const maxLength = bytes < mostHeld ? large : 0
+      const maxLength = bytes < maxCachedBytes ? maxCachedLength : 0
       const small = sql<
         string | null
       >`case when octet_length(contents) <= ${maxLength} then contents end`
@@ -227,27 +220,18 @@ export class StoredContents {
         .where('key', 'in', batch)
         .execute()
       for (const { contents, ...segment } of rows) {
-        segments.set(segment.key, segment)
+        stored.segments.set(segment.key, segment)
         if (contents === null) continue
-        held.set(segment.key, contents)
+        stored.#cached.set(segment.key, contents)
         bytes += contents.length
       }
     }
-    return new StoredContents(db, segments, held)
+    return stored
   }
 
   /** Returns undefined if the segment has no contents. */
   async of<T>(key: string): Promise<T | undefined> {
-    const contents = this.#held.get(key) ?? (await readContents(this.#db, key))
+    const contents = this.#cached.get(key) ?? (await readContents(this.#db, key))
     return contents ? (JSON.parse(contents) as T) : undefined
   }
-}
-
-export async function readContents(db: Db, key: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('segments')
-    .select('contents')
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return row?.contents ?? null
 }

@@ -9,7 +9,7 @@ export interface UnusedSegment {
   namedAt: number
 }
 
-/** Rows per query: on SQLite, everything else waits for a query. */
+/** Limits the rows per query, because on SQLite everything else waits for a query. */
 const ROWS_AT_ONCE = 2000
 /** The largest integer of both databases. */
 const MAX_POSITION = 2 ** 31 - 1
@@ -21,9 +21,14 @@ const MAX_POSITION = 2 ** 31 - 1
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const unused = new Map<string, number>()
   for await (const { key, named_at } of segmentsNamedBefore(db, since)) unused.set(key, named_at)
-  for (const { key, named_at } of await damagedSegments(db)) unused.set(key, named_at)
-  if (unused.size === 0) return []
-  for await (const range of usedRanges(db)) await removeUsed(db, range, unused)
+  // These are few, because the sweep removes them once no archive contains them.
+  const damaged = await db
+    .selectFrom('segments')
+    .select(['key', 'named_at'])
+    .where('damaged_at', 'is not', null)
+    .execute()
+  for (const { key, named_at } of damaged) unused.set(key, named_at)
+  if (unused.size > 0) await removeUsed(db, unused)
   return [...unused].map(([key, namedAt]) => ({ key, namedAt }))
 }
 
@@ -32,7 +37,7 @@ export async function bytesOfUnusedSegments(db: Db): Promise<number> {
   const unused = new Map<string, number>()
   for await (const { key, length } of segmentsNamedBefore(db, Number.MAX_SAFE_INTEGER))
     unused.set(key, length)
-  for await (const range of usedRanges(db)) await removeUsed(db, range, unused)
+  await removeUsed(db, unused)
   return unused.values().reduce((sum, length) => sum + length, 0)
 }
 
@@ -52,14 +57,6 @@ async function* segmentsNamedBefore(db: Db, since: number) {
     after = rows.at(-1)!
   }
 }
-
-/** These are few, because the sweep removes them once no archive contains them. */
-const damagedSegments = (db: Db) =>
-  db
-    .selectFrom('segments')
-    .select(['key', 'named_at'])
-    .where('damaged_at', 'is not', null)
-    .execute()
 
 /** Returns false if the segment was used or deleted meanwhile. */
 export async function deleteUnusedSegment(
@@ -83,7 +80,7 @@ interface UsedRange {
   to: number
 }
 
-export interface MigrationSize {
+interface MigrationSize {
   id: number
   repositories: number
 }
@@ -116,7 +113,7 @@ function* rangesOf(migrations: readonly MigrationSize[]): Generator<UsedRange> {
   }
 }
 
-/** Unfinished migrations first: one that is sealed meanwhile is found again among those with an archive. */
+/** Yields unfinished migrations first: one whose archive is completed meanwhile is found again among those with an archive. */
 async function* migrationsWithSegments(db: Db): AsyncGenerator<MigrationSize> {
   yield* await db
     .selectFrom('migrations')
@@ -126,7 +123,7 @@ async function* migrationsWithSegments(db: Db): AsyncGenerator<MigrationSize> {
   yield* archivedMigrations(db)
 }
 
-/** Returns all migrations that have an archive. */
+/** Yields all migrations that have an archive. */
 export async function* archivedMigrations(db: Db): AsyncGenerator<MigrationSize> {
   for (let after = { at: -1, id: 0 }; ; ) {
     const archived = await db
@@ -145,13 +142,14 @@ export async function* archivedMigrations(db: Db): AsyncGenerator<MigrationSize>
   }
 }
 
-async function removeUsed(db: Db, range: UsedRange, unused: Map<string, number>): Promise<void> {
-  for await (const [, key] of segmentUses(db, { ...range, withRows: true })) unused.delete(key)
+async function removeUsed(db: Db, unused: Map<string, number>): Promise<void> {
+  for await (const range of usedRanges(db))
+    for await (const [, key] of segmentUses(db, { ...range, withRows: true })) unused.delete(key)
 }
 
 type SegmentUsesOptions = Pick<UsedRange, 'ids'> & Partial<UsedRange> & { withRows?: boolean }
 
-/** Returns which migration uses which segment. The rows of records are in no archive, but an unfinished export needs them. */
+/** Yields the segments that each migration uses. The rows of records are in no archive, but an unfinished export needs them. */
 export async function* segmentUses(
   db: Db,
   { ids, from = 0, to = MAX_POSITION, withRows = false }: SegmentUsesOptions,

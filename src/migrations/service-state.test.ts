@@ -52,7 +52,7 @@ async function start(
 
 const exported = (bytes: number) => ({ segmentKey: 'k', reused: false, bytes, startedAt: 0 })
 
-/** One that runs, one that failed, one that was exported; some of it yesterday. */
+/** A migration that runs, one that failed, one that was exported and one that waits, at different times. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const runs = await start(db, 'alice', 4)
@@ -197,7 +197,7 @@ onEachEngine('the state of the service', (engine) => {
       { count: 2, bytes: 31 },
       'known already, it is not stored again',
     )
-    assert.deepEqual(await countArchives(db), { count: 1, wholeBytes: 0 })
+    assert.deepEqual(await countArchives(db), { count: 1, composedBytes: 0 })
   })
 
   test('lists live and dead processes, and deletes old ones', async (t) => {
@@ -234,19 +234,19 @@ onEachEngine('the state of the service', (engine) => {
 
 test('no query scans a whole table', async (t) => {
   const { dataDirectory } = await databaseOptions(t, 'sqlite')
-  const asked: CompiledQuery[] = []
+  const queries: CompiledQuery[] = []
   const db: Db = new Kysely({
     dialect: sqliteDialect(join(dataDirectory, 'godwit.sqlite')),
-    log: ({ query }) => void asked.push(query),
+    log: ({ query }) => void queries.push(query),
   })
   t.after(() => db.destroy())
   await upgradeSchema({ db, engine: 'sqlite', close: async () => {} })
-  asked.length = 0
+  queries.length = 0
   await readServiceState({ db, queue: embeddedQueue({ db }), now: () => NOW }, 'week')
   await notExportedFrom(db, { id: 1 }, 1)
   await countArchives(db)
   await countSegments(db)
-  const reads = asked.filter(({ sql }) => sql.startsWith('select'))
+  const reads = queries.filter(({ sql }) => sql.startsWith('select'))
   assert.ok(reads.length > 8)
   for (const query of reads) {
     const explained = { ...query, sql: `explain query plan ${query.sql}` }
@@ -256,7 +256,7 @@ test('no query scans a whole table', async (t) => {
   }
 })
 
-/** Those that only ever grow; an index of some of their rows, or of a single column, is another matter. */
+/** Matches scans of tables that only grow. Scans of an index are allowed. */
 const WHOLE_TABLE =
   /^SCAN (migrations|repository_exports|snapshots|facts|segments|tallies_by_minute)(?! USING)/
 
@@ -267,7 +267,7 @@ async function bytesInStore(blobs: Awaited<ReturnType<typeof exportScene>>['blob
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  test(`storage is what is really held, whatever shares it: ${engine}`, async (t) => {
+  test(`storage use counts a shared segment once: ${engine}`, async (t) => {
     const scene = await exportScene(t, { 'alice/site': 'x'.repeat(5000) }, engine)
     const { db, blobs, parts, clock, start, work } = scene
     const use = storageUse(parts)
@@ -281,7 +281,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await deleteArchive(parts, { owner }, id)
     }
     clock.now += 120_000
-    const left = await until('the bytes of both are gone', async () => {
+    const left = await until('the bytes of both archives are deleted', async () => {
       const bytes = await bytesInStore(blobs)
       return bytes < held && bytes === (await use()).reuseBytes && bytes
     })

@@ -1,15 +1,21 @@
 import type { Db } from '../db/database.ts'
-import type { Backlog, Queue } from '../queue/queue.ts'
+import type { Queue } from '../queue/queue.ts'
 import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
-import { type CheckResults, readChecks } from '../repositories/check-store.ts'
+import { readChecks } from '../repositories/check-store.ts'
 import { countArchives } from './archive-store.ts'
-import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
+import { countAllHeldLocks, newestLocks } from './lock-store.ts'
 import type { ShownState } from './migration.ts'
 import { notExportedFrom } from './outcome-store.ts'
 import { countSegments } from './segment-store.ts'
 import { bytesOfUnusedSegments } from './segment-sweep.ts'
-import { faultySummaries, largestArchives, type Summary, unfinishedSummaries } from './summaries.ts'
-import { countUnfinishedByState, readTallies, type Tally, talliesSince } from './tally-store.ts'
+import { failedOrPartialSummaries, largestArchives, unfinishedSummaries } from './summaries.ts'
+import {
+  countUnfinishedByState,
+  readTallies,
+  TALLIES,
+  type Tally,
+  talliesSince,
+} from './tally-store.ts'
 
 const MAX_RUNNING = 20
 const MAX_FAILURES = 20
@@ -18,37 +24,13 @@ const MAX_LOCKS = 50
 const MAX_ARCHIVES = 20
 const MAX_CHECKS = 20
 
-/** The state of the service for its operator. The cost to read it does not grow with the number of old migrations. */
-export interface ServiceState {
-  observedAt: number
-  migrations: Record<ShownState, number>
-  running: Summary[]
-  backlog: Backlog[]
-  throughput: Throughput
-  locks: { held: number; newest: HeldLock[] }
-  failures: Failure[]
-  workers: (WorkerRecord & { isAlive: boolean })[]
-  /** The largest archives. */
-  archives: Summary[]
-  checks: CheckResults
-}
+export type ServiceState = Awaited<ReturnType<typeof readServiceState>>
 
-/** A migration that failed or was exported in part. */
-interface Failure {
-  migration: Summary
-  notExported: { fullName: string; reason: string }[]
-}
-
-interface StateParts {
-  db: Db
-  queue: Queue
-  now: () => number
-}
-
+/** Reads the state of the service for its operator. The cost does not grow with the number of old migrations. */
 export async function readServiceState(
-  { db, queue, now }: StateParts,
+  { db, queue, now }: { db: Db; queue: Queue; now: () => number },
   period: ThroughputPeriod,
-): Promise<ServiceState> {
+) {
   const observedAt = now()
   const [
     migrations,
@@ -88,7 +70,7 @@ export async function readServiceState(
   }
 }
 
-async function countByState(db: Db): Promise<ServiceState['migrations']> {
+async function countByState(db: Db): Promise<Record<ShownState, number>> {
   const unfinished = await countUnfinishedByState(db)
   const tallies = new Map((await readTallies(db)).map(({ name, count }) => [name, count]))
   return {
@@ -100,10 +82,11 @@ async function countByState(db: Db): Promise<ServiceState['migrations']> {
   }
 }
 
-async function recentFailures(db: Db): Promise<Failure[]> {
-  const faulty = await faultySummaries(db, MAX_FAILURES)
+/** Returns migrations that failed or were exported in part, and the first repositories that each could not export. */
+async function recentFailures(db: Db) {
+  const failures = await failedOrPartialSummaries(db, MAX_FAILURES)
   return Promise.all(
-    faulty.map(async (migration) => ({
+    failures.map(async (migration) => ({
       migration,
       notExported: await notExportedFrom(db, migration, MAX_NOT_EXPORTED),
     })),
@@ -122,32 +105,25 @@ const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
   week: { count: 84, ms: 120 * MINUTE },
 }
 
-export interface Throughput {
-  period: ThroughputPeriod
-  bucketMs: number
-  buckets: ThroughputBucket[]
-}
-
 export interface ThroughputBucket {
   startedAt: number
   count: Record<Tally, number>
   bytes: Record<Tally, number>
 }
 
-/** Returns every bucket of the period, oldest first; the last one is still filling. */
-export async function throughputOver(
-  db: Db,
-  period: ThroughputPeriod,
-  now: number,
-): Promise<Throughput> {
+/** Returns every bucket of the period, oldest first. The last bucket is the current one. */
+async function throughputOver(db: Db, period: ThroughputPeriod, now: number) {
   const { count, ms } = BUCKETS[period]
   const last = now - (now % ms)
   const first = last - (count - 1) * ms
-  const buckets = Array.from({ length: count }, (_, index) => ({
-    startedAt: first + index * ms,
-    count: noTallies(),
-    bytes: noTallies(),
-  }))
+  const buckets = Array.from(
+    { length: count },
+    (_, index): ThroughputBucket => ({
+      startedAt: first + index * ms,
+      count: zeroTallies(),
+      bytes: zeroTallies(),
+    }),
+  )
   for (const { bucket, name, count: added, bytes } of await talliesSince(db, first, ms)) {
     const into = buckets[(bucket - first) / ms]
     if (!into) continue
@@ -157,15 +133,8 @@ export async function throughputOver(
   return { period, bucketMs: ms, buckets }
 }
 
-const noTallies = (): Record<Tally, number> => ({
-  'repositories exported': 0,
-  'repositories reused': 0,
-  'repositories skipped': 0,
-  'repositories failed': 0,
-  'migrations exported': 0,
-  'migrations failed': 0,
-  'migrations cancelled': 0,
-})
+const zeroTallies = () =>
+  Object.fromEntries(TALLIES.map((name) => [name, 0])) as Record<Tally, number>
 
 /** The bytes in the store. A segment counts once, however many archives contain it. */
 export interface StorageUse {
@@ -177,10 +146,10 @@ export interface StorageUse {
   reuseBytes: number
 }
 
-/** Finding unused segments reads the segment lists of all archives, so the result is cached. */
+/** The search for unused segments is cached, because it reads the segment lists of all archives. */
 const UNUSED_CACHE_MS = 60_000
 
-/** Each process looks for unused segments at most once a minute; the other numbers are current. */
+/** Returns a function that reads the storage use. It searches for unused segments at most once a minute; the other numbers are current. */
 export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
   return async () => {
@@ -199,7 +168,7 @@ export function storageUse({ db, now }: { db: Db; now: () => number }): () => Pr
     return {
       segments: segments.count,
       archives: archives.count,
-      archiveBytes: segments.bytes - reuseBytes + archives.wholeBytes,
+      archiveBytes: segments.bytes - reuseBytes + archives.composedBytes,
       reuseBytes,
     }
   }

@@ -111,8 +111,8 @@ onEachEngine('the sweep of facts', (engine) => {
   test('deletes old facts that no snapshot refers to', async (t) => {
     const { db } = await openDatabase(t, engine)
     await start(db, named(3))
-    const gone = await start(db, named(5, { description: 'Of a migration that is gone' }))
-    await db.deleteFrom('snapshots').where('migration_id', '=', gone.id).execute()
+    const deleted = await start(db, named(5, { description: 'Of a deleted migration' }))
+    await db.deleteFrom('snapshots').where('migration_id', '=', deleted.id).execute()
     assert.equal(await sweepFacts(db, NOW + DAY), 0)
     assert.equal(await sweepFacts(db, NOW + 8 * DAY), 5)
     assert.equal(await countFacts(db), 3)
@@ -122,10 +122,10 @@ onEachEngine('the sweep of facts', (engine) => {
   test('keeps facts of a migration that starts meanwhile', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(30)
-    const gone = await start(db, facts)
-    await db.deleteFrom('snapshots').where('migration_id', '=', gone.id).execute()
+    const deleted = await start(db, facts)
+    await db.deleteFrom('snapshots').where('migration_id', '=', deleted.id).execute()
     const later = NOW + 30 * DAY
-    // One after the other and at the same time: whoever comes first, what was started is whole.
+    // At the same time, and in any order: the facts of both migrations are complete.
     const [started, , next] = await Promise.all([
       start(db, facts, later),
       sweepFacts(db, later),
@@ -153,7 +153,7 @@ onEachEngine('a migration of 30 unchanged repositories', (engine) => {
   })
 })
 
-/** As the jobs of an export of unchanged repositories leave it. */
+/** Ends a migration as the jobs of an export of unchanged repositories would. */
 async function exported(db: Db, { id }: Migration): Promise<void> {
   const reused = Array.from({ length: 30 }, (_, position) => {
     const segmentKey = crypto.randomUUID()
@@ -178,7 +178,7 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
   })
 }
 
-/** Those of PostgreSQL itself are larger, and of no account. */
+/** Returns the options of `vacuum` for all tables except those of PostgreSQL itself. */
 async function ourTables(db: Db): Promise<string> {
   const tables = sql<{ name: string }>`select relname as name from pg_class
     where relkind = 'r' and relnamespace = 'public'::regnamespace`
@@ -186,7 +186,7 @@ async function ourTables(db: Db): Promise<string> {
   return `full ${rows.map(({ name }) => `"${name}"`).join(', ')}`
 }
 
-/** What its rows and their indexes take, without what is free again. */
+/** Returns the size of all rows and indexes, without free space. */
 async function bytesOf(db: Db, engine: Engine): Promise<number> {
   await sql.raw(`vacuum ${engine === 'postgres' ? await ourTables(db) : ''}`).execute(db)
   const size =

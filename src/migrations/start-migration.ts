@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Scope } from '../accounts/account.ts'
-import { type Account, nameKey } from '../accounts/account.ts'
+import { type Account, nameKey, type Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -92,24 +91,23 @@ export async function startCovered(
 ): Promise<StartedMigration> {
   if (options.orgMetadataOnly) return insertAndStart(parts, scope, { snapshot: [], options }, steps)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
-  const entries = await coveredEntries(parts, scope, names)
-  const left = names.filter((name) => entries.has(keyOfName(name)))
-  const gone = names.filter((name) => !entries.has(keyOfName(name)))
-  const uncovered = gone.map(({ owner, name }) => `${owner}/${name}`)
-  const listed = await shownOf(parts, scope, await onUncovered(uncovered))
-  if (left.length === 0 && listed.length === 0) throw new NothingToMigrate(uncovered)
-  const snapshot = await factsOfCovered(parts, scope, left, entries)
-  const skipped = new Set(listed.map((_, at) => snapshot.length + at))
-  return insertAndStart(
-    parts,
-    scope,
-    { snapshot: [...snapshot, ...listed], skipped, options },
-    steps,
-  )
+  const covered = await coveredFacts(parts, scope, names)
+  const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
+  const uncovered = names
+    .filter((name) => !covered.has(keyOfName(name)))
+    .map(({ owner, name }) => `${owner}/${name}`)
+  const listed = await redactUnreadable(parts, scope, await onUncovered(uncovered))
+  const contents = {
+    snapshot: [...snapshot, ...listed],
+    skipped: new Set(listed.map((_, at) => snapshot.length + at)),
+    options,
+  }
+  if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
+  return insertAndStart(parts, scope, contents, steps)
 }
 
-/** Returns earlier facts of repositories, without those facts that the owner of the scope may no longer read. */
-async function shownOf(
+/** Returns earlier facts of repositories, without the details of those that the owner of the scope may no longer read. */
+async function redactUnreadable(
   { db }: StartParts,
   { owner }: Scope,
   before: readonly RepositoryFacts[],
@@ -130,18 +128,14 @@ export async function startAgain(
   steps: StartSteps,
 ): Promise<StartedMigration> {
   const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
-  const entries = await coveredEntries(parts, scope, names)
-  const left = names.filter((name) => entries.has(keyOfName(name)))
-  if (left.length === 0) throw new NothingToMigrate(before.map(fullNameOf))
-  const fresh = await factsOfCovered(parts, scope, left, entries)
-  const current = new Map(fresh.map((facts) => [nameKey(fullNameOf(facts)), facts]))
+  const covered = await coveredFacts(parts, scope, names)
+  if (covered.size === 0) throw new NothingToMigrate(before.map(fullNameOf))
   const skipped = new Set<number>()
-  const shown = await shownOf(parts, scope, before)
-  const snapshot = before.map((facts, position) => {
-    const covered = current.get(nameKey(fullNameOf(facts)))
-    if (covered) return covered
-    skipped.add(position)
-    return shown[position]!
+  const redacted = await redactUnreadable(parts, scope, before)
+  const snapshot = names.map((name, position) => {
+    const facts = covered.get(keyOfName(name))
+    if (!facts) skipped.add(position)
+    return facts ?? redacted[position]!
   })
   return insertAndStart(parts, scope, { snapshot, skipped, options }, steps)
 }
@@ -233,10 +227,10 @@ export async function readSnapshot(
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
-  const entries = await coveredEntries(parts, scope, wellFormed)
-  // A repository that belongs to somebody else gets the error of one that does not exist.
-  refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
-  return factsOfCovered(parts, scope, wellFormed, entries)
+  const covered = await coveredFacts(parts, scope, wellFormed)
+  // A repository of another owner gets the same error as one that does not exist.
+  refuse(wellFormed, (name) => !covered.has(keyOfName(name)), 'missing')
+  return wellFormed.map((name) => covered.get(keyOfName(name))!)
 }
 
 function refuse<T>(
@@ -244,10 +238,10 @@ function refuse<T>(
   isWrong: (name: T, index: number) => boolean,
   code: FieldError['code'],
 ): void {
-  const faults = names.flatMap((name, index) =>
+  const errors = names.flatMap((name, index) =>
     isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],
   )
-  if (faults.length > 0) throw new InvalidRequest(faults)
+  if (errors.length > 0) throw new InvalidRequest(errors)
 }
 
 export interface CoverParts {
@@ -257,24 +251,36 @@ export interface CoverParts {
   /** Absent if there is no forge. */
   rights?: RightsRefresher | undefined
   now: () => number
-  /** Aborted when the client is gone; ends the work until something is written. */
+  /** Aborted when the client disconnects. It has no effect once something has been written. */
   signal?: AbortSignal | undefined
 }
 
 /** The reason does not reveal whether the repository exists. */
 export const NO_LONGER_COVERED = 'it no longer exists, or may no longer be migrated'
 
-export const isOrganization = ({ type }: Account): boolean => type === 'Organization'
+const isOrganization = ({ type }: Account): boolean => type === 'Organization'
 
-export function parseName(text: string, { owner: own }: Scope): RepositoryName | undefined {
-  const parts = text.split('/')
-  if (parts.length > 2 || !parts.every(isName)) return undefined
-  const [owner, name] = parts.length === 2 ? parts : [own.login, text]
+/** Parses `owner/name`, or the name of one of the scope's own repositories. */
+function parseName(text: string, scope: Scope): RepositoryName | undefined {
+  const names = text.split('/')
+  if (names.length > 2 || !names.every(isName)) return undefined
+  const [owner, name] = names.length === 2 ? names : [scope.owner.login, text]
   return { owner: owner!, name: name! }
 }
 
-/** Returns those of the named repositories that the scope covers, with current facts if the source is present. */
-export async function coveredEntries(
+/** Returns the facts of those named repositories that the scope covers, by the key of the name. */
+async function coveredFacts(
+  parts: CoverParts,
+  scope: Scope,
+  names: RepositoryName[],
+): Promise<Map<string, RepositoryFacts>> {
+  const entries = await coveredEntries(parts, scope, names)
+  const facts = await factsForViewer(parts.db, { account: scope.owner }, [...entries.values()])
+  return new Map([...entries.keys()].map((key, at) => [key, facts[at]!]))
+}
+
+/** Returns those named repositories that the scope covers, refreshed if the source is present. */
+async function coveredEntries(
   parts: CoverParts,
   scope: Scope,
   names: RepositoryName[],
@@ -308,7 +314,7 @@ export async function uncoveredAmong(
   return new Set(fullNames.filter((fullName) => !entries.has(nameKey(fullName))))
 }
 
-/** A person's scope covers the repositories that they own or administer, an organization's its own. */
+/** A person's scope covers the repositories that they own or administer; an organization's scope covers its own repositories. */
 async function coveredBy(
   db: Db,
   { owner }: Scope,
@@ -321,15 +327,3 @@ async function coveredBy(
       : mayAdminister(roles.get(entry.id) ?? 'none')
   return new Map([...known].filter(([, entry]) => isCovered(entry)))
 }
-
-export const factsOfCovered = (
-  { db }: CoverParts,
-  { owner }: Scope,
-  names: readonly RepositoryName[],
-  entries: ReadonlyMap<string, CatalogueEntry>,
-): Promise<RepositoryFacts[]> =>
-  factsForViewer(
-    db,
-    { account: owner },
-    names.map((name) => entries.get(keyOfName(name))!),
-  )

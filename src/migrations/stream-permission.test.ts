@@ -46,7 +46,7 @@ onEachEngine('the permission to follow a migration', (engine) => {
     assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
   })
 
-  test('with a token of the forge ends when the forge refuses it, or after an hour without an answer', async (t) => {
+  test('with a token of the forge ends when the forge refuses it, or after an hour without a check', async (t) => {
     const { db } = await openDatabase(t, engine)
     const owner = await ensureAccount(db, 'alice', NOW)
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }

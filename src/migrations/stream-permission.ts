@@ -8,12 +8,12 @@ export interface Following {
   migrationId: number
 }
 
-/** A stream does not ask the forge again, so it ends after this time. A clone token is valid for as long. */
-const FORGE_ANSWER_TTL_MS = 60 * 60_000
+/** A stream does not check the token with the forge again, so it ends after this time. A clone token is valid for as long. */
+const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**
- * Returns the followings that may continue: the token is valid, its account exists, and the migration belongs to the account or to an
- * organization that it owns. One query checks all of them, by the rules that each passed when it started.
+ * Returns the clients that may continue to follow: the token is valid, its account exists, and the migration belongs to the account or to an
+ * organization that it owns. One query checks all of them, by the rules that were applied when each started.
  */
 export async function permittedFollowings<F extends Following>(
   db: Db,
@@ -32,10 +32,7 @@ export async function permittedFollowings<F extends Following>(
       .where('migrations.id', 'in', [...new Set(batch.map(({ migrationId }) => migrationId))])
       .where(wasValidAtLastUse(now))
       .where((token) =>
-        token.or([
-          token('asked_at', 'is', null),
-          token('asked_at', '>', now - FORGE_ANSWER_TTL_MS),
-        ]),
+        token.or([token('asked_at', 'is', null), token('asked_at', '>', now - FORGE_CHECK_TTL_MS)]),
       )
       .where((is) =>
         is.or([

@@ -4,8 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
-import type { Migration } from './migration.ts'
-import { CANCELLED } from './migration.ts'
+import { CANCELLED, type Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import { firstNames, migrationsContaining, type Page } from './snapshot-store.ts'
 
@@ -13,7 +12,15 @@ import { firstNames, migrationsContaining, type Page } from './snapshot-store.ts
 export interface Summary extends Migration {
   startedAt: number | null
   endedAt: number | null
-  repositories: RepositoryCounts
+  repositories: {
+    total: number
+    exported: number
+    /** Included in `exported`. */
+    reused: number
+    skipped: number
+    failed: number
+    remaining: number
+  }
   /** Bytes of the exported repositories. */
   bytesDone: number
   /** `isDamaged` if any of its segments is damaged. */
@@ -23,22 +30,12 @@ export interface Summary extends Migration {
   names: string[]
 }
 
-interface RepositoryCounts {
-  total: number
-  exported: number
-  /** Included in `exported`. */
-  reused: number
-  skipped: number
-  failed: number
-  remaining: number
-}
-
-/** Newest first. */
+/** Returns a page of the migrations in the scope, newest first. */
 export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {
   return summariesOf(db, await newestRows(db, scope, page))
 }
 
-/** Only so many of the newest migrations are searched for a repository. */
+/** The number of the newest migrations that are searched for a repository. */
 export const NEWEST_LOOKED_AT = 50
 
 /** Returns the newest migrations in the scope that contain the repository, newest first. */
@@ -61,39 +58,27 @@ export async function findSummary(
   { owner }: Scope,
   id: number,
 ): Promise<Summary | undefined> {
-  const rows = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('id', '=', id)
-    .where('owner_id', '=', owner.id)
-    .execute()
+  const rows = await migrations(db).where('id', '=', id).where('owner_id', '=', owner.id).execute()
   return (await summariesOf(db, rows))[0]
 }
 
+const migrations = (db: Db) => db.selectFrom('migrations').selectAll()
+
 /** Finds a migration of any owner, for the log and for operators. */
 export async function summaryById(db: Db, id: number): Promise<Summary | undefined> {
-  const rows = await db.selectFrom('migrations').selectAll().where('id', '=', id).execute()
-  return (await summariesOf(db, rows))[0]
+  return (await summariesOf(db, await migrations(db).where('id', '=', id).execute()))[0]
 }
 
 /** Returns the oldest unfinished migrations of all accounts, for operators. */
 export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summary[]> {
-  const rows = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('state', 'in', unfinishedLiterals)
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(atMost)
-    .execute()
+  const unfinished = migrations(db).where('state', 'in', unfinishedLiterals)
+  const rows = await unfinished.orderBy('created_at').orderBy('id').limit(atMost).execute()
   return summariesOf(db, rows)
 }
 
 /** Returns the newest failed or partial migrations of all accounts, for operators. */
-export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]> {
-  const ended = db
-    .selectFrom('migrations')
-    .selectAll()
+export async function failedOrPartialSummaries(db: Db, atMost: number): Promise<Summary[]> {
+  const ended = migrations(db)
     .where('ended_at', 'is not', null)
     .orderBy('ended_at', 'desc')
     .limit(atMost)
@@ -109,19 +94,14 @@ export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]
   return summariesOf(db, newest.slice(0, atMost))
 }
 
-const MAX_NAMES = 3
-
 /** Returns the migrations of all accounts with the largest archives, for operators. */
 export async function largestArchives(db: Db, atMost: number): Promise<Summary[]> {
-  const rows = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('archive_expires_at', 'is not', null)
-    .orderBy('archive_bytes', 'desc')
-    .limit(atMost)
-    .execute()
+  const archived = migrations(db).where('archive_expires_at', 'is not', null)
+  const rows = await archived.orderBy('archive_bytes', 'desc').limit(atMost).execute()
   return summariesOf(db, rows)
 }
+
+const MAX_NAMES = 3
 
 async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {
   const ids = rows.map(({ id }) => id)

@@ -49,7 +49,7 @@ onEachEngine('the history of migrations', (engine) => {
   })
 })
 
-/** As the run of a schedule. */
+/** Lists the migration as a run of a schedule. */
 async function addRun(db: Db, owner_id: number, migration_id: number): Promise<void> {
   const { id } = await db
     .insertInto('schedules')

@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import type { MigrationsTable, Row } from '../db/tables.ts'
 
 interface HistoryParts {
   db: Db
   now: () => number
-  /** 0 keeps migrations for ever. */
+  /** 0 keeps migrations forever. */
   migrationHistoryMs: number
 }
 
 /** The maximum for one run. */
 const MIGRATIONS_AT_ONCE = 500
-/** Rows per statement: on SQLite, everything else waits for a statement. */
+/** Limits the rows per statement, because on SQLite everything else waits for a statement. */
 const ROWS_AT_ONCE = 2000
 
 /**
@@ -38,15 +39,13 @@ export async function sweepHistory(parts: HistoryParts): Promise<number> {
   return old.length
 }
 
-interface OldMigration {
-  id: number
-  owner_id: number
-  repository_count: number
-}
-
 async function removeMigration(
   tx: Db,
-  { id, owner_id, repository_count }: OldMigration,
+  {
+    id,
+    owner_id,
+    repository_count,
+  }: Pick<Row<MigrationsTable>, 'id' | 'owner_id' | 'repository_count'>,
 ): Promise<void> {
   for (const table of ['repository_exports', 'record_exports'] as const)
     for (let to = ROWS_AT_ONCE; to < repository_count + ROWS_AT_ONCE; to += ROWS_AT_ONCE)

@@ -3,30 +3,26 @@ import type { Db } from '../db/database.ts'
 import { unfinishedStates } from './migration.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 
-export type Tally =
-  | 'repositories exported'
-  | 'repositories reused'
-  | 'repositories skipped'
-  | 'repositories failed'
-  | 'migrations exported'
-  | 'migrations failed'
-  | 'migrations cancelled'
+export const TALLIES = [
+  'repositories exported',
+  'repositories reused',
+  'repositories skipped',
+  'repositories failed',
+  'migrations exported',
+  'migrations failed',
+  'migrations cancelled',
+] as const
+export type Tally = (typeof TALLIES)[number]
 
 const MINUTE = 60_000
 /** A little longer than the longest period of the throughput. */
 const MINUTES_TTL_MS = 8 * 24 * 60 * MINUTE
 
-interface Counted {
-  now: number
-  bytes?: number
-  count?: number
-}
-
-/** Adds to the totals and to the current minute. Called in the transaction that writes what is counted. */
+/** Adds to the totals and to the current minute. Called in the transaction that writes the counted rows. */
 export async function tally(
   tx: Db,
   name: Tally,
-  { now, bytes = 0, count = 1 }: Counted,
+  { now, bytes = 0, count = 1 }: { now: number; bytes?: number; count?: number },
 ): Promise<void> {
   await tx
     .updateTable('tallies')
@@ -56,7 +52,7 @@ export async function readTallies(db: Db): Promise<Tallied[]> {
   return rows as Tallied[]
 }
 
-/** Returns the tallies since then, in buckets of a multiple of a minute. */
+/** Returns the tallies since a time, in buckets. The length of a bucket is a multiple of a minute. */
 export async function talliesSince(
   db: Db,
   since: number,

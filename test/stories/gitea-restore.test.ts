@@ -74,7 +74,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
   test('restore.sh prints what was restored', () => {
     assert.match(
       said,
-      /3 of 3 repositories arrived\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
+      /3 of 3 repositories restored\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
     )
   })
 

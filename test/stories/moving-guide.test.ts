@@ -65,7 +65,7 @@ test(
     await chmod(program, 0o755)
     const env = { PATH: process.env.PATH, GITEA: program, RESTORED: join(folder, 'restored') }
     const said = execFileSync('sh', [join(folder, 'dumps/restore.sh')], { env, encoding: 'utf8' })
-    assert.match(said, /1 of 1 repositories arrived\n {2}go-gitea\/test_repo\n$/)
+    assert.match(said, /1 of 1 repositories restored\n {2}go-gitea\/test_repo\n$/)
     assert.equal(
       await readFile(join(folder, 'restored'), 'utf8'),
       `restore-repo --repo_dir ${dump} --owner_name go-gitea --repo_name test_repo\n`,

@@ -64,7 +64,7 @@ const FAULTS: Fault[] = [
   [
     'a flipped bit in a pack',
     bytes((all) => flip(all, all.indexOf('PACK\0\0\0\x02') + 40)),
-    /alice\/site: its bytes are not those it was exported with/,
+    /alice\/site: its bytes differ from the exported ones/,
   ],
   [
     'metadata that was edited',

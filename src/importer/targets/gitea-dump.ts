@@ -10,17 +10,21 @@ import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import {
   checkRepositories,
-  missingLfs,
+  describeMissingLfs,
+  describeSkipped,
   readManifest,
-  skippedRepositories,
 } from '../check-repositories.ts'
 import { storedDigests } from '../compare-manifest.ts'
-import { moveBelow, moveTo, sync, syncBelow } from '../install-repository.ts'
+import { moveDurably, moveTo, sync, syncTree } from '../install-repository.ts'
 import type { PeopleMap } from '../people.ts'
 import { refuseEdited, refuseExisting, repositoryFolders } from '../restore-archive.ts'
-import { sweepWorkDirectories, type Unpacked, unpackBeside } from '../unpack-archive.ts'
+import {
+  sweepWorkDirectories,
+  unpackToWorkDirectory,
+  type WorkDirectory,
+} from '../unpack-archive.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
-import { type DumpContext, dumpContexts } from './gitea/dump-context.ts'
+import { contextFactory, type DumpContext } from './gitea/dump-context.ts'
 import { dumpAttachments, dumpReleases } from './gitea/dump-files.ts'
 import { dumpComments, dumpIssues } from './gitea/dump-issues.ts'
 import { dumpPulls } from './gitea/dump-pulls.ts'
@@ -48,12 +52,12 @@ export interface DumpParts {
 
 export type DumpEvent =
   | { warning: string }
-  /** Files of issues and comments, which the server does not import. */
+  /** How many files of issues and comments were written to the directory. The server does not import them. */
   | { attachments: number; directory: string }
   /** Objects of the archive that a dump cannot contain, by kind. */
   | { leftBehind: [kind: string, count: number][] }
 
-export type DumpEnd = { fullName: string; faults: string[]; isPrivate: boolean }
+export type DumpResult = { fullName: string; faults: string[]; isPrivate: boolean }
 
 const SCRIPT = 'restore.sh'
 
@@ -65,7 +69,7 @@ const SCRIPT = 'restore.sh'
 export async function* dumpForGitea(
   parts: DumpParts,
   signal: AbortSignal,
-): AsyncGenerator<DumpEnd> {
+): AsyncGenerator<DumpResult> {
   const { open, into, people } = parts
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
@@ -73,27 +77,24 @@ export async function* dumpForGitea(
   await refuseExisting(into, new Set([...destinations.values()].map(({ fullName }) => fullName)))
   if (existsSync(join(into, SCRIPT)))
     throw new ArchiveRefused(`${join(into, SCRIPT)} already exists; name another directory`)
-  await using work = await unpackBeside(into, open(), signal)
-  const { path, unpacked } = work
+  await using work = await unpackToWorkDirectory(into, open(), signal)
   const dumped: Dumped[] = []
-  yield* dumpUnpacked(parts, { path, unpacked, destinations, dumped }, signal)
-  await writeScript(path, into, dumped)
-}
-
-interface Work {
-  /** The work directory. */
-  path: string
-  unpacked: Unpacked
-  destinations: Destinations
-  /** Filled with the repositories that were dumped. */
-  dumped: Dumped[]
+  for await (const end of dumpUnpacked(parts, work, destinations, signal)) {
+    if (end.faults.length === 0) {
+      const { fullName, owner, name } = destinations.get(end.fullName.toLowerCase())!
+      dumped.push({ directory: fullName, owner, name, isPrivate: end.isPrivate })
+    }
+    yield end
+  }
+  await writeScript(work.path, into, dumped)
 }
 
 async function* dumpUnpacked(
   parts: DumpParts,
-  { path, unpacked, destinations, dumped }: Work,
+  { path, unpacked }: WorkDirectory,
+  destinations: Destinations,
   signal: AbortSignal,
-): AsyncGenerator<DumpEnd> {
+): AsyncGenerator<DumpResult> {
   const { git, into } = parts
   const { root } = unpacked
   const manifest = await readManifest(root)
@@ -101,30 +102,27 @@ async function* dumpUnpacked(
   const report = new DumpReport((warning) => parts.onEvent({ warning }))
   const isSelection = parts.repositories.length > 0
   if (manifest && !isSelection)
-    for (const each of skippedRepositories(manifest)) report.warn('skipped repositories', each)
+    for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   using rows = sortedRows(join(path, 'rows'))
   const spool = await spoolFacts({ root, rows, destinations, isSelection, report }, signal)
   const stored = { root, digests: manifest && storedDigests(manifest) }
-  const contextParts = { spool, destinations, stored, workDirectory: path, report }
-  const contextOf = dumpContexts(parts, contextParts)
+  const createContext = contextFactory({ ...parts, spool, stored, workDirectory: path, report })
   const isWanted = (name: string) => destinations.has(name.toLowerCase())
-  const checkParts = { git, scratch: path, isWanted }
-  for await (const checked of checkRepositories(unpacked, manifest, checkParts, signal)) {
+  const options = { git, scratch: path, isWanted }
+  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
     const { fullName } = checked
-    const destination = destinations.get(fullName.toLowerCase())
-    if (!destination || 'errors' in checked) {
-      yield { fullName, faults: 'errors' in checked ? checked.errors : [], isPrivate: true }
+    if ('errors' in checked) {
+      yield { fullName, faults: checked.errors, isPrivate: true }
       continue
     }
-    for (const each of await missingLfs(fullName, checked.snapshot, manifest))
+    for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))
       report.warn('LFS objects', each)
-    const { context, address } = contextOf(destination)
+    const context = createContext(destinations.get(fullName.toLowerCase())!)
     const target = join(into, fullName)
     try {
-      const addresses = { address, target: parts.target }
-      const attachments = await writeDump(context, checked.snapshot, addresses, signal)
-      await syncBelow(context.directory)
-      await moveBelow(dirname(target), () => moveTo(context.directory, target))
+      const attachments = await writeDump(context, checked.snapshot, signal)
+      await syncTree(context.directory)
+      await moveDurably(dirname(target), () => moveTo(context.directory, target))
       if (attachments > 0) parts.onEvent({ attachments, directory: join(target, 'attachments') })
     } catch (error) {
       signal.throwIfAborted()
@@ -133,10 +131,7 @@ async function* dumpUnpacked(
       yield { fullName, faults: [error.message], isPrivate: true }
       continue
     }
-    const { owner, name } = destination
-    const isPrivate = context.repository.private
-    dumped.push({ directory: fullName, owner, name, isPrivate })
-    yield { fullName, faults: [], isPrivate }
+    yield { fullName, faults: [], isPrivate: context.repository.private }
   }
   parts.onEvent({ leftBehind: report.end() })
 }
@@ -145,13 +140,12 @@ async function* dumpUnpacked(
 async function writeDump(
   context: DumpContext,
   { repository, wiki, examination }: Snapshot,
-  { address, target }: { address: string; target: string },
   signal: AbortSignal,
 ): Promise<number> {
   await mkdir(context.directory, { recursive: true })
   const refs = await moveGit(context, repository.dir, signal)
   if (wiki) await moveWiki(context, wiki.dir, signal)
-  await dumpSettings(context, address, target)
+  await dumpSettings(context)
   dumpIssues(context, signal)
   dumpComments(context, signal)
   await dumpPulls(context, refs, signal)

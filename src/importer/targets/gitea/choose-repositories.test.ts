@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { chooseRepositories } from './choose-repositories.ts'
 
 const folders = new Set(['Alice/site.git', 'Alice/site.wiki.git', 'corp/tool.git'])
-const nobody = new Map()
+const noPeople = new Map()
 
 test('all repositories are chosen, without their wikis', () => {
   assert.deepEqual(
-    [...chooseRepositories(folders, [], nobody)],
+    [...chooseRepositories(folders, [], noPeople)],
     [
       ['alice/site', { fullName: 'Alice/site', owner: 'Alice', name: 'site' }],
       ['corp/tool', { fullName: 'corp/tool', owner: 'corp', name: 'tool' }],
@@ -22,7 +22,7 @@ test('repositories are selected without regard to case, under the mapped owner',
     [{ fullName: 'Alice/site', owner: 'anna', name: 'site' }],
   )
   assert.throws(
-    () => chooseRepositories(folders, ['corp/tool', 'corp/other', 'x/y'], nobody),
+    () => chooseRepositories(folders, ['corp/tool', 'corp/other', 'x/y'], noPeople),
     /it does not hold corp\/other, x\/y/,
   )
 })
@@ -36,7 +36,7 @@ test('names that the server refuses are listed together', () => {
     'corp/ok.git',
   ])
   assert.throws(
-    () => chooseRepositories(bad, [], nobody),
+    () => chooseRepositories(bad, [], noPeople),
     (error: Error) => {
       const lines = error.message.split('\n').slice(1)
       assert.deepEqual(
@@ -51,7 +51,7 @@ test('names that the server refuses are listed together', () => {
       return true
     },
   )
-  assert.equal(chooseRepositories(bad, ['corp/ok'], nobody).size, 1)
+  assert.equal(chooseRepositories(bad, ['corp/ok'], noPeople).size, 1)
 })
 
 test('two owners that are mapped to one account cannot have the same repository', () => {

@@ -2,20 +2,26 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { Author, Reaction } from '../../../records/fact.ts'
+import type { Issue } from '../../../records/issue.ts'
+import type { PullRequest } from '../../../records/pull-request.ts'
 import type { Milestone, Repository } from '../../../records/repository.ts'
 import type { PeopleMap } from '../../people.ts'
-import type { Destination, Destinations } from './choose-repositories.ts'
+import type { Destination } from './choose-repositories.ts'
 import type { DumpReport } from './dump-report.ts'
 import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
 import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
 
-/** What the functions need that write the dump of one repository. */
+/** Everything that the functions which write the dump of one repository need. */
 export interface DumpContext {
   /** The directory of the dump. It is moved to its target when it is complete. */
   directory: string
   repository: Repository
   /** `owner/name` as in the archive. */
   fullName: string
+  /** The URL of the repository on its old host, or empty if it is not known. */
+  oldUrl: string
+  /** The base URL of the server with a trailing slash, or empty if it is not known. */
+  target: string
   /** The owner and name on the server. */
   owner: string
   name: string
@@ -27,7 +33,7 @@ export interface DumpContext {
   /** Unique titles by number. */
   milestones: ReadonlyMap<number, string>
   identity(author: Author): Identity
-  /** Returns a text with its links changed to the server. */
+  /** Returns the text with its links changed to the server. */
   text(body: string | null): string
 }
 
@@ -38,41 +44,31 @@ export interface StoredFiles {
   digests: ReadonlyMap<string, string> | undefined
 }
 
-export interface DumpLabel {
+interface DumpLabel {
   name: string
   color: string
   description: string
 }
 
-interface ContextOptions {
-  git: Git
+interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'stored' | 'report'> {
   people: PeopleMap
   keepLinks: boolean
-  target: string
-}
-
-interface ContextParts {
   spool: Spool
-  destinations: Destinations
-  stored: StoredFiles
   workDirectory: string
-  report: DumpReport
 }
 
-/** Returns a function that makes the context of a repository and returns its old URL too. */
-export function dumpContexts(
-  { git, people, keepLinks, target }: ContextOptions,
-  { spool, destinations, stored, workDirectory, report }: ContextParts,
-) {
-  const targets = linkTargets(spool, destinations, target)
+/** Returns a function that creates the context of a repository. */
+export function contextFactory(options: ContextOptions) {
+  const { git, people, keepLinks, target, spool, stored, workDirectory, report } = options
+  const targets = linkTargets(spool, target)
   const identity = identities(people, target !== '')
-  return ({ fullName, owner, name }: Destination): { context: DumpContext; address: string } => {
+  return ({ fullName, owner, name }: Destination): DumpContext => {
     const key = fullName.toLowerCase()
     const known = spool.repositories.get(key)
     if (!known)
       report.warn(
         'repositories',
-        `${fullName} has no record that can be read: it is taken for private`,
+        `${fullName} has no record that can be read: it is treated as private`,
       )
     const repository = known?.fact ?? unknownRepository(owner, name)
     const rows = rowsOf(spool.rows, key)
@@ -86,13 +82,13 @@ export function dumpContexts(
         )
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
-    const context = {
-      ...{ fullName, owner, name, repository, git, rows, stored, report, identity, text },
+    return {
+      ...{ fullName, owner, name, repository, target, git, rows, stored, report, identity, text },
+      oldUrl: known?.url ?? '',
       directory: join(workDirectory, 'dumps', key),
       labels: labelsOf(repository, spool.labels.get(key) ?? []),
       milestones: titles,
     }
-    return { context, address: known?.address ?? '' }
   }
 }
 
@@ -104,8 +100,11 @@ function unknownRepository(owner: string, name: string): Repository {
 /** Adds labels that issues use and the repository does not have, because the server drops unknown labels. */
 function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
   const all = new Map<string, DumpLabel>()
-  for (const { name, color, description } of labels)
-    all.set(name, { name, color: sixDigits(color), description: description ?? '' })
+  for (const { name, color, description } of labels) {
+    // Old servers fail to restore a color in any other format.
+    const sixDigits = /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
+    all.set(name, { name, color: sixDigits, description: description ?? '' })
+  }
   for (const name of used)
     if (!all.has(name)) all.set(name, { name, color: DEFAULT_COLOR, description: '' })
   return all
@@ -113,24 +112,19 @@ function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, D
 
 const DEFAULT_COLOR = 'ededed'
 
-/** Old servers fail to restore any other format. */
-function sixDigits(color: string): string {
-  return /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
-}
-
-function linkTargets(spool: Spool, destinations: Destinations, target: string): LinkTargets {
-  const [byAddress, renamed] = [new Map<string, string>(), new Map<string, string>()]
+function linkTargets(spool: Spool, target: string): LinkTargets {
+  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
   const rows = new Map<string, RepositoryRows>()
-  for (const [key, { fullName, owner, name }] of destinations) {
+  for (const [key, { fullName, owner, name }] of spool.destinations) {
     const newName = `${owner}/${name}`
-    const address = spool.repositories.get(key)?.address
-    if (address) byAddress.set(address.toLowerCase(), newName)
+    const url = spool.repositories.get(key)?.url
+    if (url) byUrl.set(url.toLowerCase(), newName)
     if (newName !== fullName) renamed.set(key, newName)
     rows.set(newName, rowsOf(spool.rows, key))
   }
   return {
-    byAddress,
-    longestAddress: byAddress.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
+    byUrl,
+    longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
     renamed,
     base: target === '' ? '/' : target,
     kindOf(fullName, number) {
@@ -174,18 +168,12 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
   })
 }
 
-interface Triaged {
-  number: number
-  labels: readonly string[]
-  milestone: number | null
-  assignees: readonly string[]
-}
-
 /** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
   { labels, milestones, identity, report, fullName }: DumpContext,
-  { number, labels: names, milestone, assignees }: Triaged,
+  issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
+  const { number, labels: names, milestone, assignees } = issue
   report.skip('assignees', assignees.length)
   if (milestone !== null && !milestones.has(milestone))
     report.warn(
@@ -221,7 +209,7 @@ export function milestoneTitles(
 }
 
 interface Identity {
-  /** Never 0, which the server takes for its own administrator. */
+  /** Never 0, which is the server's own administrator. */
   id: number
   name: string
 }
@@ -231,10 +219,7 @@ interface Identity {
  * `original_url` begins with the server's own URL. All other authors are shown as original authors. Their ids are negative, so that
  * they match nobody who linked an account of the old host. The ids differ, because old servers accept one reaction for each id.
  */
-export function identities(
-  people: PeopleMap,
-  isTargetKnown: boolean,
-): (author: Author) => Identity {
+function identities(people: PeopleMap, isTargetKnown: boolean): (author: Author) => Identity {
   return (author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
@@ -244,6 +229,6 @@ export function identities(
 
 function negativeId(name: string): number {
   const digest = createHash('sha256').update(name.toLowerCase()).digest()
-  // Ids such as -1 and -2 are accounts of the server itself.
+  // Ids such as -1 and -2 belong to built-in accounts of the server.
   return -(1000 + digest.readUIntBE(0, 6))
 }

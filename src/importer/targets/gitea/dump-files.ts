@@ -33,11 +33,6 @@ export async function dumpReleases(
   list.close()
 }
 
-interface Tagged {
-  tag: string
-  draft: boolean
-}
-
 /**
  * The server accepts each tag once, and old servers fail at a published release whose tag is not in git. Such a release becomes a
  * draft.
@@ -47,7 +42,7 @@ function chooseTag(
   { tag, draft }: Release,
   refs: OidsByRef,
   taken: Set<string>,
-): Tagged {
+) {
   const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
   let name = tag
   const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
@@ -69,7 +64,7 @@ function chooseTag(
 function dumpRelease(
   context: DumpContext,
   release: Release,
-  { tag, draft, assets }: Tagged & { assets: unknown[] },
+  { tag, draft, assets }: { tag: string; draft: boolean; assets: unknown[] },
 ) {
   const { id, name } = context.identity(release.author)
   context.report.skip('release_reactions', release.reactions?.length ?? 0)

@@ -19,7 +19,7 @@ export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
     signal.throwIfAborted()
     // The server fails at a duplicate number.
     if (number === last || rows.has('pulls', number)) {
-      report.skipRecord('issues', `${fullName}: #${number} is there twice`)
+      report.skipRecord('issues', `${fullName}: #${number} occurs twice`)
       continue
     }
     last = number

@@ -60,15 +60,14 @@ export async function dumpPulls(
     }
   }
   list.close()
-  warnOf(context, unpatched, 'the commit that it began at is not in the archive: no patch')
+  warnAbout(context, unpatched, 'the commit that it began at is not in the archive: no patch')
 }
 
 /** The server fails at a duplicate number. */
 function* withoutDuplicates({ rows, report, fullName }: DumpContext): Generator<PullRequest> {
   let last = 0
   for (const [number, pull] of rows.all<PullRequest>('pulls')) {
-    if (number === last)
-      report.skipRecord('pull_requests', `${fullName}: #${number} is there twice`)
+    if (number === last) report.skipRecord('pull_requests', `${fullName}: #${number} occurs twice`)
     else yield pull
     last = number
   }
@@ -90,14 +89,14 @@ async function createRefs(
     input: Buffer.from(lines.join(''), 'latin1'),
   })
   const lost = [...heads.values()].filter(({ sha }) => sha === '')
-  warnOf(context, lost, 'the commits are not in the archive')
-  warnOf(context, moved, 'record and ref name different commits; that of the ref is used')
+  warnAbout(context, lost, 'the commits are not in the archive')
+  warnAbout(context, moved, 'record and ref name different commits; that of the ref is used')
   return heads
 }
 
 const MAX_NAMED = 5
 
-function warnOf(
+function warnAbout(
   { report, fullName }: DumpContext,
   pulls: readonly Pick<PullHead, 'number'>[],
   why: string,

@@ -11,9 +11,9 @@ const SERVICES = { github: '2', git: '1' }
 const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments', 'pulls', 'assets']
 
 /** Writes repo.yml, topic.yml, label.yml and milestone.yml. All values of repo.yml must be strings. */
-export async function dumpSettings(context: DumpContext, address: string, target: string) {
-  const { directory, repository, owner, name, labels } = context
-  const isGitHub = /^https?:\/\/github\.com\//i.test(address)
+export async function dumpSettings(context: DumpContext): Promise<void> {
+  const { directory, repository, owner, name, labels, oldUrl, target } = context
+  const isGitHub = /^https?:\/\/github\.com\//i.test(oldUrl)
   await writeFile(
     join(directory, 'repo.yml'),
     `${yamlJson({
@@ -22,8 +22,8 @@ export async function dumpSettings(context: DumpContext, address: string, target
       description: oneLine(repository.description ?? ''),
       // The server finds accounts by id only if this begins with its own URL.
       original_url:
-        target === '' ? address : `${target}?migrated-from=${encodeURIComponent(address)}`,
-      clone_addr: address,
+        target === '' ? oldUrl : `${target}?migrated-from=${encodeURIComponent(oldUrl)}`,
+      clone_addr: oldUrl,
       default_branch: repository.defaultBranch ?? '',
       is_private: String(repository.private),
       service_type: isGitHub ? SERVICES.github : SERVICES.git,
@@ -72,13 +72,13 @@ const MASTER = 'refs/heads/master'
 
 /** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old servers show only a branch `master`. */
 export async function moveWiki(
-  { directory, git }: Pick<DumpContext, 'directory' | 'git'>,
+  { directory, git }: DumpContext,
   from: string,
   signal: AbortSignal,
 ): Promise<void> {
   const refs = await readOidsByRef(git, from, signal)
   const first = [...refs].find(([ref]) => ref.startsWith('refs/heads/'))
-  // An empty wiki would fail the whole restore.
+  // The server fails to restore a repository with an empty wiki.
   if (!first) return
   const dir = join(directory, 'wiki')
   await rename(from, dir)

@@ -58,7 +58,8 @@ export function dumpReviews(
     if (first) list.add({ ...reviewAround(context, first), comments: dumpAll([first, ...more]) })
   if (!hasDiff)
     for (const comment of submitted) {
-      const body = describeLine(comment, threadOf(comment))
+      const { line } = reviewPosition(comment, threadOf(comment))
+      const body = `\`${comment.path}\`, line ${Math.abs(line)}:\n\n${comment.body ?? ''}`
       list.add({ ...reviewAround(context, comment, body), comments: [] })
     }
   report.skip('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
@@ -94,11 +95,6 @@ function dumpReview(context: DumpContext, review: Review) {
     content: context.text(review.body),
     created_at: yamlTime(review.submittedAt ?? review.createdAt),
   }
-}
-
-function describeLine(comment: ReviewComment, thread: Thread | undefined): string {
-  const { line } = reviewPosition(comment, thread)
-  return `\`${comment.path}\`, line ${Math.abs(line)}:\n\n${comment.body ?? ''}`
 }
 
 /** Makes a review for comments whose review is not in the archive or has another author. */

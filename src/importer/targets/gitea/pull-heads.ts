@@ -50,8 +50,8 @@ export interface PlannedHeads {
 type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
 
 /**
- * Plans `refs/pull/N/head` for every head that exists. An existing ref wins over the record, because commits that were pushed between
- * the reading of both would be lost otherwise. An open pull request also needs a branch. If it came from a fork, the branch is
+ * Plans `refs/pull/N/head` for every head that exists. An existing ref takes precedence over the record, so that commits which were
+ * pushed after the record was read are not lost. An open pull request also needs a branch. If it came from a fork, the branch is
  * `owner/branch`, as in the server's own dumps.
  */
 export function planHeads(
@@ -109,7 +109,7 @@ function isValidBranch(name: string): boolean {
   return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
 }
 
-/** Returns the commit where the branch began, which the server needs. The base of a record is where the other branch was. */
+/** Returns the merge base, which the server needs. The base commit of a record is the head of the base branch instead. */
 export async function mergeBase(
   { git, directory }: DumpContext,
   refs: OidsByRef,
@@ -138,7 +138,7 @@ function isExitError(error: unknown): boolean {
   return error instanceof GitFailed && error.exitCode !== null
 }
 
-/** Writes the patch of a pull request, and an empty file if that is not possible, because the server needs one. Returns whether it was. */
+/** Writes the patch of a pull request. Without its commits, writes an empty file, because the server needs one, and returns false. */
 export async function writePatch(
   { git, directory }: DumpContext,
   { number, sha }: PullHead,

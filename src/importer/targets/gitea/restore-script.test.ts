@@ -51,7 +51,7 @@ test('the script continues after a failure and lists what was restored', async (
     `restore-repo --repo_dir ${dumpFolder}/alice/broken --owner_name anna --repo_name broken`,
     `restore-repo --repo_dir ${dumpFolder}/org/secret --owner_name org --repo_name secret`,
   ])
-  assert.match(stdout, /\n2 of 3 repositories arrived\n {2}anna\/site\n {2}org\/secret\n$/)
+  assert.match(stdout, /\n2 of 3 repositories restored\n {2}anna\/site\n {2}org\/secret\n$/)
   assert.match(stderr, /were private and are PUBLIC now.*:\n {2}org\/secret\n/)
   assert.match(stderr, /failed: .*\n {2}anna\/broken\n$/)
 })
@@ -73,7 +73,7 @@ test('the script accepts a program with options, selected repositories and anoth
     OWNER: 'carol',
   })
   assert.equal(status, 0, stderr)
-  assert.match(stdout, /1 of 1 repositories arrived\n {2}carol\/site\n$/)
+  assert.match(stdout, /1 of 1 repositories restored\n {2}carol\/site\n$/)
   assert.deepEqual(await loggedCalls(), [
     `restore-repo --repo_dir ${dumpFolder}/alice/site --owner_name carol --repo_name site`,
   ])
@@ -95,8 +95,8 @@ test('an unknown repository is reported, and the others are restored', async (t)
   const { run } = await setUpScript(t)
   const { status, stderr, stdout } = run(['alice/site', 'alice/nothing'])
   assert.equal(status, 1)
-  assert.match(stderr, /not all of these are here: alice\/site alice\/nothing/)
-  assert.match(stdout, /1 of 1 repositories arrived/)
+  assert.match(stderr, /not all of these are in this directory: alice\/site alice\/nothing/)
+  assert.match(stdout, /1 of 1 repositories restored/)
 })
 
 test('nothing is restored if a requirement is not met', async (t) => {

@@ -17,33 +17,33 @@ export function restoreScript(dumps: readonly Dumped[]): string {
 }
 
 const BEGINNING = `#!/bin/sh
-# Restores the repositories of this directory into a Gitea or Forgejo server, by the server's own "restore-repo".
-# Run it on the server's machine, as the server's user, while the server runs. The owners must be there already.
+# Restores the repositories of this directory into a Gitea or Forgejo server with the server's own "restore-repo".
+# Run it on the server's machine, as the server's user, while the server runs. The owners must already exist.
 #
 #   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [OWNER/NAME ...]
 #
 # GITEA             the program, with options if it needs any (default: gitea, else forgejo)
 # OWNER             restore everything under this user or organization instead
 # GITEA_URL         base URL of the server, and
-# GITEA_TOKEN_FILE  file with an access token that may edit the repositories: with both, what was private is made private
-#                   as soon as it is restored, because restore-repo makes every repository public
-# PUBLIC=yes        restore private repositories without that: they become public
+# GITEA_TOKEN_FILE  file with an access token that may edit the repositories: with both, private repositories are made
+#                   private again as soon as they are restored, because restore-repo makes every repository public
+# PUBLIC=yes        restore private repositories as public
 #
-# Exit status: 0 everything arrived, 1 something did not, 2 nothing was tried.
+# Exit status: 0 everything was restored, 1 something was not, 2 nothing was attempted.
 
 if [ -z "\${GITEA:-}" ]; then
   GITEA=gitea
   command -v gitea >/dev/null || ! command -v forgejo >/dev/null || GITEA=forgejo
 fi
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P) || exit 2
-restored='' failed='' held='' exposed='' count=0 all=0
+restored='' failed='' withheld='' exposed='' count=0 all=0
 
 stop() {
   printf 'restore.sh: %s\\n' "$1" >&2
   exit 2
 }
 
-# A program whose path has spaces in it, or a program with options.
+# GITEA is the path of a program, which may have spaces in it, or a program with options.
 run() {
   if [ -f "$GITEA" ]; then "$GITEA" "$@" </dev/null; else $GITEA "$@" </dev/null; fi
 }
@@ -63,7 +63,7 @@ if [ -n "\${GITEA_TOKEN_FILE:-}" ]; then
   command -v curl >/dev/null || stop 'GITEA_TOKEN_FILE needs curl'
 fi
 
-# The token is handed over by standard input, where no list of processes shows it.
+# curl reads the token from standard input, so that it is not in the list of processes.
 make_private() {
   printf 'header = "Authorization: token %s"\\n' "$(cat "$GITEA_TOKEN_FILE")" |
     curl -fsS -o /dev/null -K - -X PATCH -H 'Content-Type: application/json' -d '{"private":true}' \\
@@ -84,7 +84,7 @@ restore() {
   all=$((all + 1))
   to="\${OWNER:-$2}/$3"
   if [ "$4" = private ] && [ -z "\${GITEA_TOKEN_FILE:-}" ] && [ "\${PUBLIC:-}" != yes ]; then
-    held="$held  $1
+    withheld="$withheld  $1
 "
     return 0
   fi
@@ -105,16 +105,16 @@ restore() {
 `
 
 const END = `
-[ "$all" -ge $# ] && [ "$all" -gt 0 ] || printf 'restore.sh: not all of these are here: %s\\n' "$*" >&2
-printf '\\n%s of %s repositories arrived\\n%s' "$count" "$all" "$restored"
+[ "$all" -ge $# ] && [ "$all" -gt 0 ] || printf 'restore.sh: not all of these are in this directory: %s\\n' "$*" >&2
+printf '\\n%s of %s repositories restored\\n%s' "$count" "$all" "$restored"
 if [ -n "$exposed" ]; then
   printf 'WARNING: these were private and are PUBLIC now; change it in their settings:\\n%s' "$exposed" >&2
 fi
-if [ -n "$held" ]; then
-  printf '%s\\n%s' 'not restored: these are private, and restore-repo would make them public. Set GITEA_URL and GITEA_TOKEN_FILE, or PUBLIC=yes:' "$held" >&2
+if [ -n "$withheld" ]; then
+  printf '%s\\n%s' 'not restored: these are private, and restore-repo would make them public. Set GITEA_URL and GITEA_TOKEN_FILE, or PUBLIC=yes:' "$withheld" >&2
 fi
 if [ -n "$failed" ]; then
-  printf '%s\\n%s' 'failed: look into the log of the server. Delete what a failure left there before you try again:' "$failed" >&2
+  printf '%s\\n%s' 'failed: see the log of the server. Delete the incomplete repositories from the server before you try again:' "$failed" >&2
 fi
 [ "$count" -eq "$all" ] && [ "$all" -gt 0 ] && [ "$all" -ge $# ] || exit 1
 [ -z "$exposed" ] || [ "\${PUBLIC:-}" = yes ] || exit 1

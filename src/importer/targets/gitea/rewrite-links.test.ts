@@ -5,11 +5,11 @@ import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
 const SHA = '0123456789abcdef0123456789abcdef01234567'
 
 const targets: LinkTargets = {
-  byAddress: new Map([
+  byUrl: new Map([
     ['https://github.com/alice/site', 'anna/site'],
     ['https://github.com/org/tool', 'org/tool'],
   ]),
-  longestAddress: 'https://github.com/alice/site'.length,
+  longestUrl: 'https://github.com/alice/site'.length,
   renamed: new Map([['alice/site', 'anna/site']]),
   kindOf: (fullName, number) =>
     number > 20 ? undefined : number === 3 && fullName === 'org/tool' ? 'pull_request' : 'issue',
@@ -20,33 +20,49 @@ const targets: LinkTargets = {
 const CASES: [name: string, before: string, after: string][] = [
   ['a number alone', 'see #12.', 'see #12.'],
   ['a short reference to a repository that is renamed', '(alice/site#12)', '(anna/site#12)'],
-  ['one with a commit', `Alice/Site@${SHA}`, `anna/site@${SHA}`],
-  ['a short reference elsewhere', 'bob/site#12 org/tool#2', 'bob/site#12 org/tool#2'],
-  ['no reference', 'malice/site#12 x/alice/site#1', 'malice/site#12 x/alice/site#1'],
-  ['the same repository', 'https://github.com/org/tool/issues/12.', '#12.'],
-  ['another one', 'https://github.com/Alice/site/issues/12', 'anna/site#12'],
-  ['a comment of one', 'https://github.com/alice/site/issues/12#issuecomment-7', 'anna/site#12'],
+  ['a short reference to a commit', `Alice/Site@${SHA}`, `anna/site@${SHA}`],
+  [
+    'a short reference to a repository that is not renamed',
+    'bob/site#12 org/tool#2',
+    'bob/site#12 org/tool#2',
+  ],
+  [
+    'text that only resembles a short reference',
+    'malice/site#12 x/alice/site#1',
+    'malice/site#12 x/alice/site#1',
+  ],
+  ['an issue of the same repository', 'https://github.com/org/tool/issues/12.', '#12.'],
+  ['an issue of another repository', 'https://github.com/Alice/site/issues/12', 'anna/site#12'],
+  [
+    'a comment on an issue of another repository',
+    'https://github.com/alice/site/issues/12#issuecomment-7',
+    'anna/site#12',
+  ],
   ['a pull request', 'https://github.com/org/tool/pull/3/files', '#3'],
   [
     'a link with a text',
     '[that](https://github.com/org/tool/pull/3) and <https://github.com/alice/site/pull/4>',
     '[that](/org/tool/pulls/3) and </anna/site/issues/4>',
   ],
-  ['an image in HTML', '<a href="https://github.com/alice/site">', '<a href="/anna/site">'],
+  ['a link in HTML', '<a href="https://github.com/alice/site">', '<a href="/anna/site">'],
   ['a commit', `https://github.com/org/tool/commit/${SHA}`, SHA],
-  ['a commit elsewhere', `https://github.com/alice/site/commit/${SHA}`, `anna/site@${SHA}`],
+  [
+    'a commit of another repository',
+    `https://github.com/alice/site/commit/${SHA}`,
+    `anna/site@${SHA}`,
+  ],
   [
     'a file',
     '[f](https://github.com/org/tool/blob/main/a/b.ts#L3)',
     '[f](/org/tool/src/branch/main/a/b.ts#L3)',
   ],
   [
-    'a release as it stands',
+    'a release',
     'https://github.com/org/tool/releases/tag/v1',
     '[https://github.com/org/tool/releases/tag/v1](/org/tool/releases/tag/v1)',
   ],
   [
-    'what is not in the archive',
+    'pages that are not in the archive',
     'https://github.com/org/tool/issues/21 https://github.com/org/tools/issues/1 https://github.com/org/tool/actions',
     'https://github.com/org/tool/issues/21 https://github.com/org/tools/issues/1 https://github.com/org/tool/actions',
   ],
@@ -67,16 +83,16 @@ const CASES: [name: string, before: string, after: string][] = [
     '~~~\nalice/site#1\n```\n~~~\nanna/site#1',
   ],
   [
-    'code that only as many backticks end',
+    'code that only the same number of backticks ends',
     '``alice/site#1 ` alice/site#1`` alice/site#1 ``` alice/site#1',
     '``alice/site#1 ` alice/site#1`` anna/site#1 ``` anna/site#1',
   ],
   [
-    'an address below a list of them',
+    'definitions of links in Markdown',
     '[1]: https://github.com/alice/site/issues/1\n[2]:\n  https://github.com/alice/site/issues/2',
     '[1]: /anna/site/issues/1\n[2]:\n  /anna/site/issues/2',
   ],
-  ['a clone', '<https://github.com/Alice/Site.git>', '</anna/site>'],
+  ['the URL of a clone', '<https://github.com/Alice/Site.git>', '</anna/site>'],
   ['a lone backtick', '` alice/site#1', '` anna/site#1'],
 ]
 
@@ -101,10 +117,10 @@ const HOSTILE: [name: string, text: string][] = [
   ['pairs of backticks', '`/` '.repeat(1e6)],
   ['lines that almost close a fence', `\`\`\`\n${`${'`~'.repeat(1e6)}/ \n`.repeat(2)}`],
   ['spaces that close no fence', `\`\`\`\n${`\`\`\`${' '.repeat(1e6)}/\n`.repeat(3)}`],
-  ['many addresses', 'https://example.com/ '.repeat(2e5)],
-  ['an address of slashes', `https://example.com${'/'.repeat(3e6)}`],
-  ['an address with many marks', `https://example.com/${'.'.repeat(3e6)}a`],
-  ['spaces before addresses', `${' '.repeat(1e6)}https://example.com/`.repeat(3)],
+  ['many URLs', 'https://example.com/ '.repeat(2e5)],
+  ['a URL of slashes', `https://example.com${'/'.repeat(3e6)}`],
+  ['a URL with many punctuation marks', `https://example.com/${'.'.repeat(3e6)}a`],
+  ['spaces before URLs', `${' '.repeat(1e6)}https://example.com/`.repeat(3)],
   ['a name without an end', `${'a'.repeat(2e6)}/${'b'.repeat(2e6)}`],
 ]
 

@@ -1,9 +1,9 @@
 /** The targets of links that are changed. */
 export interface LinkTargets {
-  /** The new full name of a repository by its old address in lower case, such as `https://github.com/alice/site`. */
-  byAddress: ReadonlyMap<string, string>
-  /** The length of the longest of these addresses. */
-  longestAddress: number
+  /** The new full name of a repository by its old URL in lower case, such as `https://github.com/alice/site`. */
+  byUrl: ReadonlyMap<string, string>
+  /** The length of the longest of these URLs. */
+  longestUrl: number
   /** The new full name by the old one in lower case, where they differ. */
   renamed: ReadonlyMap<string, string>
   /** Returns undefined if the archive has no such issue or pull request. `fullName` is the new one. */
@@ -12,10 +12,14 @@ export interface LinkTargets {
   base: string
 }
 
-const ADDRESS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+/** Matches `owner/name` in references such as `owner/name#12` and `owner/name@0123abc`. */
 const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
 
-/** Returns a text with its links to the archive's repositories changed to the server. `#12` and code stay as they are. */
+/**
+ * Returns a text with its links to the archive's repositories changed to the server. `#12` and code stay as they are. `here` is the
+ * new full name of the repository that the text belongs to.
+ */
 export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
   if (!text.includes('/')) return text
   let [rewritten, copied, at] = ['', 0, 0]
@@ -37,11 +41,12 @@ export function rewriteLinks(text: string, here: string, targets: LinkTargets): 
 }
 
 function rewriteWords(words: string, here: string, targets: LinkTargets): string {
-  const renamed = targets.renamed.size === 0 ? words : renameShort(words, targets)
-  return renamed.replace(ADDRESS, (found, at: number, all: string) => {
-    const address = withoutPunctuation(found)
-    const rest = found.slice(address.length)
-    return (rewriteAddress(address, here, targets, isDestination(all, at)) ?? address) + rest
+  const rename = (name: string) => targets.renamed.get(name.toLowerCase()) ?? name
+  const renamed = targets.renamed.size === 0 ? words : words.replace(SHORT, rename)
+  return renamed.replace(URLS, (found, at: number, all: string) => {
+    const url = withoutPunctuation(found)
+    const rest = found.slice(url.length)
+    return (rewriteUrl(url, here, targets, isDestination(all, at)) ?? url) + rest
   })
 }
 
@@ -60,39 +65,35 @@ function isDestination(text: string, at: number): boolean {
   return text.slice(Math.max(0, end - 2), end) === ']:'
 }
 
-function renameShort(words: string, { renamed }: LinkTargets): string {
-  return words.replace(SHORT, (name) => renamed.get(name.toLowerCase()) ?? name)
-}
-
-function rewriteAddress(
-  address: string,
+function rewriteUrl(
+  url: string,
   here: string,
   targets: LinkTargets,
   isDestination: boolean,
 ): string | undefined {
-  const found = repositoryAt(address, targets)
+  const found = repositoryAt(url, targets)
   if (!found) return undefined
   const link = newLink(found.fullName, found.path, targets)
   if (!link) return undefined
   if (isDestination) return targets.base + link.path
-  if (link.short === undefined) return `[${address}](${targets.base}${link.path})`
+  if (link.short === undefined) return `[${url}](${targets.base}${link.path})`
   return found.fullName === here ? link.short.replace(/^@/, '') : `${found.fullName}${link.short}`
 }
 
 /** Tries every prefix, because the URL of a host may have a path. */
 function repositoryAt(
-  address: string,
-  { byAddress, longestAddress }: LinkTargets,
+  url: string,
+  { byUrl, longestUrl }: LinkTargets,
 ): { fullName: string; path: string } | undefined {
-  for (const { index: end } of address.matchAll(/[/#?]|$/g)) {
-    if (end > longestAddress + '.git'.length) break
-    const fullName = byAddress.get(
-      address
+  for (const { index: end } of url.matchAll(/[/#?]|$/g)) {
+    if (end > longestUrl + '.git'.length) break
+    const fullName = byUrl.get(
+      url
         .slice(0, end)
         .replace(/\.git$/, '')
         .toLowerCase(),
     )
-    if (fullName !== undefined) return { fullName, path: address.slice(end) }
+    if (fullName !== undefined) return { fullName, path: url.slice(end) }
   }
   return undefined
 }
@@ -130,51 +131,37 @@ const CLOSING_FENCE = /^ {0,3}([`~]{3,})[ \t]*$/gm
 const BACKTICKS = /`+/g
 
 /** Yields the ranges of code in a text, in order. It takes linear time for any text, because the text is untrusted. */
-export function* findCode(text: string): Generator<{ start: number; end: number }> {
-  const last = lastOfEachLength(text)
+function* findCode(text: string): Generator<{ start: number; end: number }> {
+  // Only backticks of the same number end inline code.
+  const lastByLength = new Map<number, number>()
+  // `matchAll` begins at the `lastIndex` of the previous search.
+  BACKTICKS.lastIndex = 0
+  for (const { 0: ticks, index } of text.matchAll(BACKTICKS)) lastByLength.set(ticks.length, index)
   for (let at = 0; ; ) {
-    const found = matchFrom(OPENING, text, at)
+    OPENING.lastIndex = at
+    const found = OPENING.exec(text)
     if (!found) return
     const { 0: all, 1: fence, index: start } = found
     at = start + all.length
-    // The search for the end is skipped if it cannot succeed. Otherwise the next one begins behind its result.
-    if (fence === undefined && last.get(all.length)! < at) continue
-    at = fence === undefined ? afterBackticks(text, at, all.length) : afterFence(text, at, fence)
+    // The search for the end is skipped if it cannot succeed. Otherwise the next search begins after its result.
+    if (fence === undefined && lastByLength.get(all.length)! < at) continue
+    at =
+      fence === undefined
+        ? endOfCode(text, at, BACKTICKS, ([ticks]) => ticks.length === all.length)
+        : endOfCode(text, at, CLOSING_FENCE, ([, closing]) => closing!.startsWith(fence))
     yield { start, end: at }
   }
 }
 
-/** Returns the index of the last run of backticks of each length. Only a run of the same length ends inline code. */
-function lastOfEachLength(text: string): Map<number, number> {
-  const last = new Map<number, number>()
-  for (let at = 0; ; ) {
-    const found = matchFrom(BACKTICKS, text, at)
-    if (!found) return last
-    last.set(found[0].length, found.index)
-    at = found.index + found[0].length
-  }
-}
-
-function afterBackticks(text: string, from: number, length: number): number {
-  for (let at = from; ; ) {
-    const found = matchFrom(BACKTICKS, text, at)
-    if (!found) return text.length
-    at = found.index + found[0].length
-    if (found[0].length === length) return at
-  }
-}
-
-/** A fence that is not closed extends to the end of the text. */
-function afterFence(text: string, from: number, fence: string): number {
-  for (let at = from; ; ) {
-    const found = matchFrom(CLOSING_FENCE, text, at)
-    if (!found) return text.length
-    at = found.index + found[0].length
-    if (found[1]!.startsWith(fence)) return at
-  }
-}
-
-function matchFrom(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at
-  return pattern.exec(text)
+/** Code that is not closed extends to the end of the text. */
+function endOfCode(
+  text: string,
+  from: number,
+  closing: RegExp,
+  isClosed: (match: RegExpExecArray) => boolean,
+): number {
+  closing.lastIndex = from
+  for (let found = closing.exec(text); found; found = closing.exec(text))
+    if (isClosed(found)) return closing.lastIndex
+  return text.length
 }

@@ -9,15 +9,7 @@ import type { Repository } from '../../../records/repository.ts'
 import type { Destinations } from './choose-repositories.ts'
 import type { DumpReport } from './dump-report.ts'
 
-/** The facts of the selected repositories. The key of a repository is the path of its git data, in lower case. */
-export interface Spool {
-  rows: SortedRows
-  repositories: Map<string, { fact: Repository; address: string }>
-  /** Names of labels that issues use. */
-  labels: Map<string, Set<string>>
-}
-
-export interface SpoolParts {
+interface SpoolOptions {
   /** The unpacked archive. */
   root: string
   rows: SortedRows
@@ -25,6 +17,15 @@ export interface SpoolParts {
   /** Whether the user named the repositories to restore. Then facts of other repositories are not reported as skipped. */
   isSelection: boolean
   report: DumpReport
+}
+
+/** The facts of the selected repositories. The key of a repository is the path of its git data, in lower case. */
+export interface Spool extends SpoolOptions {
+  repositories: Map<string, { fact: Repository; url: string }>
+  /** Names of labels that issues use. */
+  labels: Map<string, Set<string>>
+  /** Keys by the full name in the record, in lower case. */
+  keys: Map<string, string>
 }
 
 /** Each table is sorted by key and then by time. */
@@ -56,39 +57,36 @@ export function rowsOf(rows: SortedRows, repository: string): RepositoryRows {
  * Reads the facts of the selected repositories into `rows`, where they can be read in the order of a dump. Archives sort comments by
  * their time, dumps need them by issue.
  */
-export async function spoolFacts(parts: SpoolParts, signal: AbortSignal): Promise<Spool> {
-  const { root, rows } = parts
-  const spool: Spool = { rows, repositories: new Map(), labels: new Map() }
-  const keys = new Map<string, string>()
+export async function spoolFacts(options: SpoolOptions, signal: AbortSignal): Promise<Spool> {
+  const { root } = options
+  const spool: Spool = {
+    ...options,
+    repositories: new Map(),
+    labels: new Map(),
+    keys: new Map(),
+  }
   const files = (await readdir(root)).sort().flatMap((file) => {
     const kind = kindOfFile(file)
     return kind === undefined ? [] : [{ file, kind }]
   })
   const read = (file: string) => readFile(join(root, file), 'utf8')
   for (const { file, kind } of files)
-    if (kind === 'repositories') spoolRepositories(parts, spool, keys, file, await read(file))
+    if (kind === 'repositories') spoolRepositories(spool, file, await read(file))
   for (const { file, kind } of files) {
     signal.throwIfAborted()
-    if (kind !== 'repositories') spoolFile(parts, spool, keys, { file, kind }, await read(file))
+    if (kind !== 'repositories') spoolFile(spool, { file, kind }, await read(file))
   }
   return spool
 }
 
-/** Fills `keys`, which maps the full name in lower case to the key of the repository. */
-function spoolRepositories(
-  parts: SpoolParts,
-  { repositories }: Spool,
-  keys: Map<string, string>,
-  file: string,
-  text: string,
-): void {
-  const { destinations, report } = parts
+function spoolRepositories(spool: Spool, file: string, text: string): void {
+  const { destinations, report } = spool
   const onInvalid: OnInvalid = (why) => report.skipRecord('repositories', `${file}: ${why}`)
   const readAll = () => readFacts('repositories', text, onInvalid)
   const readRaw = () => readRecordFile('repositories', text, () => {})
   const { records } = emptyIfInvalid(report, file, readAll)
   const raw = emptyIfInvalid(report, file, readRaw).records
-  const addresses = new Map(raw.map(({ index, value }) => [index, (value as RepositoryRecord).url]))
+  const urls = new Map(raw.map(({ index, value }) => [index, (value as RepositoryRecord).url]))
   for (const { index, value: fact } of records) {
     const key = fact.git
       .replace(/^repositories\//, '')
@@ -96,9 +94,9 @@ function spoolRepositories(
       .toLowerCase()
     const fullName = `${fact.owner}/${fact.name}`
     if (destinations.has(key)) {
-      repositories.set(key, { fact, address: addresses.get(index) ?? '' })
-      keys.set(fullName.toLowerCase(), key)
-    } else if (isWanted(parts, fullName))
+      spool.repositories.set(key, { fact, url: urls.get(index) ?? '' })
+      spool.keys.set(fullName.toLowerCase(), key)
+    } else if (isWanted(spool, fullName))
       report.skipRecord(
         'repositories',
         `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
@@ -106,18 +104,16 @@ function spoolRepositories(
   }
 }
 
-function isWanted({ isSelection, destinations }: SpoolParts, fullName: string): boolean {
+function isWanted({ isSelection, destinations }: Spool, fullName: string): boolean {
   return !isSelection || destinations.has(fullName.toLowerCase())
 }
 
 function spoolFile(
-  parts: SpoolParts,
   spool: Spool,
-  keys: ReadonlyMap<string, string>,
   { file, kind }: { file: string; kind: string },
   text: string,
 ): void {
-  const { report } = parts
+  const { report } = spool
   if (!isFactKind(kind)) {
     const read = () => readRecordFile(kind, text, () => {})
     report.skip(kind, emptyIfInvalid(report, file, read).count)
@@ -128,7 +124,7 @@ function spoolFile(
   for (const { index, value } of records) {
     const why = invalidTime(value)
     if (why) report.skipRecord(kind, `${file}: [${index}].${why}`)
-    else spoolFact(parts, spool, keys, kind, value)
+    else spoolFact(spool, kind, value)
   }
 }
 
@@ -146,24 +142,18 @@ function emptyIfInvalid<T>(report: DumpReport, file: string, read: () => T): T |
 function invalidTime(fact: object): string | undefined {
   for (const [key, value] of Object.entries(fact))
     if (/(?:At|On)$/.test(key) && typeof value === 'string' && Number.isNaN(Date.parse(value)))
-      return `${key} is ${JSON.stringify(value)}, which is no time`
+      return `${key} is not a valid time: ${JSON.stringify(value)}`
   return undefined
 }
 
-/** Authors are named in what they wrote. Accounts are created on the server. */
+/** These are not reported as skipped: content contains the names of its authors, and accounts are created on the server. */
 const NOT_COUNTED: readonly FactKind[] = ['users', 'bots', 'organizations']
 
-function spoolFact<K extends FactKind>(
-  parts: SpoolParts,
-  { rows, labels }: Spool,
-  keys: ReadonlyMap<string, string>,
-  kind: K,
-  fact: FactsByKind[K],
-): void {
-  const { report } = parts
+function spoolFact<K extends FactKind>(spool: Spool, kind: K, fact: FactsByKind[K]): void {
+  const { rows, labels, keys, report } = spool
   const repository = 'repository' in fact ? keys.get(fact.repository.toLowerCase()) : undefined
   if ('repository' in fact && repository === undefined) {
-    if (isWanted(parts, fact.repository)) report.skip(kind)
+    if (isWanted(spool, fact.repository)) report.skip(kind)
     return
   }
   const row = (ROWS[kind] as ((fact: FactsByKind[K]) => Row | undefined) | undefined)?.(fact)
@@ -188,7 +178,7 @@ interface Row {
   isPartial?: boolean
 }
 
-/** A fact of another kind, or for which there is no row, cannot be part of a dump. */
+/** A fact of any other kind, or for which the function returns undefined, cannot be part of a dump. */
 const ROWS: { [K in FactKind]?: (fact: FactsByKind[K]) => Row | undefined } = {
   milestones: ({ number, createdAt: at }) => ({ table: 'milestones', key: number, at }),
   issues: ({ number, createdAt: at }) => ({ table: 'issues', key: number, at }),

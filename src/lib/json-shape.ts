@@ -77,12 +77,8 @@ export function oneOf<const T>(...allowed: T[]): Shape<T> {
   }
 }
 
-export function text(expected: string, fits: (value: string) => boolean): Shape<string> {
-  return (value, at) => {
-    if (typeof value !== 'string' || !fits(value)) throw new InvalidShape(at, expected, value)
-    return value
-  }
-}
+export const text = (expected: string, isValid: (value: string) => boolean): Shape<string> =>
+  parsed(expected, (value) => (isValid(value) ? value : undefined))
 
 /** A text that `parse` converts; it returns undefined if the text is invalid. */
 export function parsed<T>(expected: string, parse: (value: string) => T | undefined): Shape<T> {

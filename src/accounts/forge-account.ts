@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { AccountsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { type Account, nameKey } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
 
@@ -11,7 +11,7 @@ export interface ForgeOwner {
   createdAt: number
 }
 
-type AccountRow = Row<AccountsTable>
+type AccountRow = Row<'accounts'>
 
 /**
  * Returns the account of a person of the forge, and creates it if there is none, or the reason for a refusal. A person who was renamed

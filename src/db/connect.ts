@@ -7,7 +7,7 @@ import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Database } from './database.ts'
-import { cacheUntilChange, prepareManyWith, prepareWith } from './prepared.ts'
+import { shortcuts } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -34,11 +34,7 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   makeDirectory(dataDirectory, 0o700)
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
-  cacheUntilChange(db, dialect.changes)
-  prepareWith(db, (query) => async (parameters) => {
-    const withParameters = { ...query, parameters }
-    return (await (dialect.read(withParameters) ?? db.executeQuery(withParameters))).rows
-  })
+  shortcuts.set(db, { read: dialect.read, changes: dialect.changes })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 
@@ -61,7 +57,7 @@ async function connectPostgres(
   // A connection that breaks within a transaction fails its next query. An unhandled error would end the process before that.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  prepareManyWith(db, (query) => selectMany(pool, query.sql))
+  shortcuts.set(db, { prepareMany: ({ sql }) => selectMany(pool, sql) })
   async function close(): Promise<void> {
     await db.destroy()
     // If only the pool was used, Kysely has not started and ends nothing: a command would hang on the open connections.

@@ -1,4 +1,4 @@
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { Engine } from '../../schema/step.ts'
 import type { Tables } from './tables.ts'
@@ -11,6 +11,11 @@ export interface Database {
   /** Set on PostgreSQL, for code that runs its own SQL. */
   pool?: Pool
   close(): Promise<void>
+}
+
+/** Serializes transactions that call this for the same row, on both engines, by an update that changes nothing. */
+export async function lockRow(tx: Db, table: 'accounts' | 'webhooks', id: number): Promise<void> {
+  await sql`update ${sql.table(table)} set created_at = created_at where id = ${id}`.execute(tx)
 }
 
 /** Counts the rows of a query that has no selection yet. */

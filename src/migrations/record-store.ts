@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/statement-batches.ts'
-import type { RecordExportsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
@@ -48,14 +48,14 @@ export async function recordExportsOf(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<Map<number, RecordExport>> {
-  const rows = await rowsByPosition(({ after, atMost }) =>
+  const rows = await rowsByPosition(({ after, limit }) =>
     db
       .selectFrom('record_exports')
       .selectAll()
       .where('migration_id', '=', id)
       .where('position', '>', after)
       .orderBy('position')
-      .limit(atMost),
+      .limit(limit),
   )
   return new Map(await mapInTurns(rows, (row) => [row.position, exportOf(row)] as const))
 }
@@ -73,7 +73,7 @@ export async function recordsOf(
   return row ? exportOf(row).records : null
 }
 
-function exportOf(row: Row<RecordExportsTable>): RecordExport {
+function exportOf(row: Row<'record_exports'>): RecordExport {
   const notes = row.notes === null ? [] : (JSON.parse(row.notes) as string[])
   return {
     progress: {
@@ -100,7 +100,7 @@ function exportOf(row: Row<RecordExportsTable>): RecordExport {
   }
 }
 
-type Change = Partial<Row<RecordExportsTable>>
+type Change = Partial<Row<'record_exports'>>
 
 /** Records progress, and that the forge is no longer waited for. */
 export const recordRecordsProgress = (

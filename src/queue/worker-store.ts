@@ -1,12 +1,12 @@
 import type { Db } from '../db/database.ts'
-import type { Row, WorkersTable } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 
 /** A process of the service, as it last reported itself. */
 export interface WorkerRecord {
   id: string
   host: string
   pid: number
-  role: WorkersTable['role']
+  role: Row<'workers'>['role']
   version: string
   /** 0 if it only answers requests. */
   concurrency: number
@@ -74,7 +74,7 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .execute()
 }
 
-function rowOf(worker: WorkerRecord): Row<WorkersTable> {
+function rowOf(worker: WorkerRecord): Row<'workers'> {
   const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = worker
   const times = { started_at: startedAt, seen_at: seenAt }
   const bytes = { free_bytes: freeBytes, scratch_bytes: scratchBytes }

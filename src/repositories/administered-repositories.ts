@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
@@ -86,14 +85,8 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const {
-    isPrivate,
-    updatedAfter,
-    updatedBefore,
-    nameContains,
-    isFork,
-    readableBy: reader,
-  } = filter
+  const { isPrivate, updatedAfter, updatedBefore, nameContains, isFork } = filter
+  const reader = filter.readableBy
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')

@@ -32,8 +32,8 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
 export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): Promise<void> {
   const existing = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
-  const gone = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
-  for (const some of statementBatches(gone))
+  const obsolete = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
+  for (const some of statementBatches(obsolete))
     await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
 }
 
@@ -45,7 +45,7 @@ export interface CheckResults {
   problems: CheckRecord[]
 }
 
-export async function readChecks(db: Db, atMost: number): Promise<CheckResults> {
+export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
   const counts = await db
     .selectFrom('repository_checks')
     .select((of) => [
@@ -62,7 +62,7 @@ export async function readChecks(db: Db, atMost: number): Promise<CheckResults> 
     .where('outcome', '=', 'failed')
     .orderBy('checked_at', 'desc')
     .orderBy('full_name')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return {
     passed: of('passed'),

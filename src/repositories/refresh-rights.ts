@@ -31,18 +31,18 @@ export interface RightsParts {
   warn(message: string): void
 }
 
-/** Ages of the last answer of the forge, in milliseconds. */
+/** Ages of the last response of the forge, in milliseconds. */
 export interface RightsAge {
-  /** A newer answer is used without asking the forge. */
+  /** A newer response is used without a request to the forge. */
   fresh: number
-  /** If the forge does not respond, a newer answer is still used. */
+  /** If the forge does not respond, a newer response is still used. */
   usable: number
 }
 
 export interface RightsRefresher {
   /**
    * Updates the permissions of a user, or the repositories of an organization, from the forge. Rejects with RightsUnavailable
-   * if the forge does not respond and its last answer is too old, and with AccountRemoved if the account was deleted or
+   * if the forge does not respond and its last response is too old, and with AccountRemoved if the account was deleted or
    * suspended there. `wanted` are repositories that may not be in the catalogue yet.
    */
   refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
@@ -72,7 +72,7 @@ export const STORED: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POS
 
 const REQUEST_TIMEOUT_MS = 20_000
 const WARNING_INTERVAL_MS = MINUTE_MS
-/** A forge that did not respond is not asked again for the same account for so long at most. */
+/** The longest time without another request for the same account after the forge did not respond. */
 const MAX_RETRY_DELAY_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {

@@ -1,7 +1,6 @@
 import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import { mapInTurns } from '../lib/turns.ts'

@@ -107,7 +107,7 @@ export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<nu
 }
 
 /** Returns accounts that have used a token since then; the accounts with the oldest check first. */
-export async function recentlySignedIn(db: Db, since: number, atMost: number): Promise<Account[]> {
+export async function recentlySignedIn(db: Db, since: number, limit: number): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')
     .leftJoin('forge_rights', 'forge_rights.account_id', 'accounts.id')
@@ -122,7 +122,7 @@ export async function recentlySignedIn(db: Db, since: number, atMost: number): P
     )
     .orderBy((of) => of.fn.coalesce('forge_rights.asked_at', of.lit(0)))
     .orderBy('accounts.id')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return rows.map(accountFromRow)
 }

@@ -224,7 +224,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
       .executeTakeFirstOrThrow()
     const sent = (await findEvent(scene.db, id))!
     await redeliver(scene.parts, webhook, id)
-    const delivered = { state: 'delivered', triesLeft: 0, nextAt: scene.clock.now } as const
+    const delivered = { state: 'delivered', attemptsLeft: 0, nextAt: scene.clock.now } as const
     assert.equal(await recordAttempt(scene.db, sent, delivered), false)
     scene.work()
     await scene.settle()

@@ -41,7 +41,7 @@ async function stalledScene(t: TestContext, scene: Scene, events: number) {
 async function addParked({ db }: Scene, webhook: Webhook, count: number): Promise<void> {
   const rows = Array.from({ length: count }, (_, n) => ({
     ...{ guid: `parked-${n}`, webhook_id: webhook.id, event: 'ping', action: null, facts: '{}' },
-    ...{ payload: null, state: 'waiting', turn: 1, tries: 0, tries_left: 1, parked: 1 },
+    ...{ payload: null, state: 'waiting', generation: 1, attempts: 0, attempts_left: 1, parked: 1 },
     ...{ next_at: NOON, created_at: NOON },
   }))
   for (const some of statementBatches(rows))

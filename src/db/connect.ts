@@ -93,7 +93,7 @@ function statementFor(sql: string, parameters: readonly unknown[]) {
   return { name: `godwit-${hash('sha256', text).slice(0, 16)}`, text }
 }
 
-/** `pg` returns int8 and numeric as strings. Ours are ids, counts and milliseconds, all far below 2^53. */
+/** `pg` returns int8 and numeric as strings. In this schema they are ids, counts and milliseconds, all far below 2^53. */
 const numbersAsNumbers = (types: typeof pg.types) =>
   ((oid: number, format?: 'text') =>
     oid === types.builtins.INT8 || oid === types.builtins.NUMERIC

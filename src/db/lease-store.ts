@@ -7,7 +7,7 @@ import type { Db } from './database.ts'
  * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.
  *
  * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
- * one statement must change as a whole. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
+ * one statement must change. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
  * pg-boss on PostgreSQL. A row of `forge_questions` is a claim to check a token with the forge, and then the result. A row of
  * `forge_budgets` counts requests and has no holder.
  */
@@ -26,7 +26,7 @@ interface LeaseRequest {
   now: number
   /** Identifies who holds the lease. A process that restarts with this value can acquire its own lease again before it expires. */
   holder?: string
-  /** The longest time for which any holder of this lease asks; `ttlMs` by default. */
+  /** The longest `ttlMs` that any holder of this lease requests; the own `ttlMs` by default. */
   maxTtlMs?: number
 }
 

@@ -272,7 +272,7 @@ class Handle {
     if (!prepared) {
       if (this.#statements.size >= MAX_PREPARED_STATEMENTS) this.#statements.clear()
       const statement = this.#db.prepare(sql)
-      // Read once: the engine describes every column to answer.
+      // Cached, because `columns` describes every column.
       prepared = { statement, returnsRows: statement.columns().length > 0 }
       this.#statements.set(sql, prepared)
     }

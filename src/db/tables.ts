@@ -384,7 +384,7 @@ export interface Tables {
     digest: string
     /** `asking` during the request, then `good`, `refused`, or `unknown` if the forge did not respond. */
     answer: string
-    /** The forge is not asked again before this time. */
+    /** The token is not checked again before this time. */
     next_at: number
   }
 
@@ -409,7 +409,7 @@ export interface Tables {
     /** The end of the period in which `taken` requests were made. */
     ends_at: number
     taken: number
-    /** The forge asked us to make no request before this time. */
+    /** The forge allows no requests before this time. */
     held_until: number
   }
 

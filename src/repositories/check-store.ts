@@ -56,9 +56,10 @@ export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
     .groupBy('outcome')
     .execute()
   const of = (outcome: string) => counts.find((row) => row.outcome === outcome)?.count ?? 0
-  const rows = await db
+  const problems = await db
     .selectFrom('repository_checks')
-    .selectAll()
+    .select(['full_name as fullName', 'checked_at as checkedAt', 'reason', 'warning'])
+    .select(['bytes', 'took_ms as tookMs'])
     .where('outcome', '=', 'failed')
     .orderBy('checked_at', 'desc')
     .orderBy('full_name')
@@ -68,13 +69,6 @@ export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
     passed: of('passed'),
     failed: of('failed'),
     newestAt: counts.length === 0 ? null : Math.max(...counts.map(({ newest }) => newest)),
-    problems: rows.map((row) => ({
-      fullName: row.full_name,
-      checkedAt: row.checked_at,
-      reason: row.reason,
-      warning: row.warning,
-      bytes: row.bytes,
-      tookMs: row.took_ms,
-    })),
+    problems,
   }
 }

@@ -56,7 +56,7 @@ export function createForgeBudget(options: BudgetOptions): ForgeBudget {
 
 type Budget = Awaited<ReturnType<typeof findBudget>>
 
-/** Returns when to ask again, or undefined if the requests were granted. */
+/** Returns the time of the next attempt, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {

@@ -46,7 +46,7 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
     wasPublicAllowed = await catalogue
       .isOpen(AbortSignal.timeout(REQUEST_TIMEOUT_MS))
       .catch((error: unknown) => {
-        ignoreUnreachable(error)
+        ignoreUnavailable(error)
         return wasPublicAllowed
       })
     return wasPublicAllowed
@@ -82,7 +82,7 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const { found } = row
         const known =
           listing.repositories.get(keyOfName(found)) ??
-          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnreachable) : undefined)
+          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnavailable) : undefined)
         yield known
           ? { found: withResponse(found, known, mayBePublic) }
           : unknownEntry(found, listing.isFresh)
@@ -104,9 +104,9 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       const repository = responses.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const unreachable = asRightsUnavailable(error, now())
-        if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-        warn(unreachable.message)
+        const unavailable = asRightsUnavailable(error, now())
+        if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+        warn(unavailable.message)
         return undefined
       })
       return { ...facts, ...repository.facts, ...(topics && { topics }) }
@@ -155,7 +155,7 @@ async function topicsOf(
 const digestOf = (repository: ForgeRepository): string =>
   hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
 
-/** Without a current list of the forge, the repository is neither present nor withdrawn. */
+/** Without a current list of the forge, the repository is refused but not withdrawn: it is not marked missing. */
 function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
   const fullName = `${owner}/${name}`
   const refused = { path: `${fullName}.git`, hides: { fullName } }
@@ -163,7 +163,7 @@ function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): Liste
   return { refused: { ...refused, reason: 'the forge has not listed this repository yet' } }
 }
 
-function ignoreUnreachable(error: unknown): undefined {
+function ignoreUnavailable(error: unknown): undefined {
   if (!(asRightsUnavailable(error, 0) instanceof RightsUnavailable)) throw error
 }
 
@@ -208,9 +208,9 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const unreachable = asRightsUnavailable(error, now())
-    if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-    warn(`the last list of the forge's repositories is used: ${unreachable.message}`)
+    const unavailable = asRightsUnavailable(error, now())
+    if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+    warn(`the last list of the forge's repositories is used: ${unavailable.message}`)
     const rows = await db.selectFrom('forge_repositories').selectAll().execute()
     const stored = rows.map(
       (row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository] as const,

@@ -86,7 +86,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     warn(message)
   }
 
-  async function askForge(
+  async function requestRights(
     account: Account,
     wanted: readonly RepositoryName[],
   ): Promise<Removal | undefined> {
@@ -96,19 +96,23 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     if (account.type === 'Organization')
       return refreshOrganization(parts, account, { forgeId, askedAt, signal })
     const rights = await parts.readRights({ login: account.login, id: forgeId }, signal)
-    const answer = { rights, forgeId, askedAt, wanted }
-    const { refused, removal } = await saveRights(parts, account, answer)
+    const response = { rights, forgeId, askedAt, wanted }
+    const { refused, removal } = await saveRights(parts, account, response)
     for (const login of refused)
       warnSometimes(`${login} is an organization on the forge, but a user here`)
     return removal
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
-    const removal = await askIfStale(account, age, wanted)
+    const removal = await refreshIfStale(account, age, wanted)
     if (removal) throw new AccountRemoved(account, removal)
   }
 
-  async function askIfStale(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+  async function refreshIfStale(
+    account: Account,
+    age: RightsAge,
+    wanted: readonly RepositoryName[],
+  ) {
     const { askedAt, removal } = await lastRightsCheck(db, account)
     const ageMs = Math.abs(now() - askedAt)
     if (ageMs < age.fresh) return removal
@@ -116,25 +120,25 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     const pauseMs = failure ? failure.retryAt - now() : 0
     // A longer pause means that the clock was set back.
     const isPaused = failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS
-    const answer = isPaused ? failure : await orUnreachable(askForge(account, wanted))
-    if (!(answer instanceof RightsUnavailable)) {
+    const result = isPaused ? failure : await orUnavailable(requestRights(account, wanted))
+    if (!(result instanceof RightsUnavailable)) {
       failures.delete(account.id)
-      return answer
+      return result
     }
-    failures.set(account.id, answer)
-    if (ageMs >= age.usable) throw answer
+    failures.set(account.id, result)
+    if (ageMs >= age.usable) throw result
     return removal
   }
 
-  async function orUnreachable(request: Promise<Removal | undefined>) {
+  async function orUnavailable(request: Promise<Removal | undefined>) {
     try {
       return await request
     } catch (error) {
-      const unreachable = asRightsUnavailable(error, now())
-      if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-      warnSometimes(unreachable.message)
-      const retryAt = Math.min(unreachable.retryAt, now() + MAX_RETRY_DELAY_MS)
-      return new RightsUnavailable(retryAt, unreachable.message, { cause: error })
+      const unavailable = asRightsUnavailable(error, now())
+      if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+      warnSometimes(unavailable.message)
+      const retryAt = Math.min(unavailable.retryAt, now() + MAX_RETRY_DELAY_MS)
+      return new RightsUnavailable(retryAt, unavailable.message, { cause: error })
     }
   }
 
@@ -160,18 +164,13 @@ function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refre
   }
 }
 
-interface OrganizationRequest {
-  forgeId: number | null
-  askedAt: number
-  signal: AbortSignal
-}
-
 /** Updates the repositories of an organization. A renamed organization is found by its forge id. */
 async function refreshOrganization(
   { db, catalogue }: RightsParts,
   account: Account,
-  { forgeId, askedAt, signal }: OrganizationRequest,
+  request: { forgeId: number | null; askedAt: number; signal: AbortSignal },
 ): Promise<Removal | undefined> {
+  const { forgeId, askedAt, signal } = request
   const named = await catalogue.organization(account.login, signal)
   const isNamed = forgeId === null || named?.id === forgeId
   const own = isNamed
@@ -190,7 +189,7 @@ async function refreshOrganization(
   return removal
 }
 
-interface RightsAnswer {
+interface RightsResponse {
   rights: ForgeRights
   forgeId: number | null
   askedAt: number
@@ -200,17 +199,17 @@ interface RightsAnswer {
 async function saveRights(
   { db, source, now }: RightsParts,
   account: Account,
-  { rights, forgeId, askedAt, wanted }: RightsAnswer,
+  { rights, forgeId, askedAt, wanted }: RightsResponse,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
   await upsertForgeRepositories(db, repositories.map(withoutPermission), askedAt)
   // A repository needs its row in the catalogue before a permission on it can be stored.
   const named = new Set(wanted.map(keyOfName))
-  const newcomers = repositories.filter(
+  const requested = repositories.filter(
     (each) => named.has(keyOfName(each)) && isName(each.owner) && isName(each.name),
   )
-  if (source && newcomers.length > 0)
-    await refreshRepositories({ db, source, now }, newcomers, await findByNameAsMap(db, newcomers))
+  if (source && requested.length > 0)
+    await refreshRepositories({ db, source, now }, requested, await findByNameAsMap(db, requested))
   return db.transaction().execute(async (tx) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
     const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)

@@ -1,5 +1,4 @@
 import { nameKey } from '../accounts/account.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import {
@@ -15,10 +14,7 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-export interface KeepParts {
-  db: Db
-  blobs: BlobStore
-  now: () => number
+export interface KeepParts extends DeleteParts {
   log: OutcomeLog
   archiveTtlMs: number
 }

@@ -103,19 +103,12 @@ const numbersAsNumbers = (types: typeof pg.types) =>
 /** Whether PostgreSQL ended this transaction because two transactions waited for each other. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')
 
-export class DataDirectoryInUse extends UserError {
-  override name = 'DataDirectoryInUse'
-  constructor(dataDirectory: string) {
-    super(
-      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
-    )
-  }
-}
-
-/** Allows one server per data directory. Returns a function that releases the lock. */
+/** Allows one server per data directory: throws a UserError if another one runs. Returns a function that releases the lock. */
 export function lockDataDirectory(dataDirectory: string): () => void {
   makeDirectory(dataDirectory, 0o700)
   const unlock = lockFile(join(dataDirectory, 'server.lock'))
-  if (!unlock) throw new DataDirectoryInUse(dataDirectory)
-  return unlock
+  if (unlock) return unlock
+  throw new UserError(
+    `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
+  )
 }

@@ -22,7 +22,7 @@ export async function lockRow(tx: Db, table: 'accounts' | 'webhooks', id: number
 export async function countRows<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
 ): Promise<number> {
-  const counted = query.select((of) => of.fn.countAll<number>().as('total'))
+  const counted = query.select((eb) => eb.fn.countAll<number>().as('total'))
   const { total } = await counted.$castTo<{ total: number }>().executeTakeFirstOrThrow()
   return total
 }

@@ -45,13 +45,13 @@ export async function acquireLease(db: Db, request: LeaseRequest): Promise<Lease
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('leases')
     .values({ name, ...taken })
-    .onConflict((known) =>
-      known
+    .onConflict((oc) =>
+      oc
         .column('name')
         .doUpdateSet(taken)
-        .where((is) =>
-          is.or([
-            is('leases.holder', '=', holder),
+        .where((eb) =>
+          eb.or([
+            eb('leases.holder', '=', holder),
             hasExpired('leases.expires_at', { now, maxTtlMs }),
           ]),
         ),

@@ -49,10 +49,7 @@ export interface Tables {
     role: string
   }
 
-  secrets: {
-    name: string
-    value: string
-  }
+  secrets: { name: string; value: string }
 
   repositories: {
     id: Generated<number>
@@ -255,17 +252,10 @@ export interface Tables {
   }
 
   /** One row with the totals of `segments`, updated by triggers. */
-  stored_segments: {
-    count: number
-    bytes: number
-  }
+  stored_segments: { count: number; bytes: number }
 
   /** The number of stored blobs that were compared with their digests, by result. */
-  store_checks: {
-    result: string
-    count: number
-    bytes: number
-  }
+  store_checks: { result: string; count: number; bytes: number }
 
   /** A migration that is started every day or every week. */
   schedules: {
@@ -374,10 +364,7 @@ export interface Tables {
     response: string | null
   }
 
-  webhook_tallies: {
-    outcome: string
-    count: number
-  }
+  webhook_tallies: { outcome: string; count: number }
 
   /** Whether the forge accepts a token that Godwit did not issue. */
   forge_questions: {
@@ -473,11 +460,7 @@ export interface Tables {
     scratch_bytes: number | null
   }
 
-  tallies: {
-    name: string
-    count: number
-    bytes: number
-  }
+  tallies: { name: string; count: number; bytes: number }
 
   tallies_by_minute: {
     name: string
@@ -487,10 +470,7 @@ export interface Tables {
     minute: number
   }
 
-  blob_errors: {
-    operation: string
-    count: number
-  }
+  blob_errors: { operation: string; count: number }
 }
 
 /** A row as it is read from a table. */

@@ -5,7 +5,9 @@ import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { connect } from './connect.ts'
-import { SchemaTooNew, upgradeSchema } from './upgrade.ts'
+import { upgradeSchema } from './upgrade.ts'
+
+const TOO_NEW = /^UserError: the database has schema \d+, this version supports up to/
 
 onEachEngine('the schema', (engine) => {
   test('is upgraded once if many processes start at the same time', async (t) => {
@@ -41,7 +43,7 @@ onEachEngine('the schema', (engine) => {
     await upgradeSchema(database, [...steps, added])
     const { rows } = await run('select name, value, colour from secrets')
     assert.deepEqual({ ...(rows[0] as object) }, { name: 'a', value: 'kept', colour: 'blue' })
-    await assert.rejects(upgradeSchema(database), SchemaTooNew)
+    await assert.rejects(upgradeSchema(database), TOO_NEW)
   })
 
   test('refuses a database that a newer Godwit has upgraded', async (t) => {
@@ -49,6 +51,6 @@ onEachEngine('the schema', (engine) => {
     await sql`insert into godwit_schema (step, name, applied_at) values (999, 'later', 0)`.execute(
       database.db,
     )
-    await assert.rejects(upgradeSchema(database), SchemaTooNew)
+    await assert.rejects(upgradeSchema(database), TOO_NEW)
   })
 })

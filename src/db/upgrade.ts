@@ -10,18 +10,9 @@ const UPGRADE_LOCK = 0x676f64776974
 /** The newest schema that this version knows. */
 export const KNOWN_SCHEMA = steps.length
 
-export class SchemaTooNew extends UserError {
-  override name = 'SchemaTooNew'
-  constructor(found: number) {
-    super(
-      `the database has schema ${found}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
-    )
-  }
-}
-
 /**
  * Applies the steps that the database lacks: all of them or, if one fails, none. Several processes may call this at the same time;
- * one applies the steps and the others find them applied.
+ * one applies the steps and the others find them applied. Throws a UserError if a newer version has upgraded the database.
  */
 export async function upgradeSchema(
   { db, engine }: Database,
@@ -34,7 +25,10 @@ export async function upgradeSchema(
     const { rows } = await sql<{ step: number | null }>`
       select max(step) as step from godwit_schema`.execute(tx)
     const applied = rows[0]?.step ?? 0
-    if (applied > known.length) throw new SchemaTooNew(applied)
+    if (applied > known.length)
+      throw new UserError(
+        `the database has schema ${applied}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
+      )
     for (const [index, { name, statements }] of known.entries()) {
       if (index < applied) continue
       for (const statement of statements(engine)) await sql.raw(statement).execute(tx)

@@ -68,8 +68,8 @@ function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: Repo
   const shared = matching(db, filter)
     .where('owner_id', '!=', account.id)
     .where('type', 'in', ownerTypes)
-    .where('repositories.id', 'in', (ids) =>
-      ids
+    .where('repositories.id', 'in', (eb) =>
+      eb
         .selectFrom('collaborators')
         .select('repository_id')
         .where('login_key', '=', nameKey(account.login))
@@ -116,8 +116,8 @@ export async function administeredOrganizations(db: Db, account: Account): Promi
     .selectFrom('accounts')
     .selectAll('accounts')
     .where('type', '=', 'Organization')
-    .where('id', 'in', (owners) =>
-      owners
+    .where('id', 'in', (eb) =>
+      eb
         .selectFrom('repositories')
         .innerJoin('collaborators', 'collaborators.repository_id', 'repositories.id')
         .select('owner_id')

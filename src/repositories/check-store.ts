@@ -24,7 +24,7 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
   await db
     .insertInto('repository_checks')
     .values({ full_name: check.fullName, ...columns })
-    .onConflict((known) => known.column('full_name').doUpdateSet(columns))
+    .onConflict((oc) => oc.column('full_name').doUpdateSet(columns))
     .execute()
 }
 
@@ -33,8 +33,8 @@ export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): P
   const existing = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
   const obsolete = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
-  for (const some of statementBatches(obsolete))
-    await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
+  for (const batch of statementBatches(obsolete))
+    await db.deleteFrom('repository_checks').where('full_name', 'in', batch).execute()
 }
 
 export interface CheckResults {
@@ -48,10 +48,10 @@ export interface CheckResults {
 export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
   const counts = await db
     .selectFrom('repository_checks')
-    .select((of) => [
+    .select((eb) => [
       'outcome',
-      of.fn.countAll<number>().as('count'),
-      of.fn.max('checked_at').as('newest'),
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.max('checked_at').as('newest'),
     ])
     .groupBy('outcome')
     .execute()

@@ -80,7 +80,7 @@ export async function storeBatch(
     await tx
       .insertInto('discussion_readings')
       .values({ repository, cursor, updated_at: now })
-      .onConflict((known) => known.column('repository').doUpdateSet({ cursor, updated_at: now }))
+      .onConflict((oc) => oc.column('repository').doUpdateSet({ cursor, updated_at: now }))
       .execute()
   })
 }
@@ -91,7 +91,7 @@ async function putGroup(tx: Db, repository: string, group: Group): Promise<void>
   await tx
     .insertInto('discussion_groups')
     .values({ repository, key, ...row })
-    .onConflict((known) => known.columns(['repository', 'key']).doUpdateSet(row))
+    .onConflict((oc) => oc.columns(['repository', 'key']).doUpdateSet(row))
     .execute()
 }
 
@@ -136,10 +136,10 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
       .selectFrom('discussion_groups')
       .select(['key', 'position', 'version', 'content'])
       .where('repository', '=', repository)
-      .where((is) =>
-        is.or([
-          is('position', '>', last.position),
-          is.and([is('position', '=', last.position), is('key', '>', last.key)]),
+      .where((eb) =>
+        eb.or([
+          eb('position', '>', last.position),
+          eb.and([eb('position', '=', last.position), eb('key', '>', last.key)]),
         ]),
       )
       .orderBy('position')

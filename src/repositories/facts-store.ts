@@ -40,7 +40,7 @@ export async function saveFacts(
     tx
       .insertInto('facts')
       .values(batch.map((row) => ({ ...row, last_used_at: now })))
-      .onConflict((conflict) => conflict.column('digest').doUpdateSet({ last_used_at: now }))
+      .onConflict((oc) => oc.column('digest').doUpdateSet({ last_used_at: now }))
       .returning(['id', 'digest']),
   )
   for (const { id, digest } of written) ids.set(digest, id)

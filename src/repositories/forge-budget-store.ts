@@ -85,7 +85,7 @@ async function replaceBudget(
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('forge_budgets')
       .values({ forge, ...next, held_until: 0 })
-      .onConflict((same) => same.column('forge').doNothing())
+      .onConflict((oc) => oc.column('forge').doNothing())
       .executeTakeFirst()
     return numInsertedOrUpdatedRows === 1n
   }
@@ -106,14 +106,14 @@ async function storeHold({ db, forge, now }: BudgetOptions, time: number): Promi
   await db
     .insertInto('forge_budgets')
     .values({ forge, ends_at: now() + PERIOD_MS, taken: 0, held_until: time })
-    .onConflict((same) =>
-      same
+    .onConflict((oc) =>
+      oc
         .column('forge')
         .doUpdateSet({ held_until: time })
-        .where((row) =>
-          row.or([
-            row('forge_budgets.held_until', '<', time),
-            row('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
+        .where((eb) =>
+          eb.or([
+            eb('forge_budgets.held_until', '<', time),
+            eb('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
           ]),
         ),
     )

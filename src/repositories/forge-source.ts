@@ -232,14 +232,14 @@ export async function upsertForgeRepositories(
   )
   // Sorted, so that transactions that write the same rows cannot deadlock.
   const sorted = [...rows.values()].sort((a, b) => (a.name_key < b.name_key ? -1 : 1))
-  for (const some of statementBatches(sorted))
+  for (const batch of statementBatches(sorted))
     await tx
       .insertInto('forge_repositories')
-      .values(some)
-      .onConflict((known) =>
-        known.column('name_key').doUpdateSet((row) => ({
-          facts: row.ref('excluded.facts'),
-          asked_at: row.ref('excluded.asked_at'),
+      .values(batch)
+      .onConflict((oc) =>
+        oc.column('name_key').doUpdateSet((eb) => ({
+          facts: eb.ref('excluded.facts'),
+          asked_at: eb.ref('excluded.asked_at'),
         })),
       )
       .execute()

@@ -13,12 +13,11 @@ export interface ScheduleChange extends ScheduleRequest {
   now: number
 }
 
-interface NewSchedule extends ScheduleChange {
-  owner: Account
-}
-
 /** Returns the id of the new schedule. */
-export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<number> {
+export async function insertSchedule(
+  tx: Db,
+  schedule: ScheduleChange & { owner: Account },
+): Promise<number> {
   const { owner, runsAs, isPaused, now } = schedule
   const { id } = await tx
     .insertInto('schedules')

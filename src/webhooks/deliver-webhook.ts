@@ -34,16 +34,12 @@ export interface DeliverParts {
   db: Db
   queue: Queue
   now: () => number
-  log: DeliverLog
+  log: { info(fields: object, message: string): void }
   send: SendParts
   /** The version of Godwit, sent to receivers. */
   version: string
   /** Returns the JSON to send. */
   payloadOf(event: WebhookEvent, webhook: Webhook): unknown
-}
-
-interface DeliverLog {
-  info(fields: object, message: string): void
 }
 
 /** Delivers recorded events at least once, always with the same id. `resumeParked` is called at the start and periodically. */
@@ -158,7 +154,7 @@ async function recordResult(
 
 /** Logs the host but never the URL, which may be as good as a password. */
 function logDelivery(
-  log: DeliverLog,
+  log: DeliverParts['log'],
   { id, owner, url }: Webhook,
   { guid, event, action, attempts }: WebhookEvent,
   { isDelivered, status, statusCode, durationMs }: DeliveryOutcome,

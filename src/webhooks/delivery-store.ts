@@ -122,7 +122,7 @@ type DeliveryTally = 'delivered' | 'failed' | 'given up'
 export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {
   await tx
     .updateTable('webhook_tallies')
-    .set((row) => ({ count: row('count', '+', 1) }))
+    .set((eb) => ({ count: eb('count', '+', 1) }))
     .where('outcome', '=', outcome)
     .execute()
 }
@@ -151,12 +151,12 @@ export async function sweepDeliveries(db: Db, now: number): Promise<void> {
     .selectFrom('webhook_deliveries')
     .select('webhook_id')
     .groupBy('webhook_id')
-    .having((of) => of.fn.countAll(), '>', MAX_KEPT)
+    .having((eb) => eb.fn.countAll(), '>', MAX_KEPT)
     .execute()
   for (const { webhook_id } of many) await deleteOldest(db, webhook_id)
   await db
     .deleteFrom('webhook_deliveries')
-    .where('webhook_id', 'not in', (all) => all.selectFrom('webhooks').select('id'))
+    .where('webhook_id', 'not in', (eb) => eb.selectFrom('webhooks').select('id'))
     .execute()
   await sweepEvents(db)
 }
@@ -189,14 +189,14 @@ async function deleteUnneededEvents(
     .deleteFrom('webhook_events')
     .where('id', '>', after)
     .where('id', '<=', upTo)
-    .where((is) =>
-      is.or([
-        is('webhook_id', 'not in', is.selectFrom('webhooks').select('id')),
-        is.and([
-          is('state', '<>', 'waiting'),
-          is.not(
-            is.exists(
-              is
+    .where((eb) =>
+      eb.or([
+        eb('webhook_id', 'not in', eb.selectFrom('webhooks').select('id')),
+        eb.and([
+          eb('state', '<>', 'waiting'),
+          eb.not(
+            eb.exists(
+              eb
                 .selectFrom('webhook_deliveries')
                 .select(sql.lit(1).as('one'))
                 .whereRef('event_id', '=', 'webhook_events.id'),

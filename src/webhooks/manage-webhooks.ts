@@ -121,13 +121,13 @@ export async function redeliver(
     await requireFewWaiting(tx, webhook)
     const { generation } = await tx
       .updateTable('webhook_events')
-      .set((row) => ({
-        generation: row('generation', '+', 1),
+      .set((eb) => ({
+        generation: eb('generation', '+', 1),
         next_at: now(),
-        attempts_left: row
+        attempts_left: eb
           .case()
           .when('state', '=', 'waiting')
-          .then(row.ref('attempts_left'))
+          .then(eb.ref('attempts_left'))
           .else(1)
           .end(),
         state: 'waiting',

@@ -63,8 +63,8 @@ export class ParkedEvents {
     const rows = await this.#parts.db
       .selectFrom('webhooks')
       .select(['id', 'owner_id', 'failing_since'])
-      .where('id', 'in', (parked) =>
-        parked.selectFrom('webhook_events').select('webhook_id').where(IS_PARKED),
+      .where('id', 'in', (eb) =>
+        eb.selectFrom('webhook_events').select('webhook_id').where(IS_PARKED),
       )
       .execute()
     for (const { id, owner_id, failing_since } of rows)
@@ -79,8 +79,8 @@ async function resumeOldest({ db, queue }: ParkedParts, webhookId: number): Prom
     const resumed = await tx
       .updateTable('webhook_events')
       .set({ parked: 0 })
-      .where('id', '=', (parked) =>
-        parked
+      .where('id', '=', (eb) =>
+        eb
           .selectFrom('webhook_events')
           .select('id')
           .where('webhook_id', '=', webhookId)

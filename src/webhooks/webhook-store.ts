@@ -99,9 +99,9 @@ export async function recordLastDelivery(
 ): Promise<number | null> {
   const updated = await tx
     .updateTable('webhooks')
-    .set((row) => ({
+    .set((eb) => ({
       last_delivery: JSON.stringify(last),
-      failing_since: isDelivered ? null : row.fn.coalesce('failing_since', row.val(last.at)),
+      failing_since: isDelivered ? null : eb.fn.coalesce('failing_since', eb.val(last.at)),
     }))
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)

@@ -87,8 +87,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/schedules': {
     imports: [
-      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/blobs'],
-      ...['src/db', 'src/lib'],
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/db'],
+      'src/lib',
     ],
   },
   'src/migrations': {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
-import type { AccountsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { type Account, type AccountType, nameKey } from './account.ts'
 
 export async function listAccounts(db: Db): Promise<Account[]> {
@@ -127,10 +127,7 @@ export async function upsertAccount(
   })
 }
 
-type AccountColumns = Pick<
-  Row<AccountsTable>,
-  'id' | 'login' | 'type' | 'site_admin' | 'created_at'
->
+type AccountColumns = Pick<Row<'accounts'>, 'id' | 'login' | 'type' | 'site_admin' | 'created_at'>
 
 export function accountFromRow(row: AccountColumns): Account {
   return {

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { AccountsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { type Account, nameKey } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
 
@@ -11,7 +11,7 @@ export interface ForgeOwner {
   createdAt: number
 }
 
-type AccountRow = Row<AccountsTable>
+type AccountRow = Row<'accounts'>
 
 /**
  * Finds or creates the account of a person of the forge, or returns the reason why the person may not have one. A renamed person

@@ -7,7 +7,7 @@ import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Database } from './database.ts'
-import { cacheUntilChange, prepareManyWith, prepareWith } from './prepared.ts'
+import { shortcuts } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -34,11 +34,7 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   makeDirectory(dataDirectory, 0o700)
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
-  cacheUntilChange(db, dialect.changes)
-  prepareWith(db, (query) => async (parameters) => {
-    const withParameters = { ...query, parameters }
-    return (await (dialect.read(withParameters) ?? db.executeQuery(withParameters))).rows
-  })
+  shortcuts.set(db, { read: dialect.read, changes: dialect.changes })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 
@@ -61,7 +57,7 @@ async function connectPostgres(
   // A connection that breaks within a transaction fails its next query. An unhandled error would end the process before that.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  prepareManyWith(db, (query) => selectMany(pool, query.sql))
+  shortcuts.set(db, { prepareMany: ({ sql }) => selectMany(pool, sql) })
   async function close(): Promise<void> {
     await db.destroy()
     // If only the pool was used, Kysely has not started and ends nothing: a command would hang on the open connections.
@@ -97,7 +93,7 @@ function statementFor(sql: string, parameters: readonly unknown[]) {
   return { name: `godwit-${hash('sha256', text).slice(0, 16)}`, text }
 }
 
-/** `pg` returns int8 and numeric as strings. Ours are ids, counts and milliseconds, all far below 2^53. */
+/** `pg` returns int8 and numeric as strings. In this schema they are ids, counts and milliseconds, all far below 2^53. */
 const numbersAsNumbers = (types: typeof pg.types) =>
   ((oid: number, format?: 'text') =>
     oid === types.builtins.INT8 || oid === types.builtins.NUMERIC
@@ -107,19 +103,12 @@ const numbersAsNumbers = (types: typeof pg.types) =>
 /** Whether PostgreSQL ended this transaction because two transactions waited for each other. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')
 
-export class DataDirectoryInUse extends UserError {
-  override name = 'DataDirectoryInUse'
-  constructor(dataDirectory: string) {
-    super(
-      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
-    )
-  }
-}
-
-/** Allows one server per data directory. Returns a function that releases the lock. */
+/** Allows one server per data directory: throws a UserError if another one runs. Returns a function that releases the lock. */
 export function lockDataDirectory(dataDirectory: string): () => void {
   makeDirectory(dataDirectory, 0o700)
   const unlock = lockFile(join(dataDirectory, 'server.lock'))
-  if (!unlock) throw new DataDirectoryInUse(dataDirectory)
-  return unlock
+  if (unlock) return unlock
+  throw new UserError(
+    `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
+  )
 }

@@ -1,4 +1,4 @@
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { Engine } from '../../schema/step.ts'
 import type { Tables } from './tables.ts'
@@ -13,11 +13,16 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** Serializes transactions that call this for the same row, on both engines, by an update that changes nothing. */
+export async function lockRow(tx: Db, table: 'accounts' | 'webhooks', id: number): Promise<void> {
+  await sql`update ${sql.table(table)} set created_at = created_at where id = ${id}`.execute(tx)
+}
+
 /** Counts the rows of a query that has no selection yet. */
 export async function countRows<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
 ): Promise<number> {
-  const counted = query.select((of) => of.fn.countAll<number>().as('total'))
+  const counted = query.select((eb) => eb.fn.countAll<number>().as('total'))
   const { total } = await counted.$castTo<{ total: number }>().executeTakeFirstOrThrow()
   return total
 }

@@ -29,7 +29,11 @@ onEachEngine('leases', (engine) => {
       ],
       [1, 0, 1, 0],
     )
-    assert.equal(await acquiredAt(1050), 0, 'clocks differ a little')
+    assert.equal(
+      await acquiredAt(1050),
+      0,
+      'a process whose clock is slightly slow does not acquire it',
+    )
   })
 
   test('leases of different names do not exclude each other', async (t) => {
@@ -46,7 +50,7 @@ onEachEngine('leases', (engine) => {
     assert.equal(await acquireLease(db, { ...SWEEP, now: 1001 }), undefined)
   })
 
-  test('the same holder acquires its lease again, and its former token is void', async (t) => {
+  test('the same holder acquires its lease again, and its former token is invalid', async (t) => {
     const { db } = await openDatabase(t, engine)
     const first = await acquireLease(db, { ...SWEEP, holder: 'job 1', now: 1000 })
     assert.equal(await acquireLease(db, { ...SWEEP, holder: 'job 2', now: 1001 }), undefined)
@@ -75,7 +79,7 @@ onEachEngine('leases', (engine) => {
     assert.ok(await acquireLease(db, { ...SWEEP, now: 1000 }))
   })
 
-  test('completed work is known to all, and is not repeated before its next time', async (t) => {
+  test('all processes see completed work, and none repeats it before its next time', async (t) => {
     const { db } = await openDatabase(t, engine)
     const request = { ...SWEEP, maxTtlMs: 1000 }
     const lease = await acquireLease(db, { ...request, now: 1000 })

@@ -7,9 +7,9 @@ import type { Db } from './database.ts'
  * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.
  *
  * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
- * one statement must change as a whole. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
- * pg-boss on PostgreSQL. A row of `forge_questions` is the claim to ask a forge and then its answer. A row of `forge_budgets`
- * counts requests, and nobody holds it.
+ * one statement must change. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
+ * pg-boss on PostgreSQL. A row of `forge_questions` is a claim to check a token with the forge, and then the result. A row of
+ * `forge_budgets` counts requests and has no holder.
  */
 export interface Lease {
   name: string
@@ -20,13 +20,13 @@ export interface Lease {
 }
 
 interface LeaseRequest {
-  /** What the holder does, as the end of the sentence "another process is …". */
+  /** What the holder does. Completes the message "another process is …". */
   name: string
   ttlMs: number
   now: number
   /** Identifies who holds the lease. A process that restarts with this value can acquire its own lease again before it expires. */
   holder?: string
-  /** The longest time for which any holder of this lease asks; `ttlMs` by default. */
+  /** The longest `ttlMs` that any holder of this lease requests; the own `ttlMs` by default. */
   maxTtlMs?: number
 }
 
@@ -45,13 +45,13 @@ export async function acquireLease(db: Db, request: LeaseRequest): Promise<Lease
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('leases')
     .values({ name, ...taken })
-    .onConflict((known) =>
-      known
+    .onConflict((oc) =>
+      oc
         .column('name')
         .doUpdateSet(taken)
-        .where((is) =>
-          is.or([
-            is('leases.holder', '=', holder),
+        .where((eb) =>
+          eb.or([
+            eb('leases.holder', '=', holder),
             hasExpired('leases.expires_at', { now, maxTtlMs }),
           ]),
         ),
@@ -71,7 +71,7 @@ export const hasExpired = (column: string, { now, maxTtlMs }: { now: number; max
 export const renewLease = (tx: Db, lease: Lease, now: number): Promise<void> =>
   changeLease(tx, lease, { expires_at: now + lease.ttlMs })
 
-/** Notes that the work is done; nobody acquires the lease again before `nextAt`. Throws LeaseTaken if it was lost. */
+/** Records that the work is done; nobody acquires the lease again before `nextAt`. Throws LeaseTaken if it was lost. */
 export const completeLease = (
   db: Db,
   lease: Lease,

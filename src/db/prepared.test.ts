@@ -39,8 +39,8 @@ async function loginScene(t: TestContext, engine: Engine) {
 onEachEngine('a prepared query', (engine) => {
   test('concurrent callers share a result', async (t) => {
     const { query, readings } = await loginScene(t, engine)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => query()))
-    assert.deepEqual(new Set(answers), new Set(['0']))
+    const results = await Promise.all(Array.from({ length: 50 }, () => query()))
+    assert.deepEqual(new Set(results), new Set(['0']))
     if (engine === 'postgres') assert.equal(readings(), 1)
   })
 
@@ -55,7 +55,7 @@ onEachEngine('a prepared query', (engine) => {
     }
   })
 
-  test('calls with different parameters have results of their own', async (t) => {
+  test('calls with different parameters have different results', async (t) => {
     const { id, query } = await loginScene(t, engine)
     assert.deepEqual(await Promise.all([query(), query(id + 1), query(), query(id + 1)]), [
       '0',
@@ -104,8 +104,8 @@ test('a failed query fails for all its callers, and the next call runs it again'
         .where('id', '=', id),
     (rows) => rows,
   )
-  const asked = await Promise.allSettled([1, 2, 3].map(() => missing(db, { id: 1 })))
-  assert.ok(asked.every(({ status }) => status === 'rejected'))
+  const results = await Promise.allSettled([1, 2, 3].map(() => missing(db, { id: 1 })))
+  assert.ok(results.every(({ status }) => status === 'rejected'))
   await assert.rejects(async () => missing(db, { id: 1 }))
 })
 
@@ -131,7 +131,7 @@ test('on PostgreSQL, concurrent calls with different parameters run as one query
   pool!.on('acquire', () => {
     queries += 1
   })
-  const asked = [1, 2, 3, 4].map((id) => fromId(db, { id, type: 'User' }))
-  assert.deepEqual(await Promise.all(asked), [logins, ['bob', 'cyd'], ['cyd'], []])
+  const queried = [1, 2, 3, 4].map((id) => fromId(db, { id, type: 'User' }))
+  assert.deepEqual(await Promise.all(queried), [logins, ['bob', 'cyd'], ['cyd'], []])
   assert.equal(queries, 1)
 })

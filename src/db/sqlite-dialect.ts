@@ -11,7 +11,6 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { addDiskFacts } from '../lib/disk-errors.ts'
-import type { ChangeCounter } from './prepared.ts'
 import { DatabaseCorrupt, isCorruption, primaryCode } from './sqlite-corruption.ts'
 
 const BUSY = 5
@@ -23,7 +22,8 @@ const MAX_TURN_MS = 10
 type OnDamage = (damage: DatabaseCorrupt) => void
 
 interface SqliteDialect extends Dialect {
-  changes: ChangeCounter
+  /** Returns another number after every commit, of this process or any other. */
+  changes(): number
   /** Runs a read without the overhead of Kysely. Returns undefined until Kysely has run its first query, which opens the database. */
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
 }
@@ -272,7 +272,7 @@ class Handle {
     if (!prepared) {
       if (this.#statements.size >= MAX_PREPARED_STATEMENTS) this.#statements.clear()
       const statement = this.#db.prepare(sql)
-      // Read once: the engine describes every column to answer.
+      // Cached, because `columns` describes every column.
       prepared = { statement, returnsRows: statement.columns().length > 0 }
       this.#statements.set(sql, prepared)
     }

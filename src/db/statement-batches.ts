@@ -23,12 +23,12 @@ export async function selectInBatches<T, R>(
 
 /** Reads all rows of a query that is ordered by position, page by page. */
 export async function rowsByPosition<R extends { position: number }>(
-  query: (page: { after: number; atMost: number }) => { execute(): Promise<R[]> },
+  query: (page: { after: number; limit: number }) => { execute(): Promise<R[]> },
 ): Promise<R[]> {
   const found: R[][] = []
   for (let after = -1; ; ) {
     await nextTurn()
-    const rows = await query({ after, atMost: MAX_ROWS }).execute()
+    const rows = await query({ after, limit: MAX_ROWS }).execute()
     found.push(rows)
     if (rows.length < MAX_ROWS) return found.flat()
     after = rows.at(-1)!.position

@@ -10,26 +10,23 @@ export interface SchemaAge {
   upgradedAt: number
 }
 
-export interface SqliteSurvey {
-  /** Undefined if Godwit has never used the database. */
-  schema: SchemaAge | undefined
-  /** The number of tables, whoever created them. */
-  tables: number
-  /** `ok`, or the first error. */
-  integrity: string
-}
-
 const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from godwit_schema'
 
 /** Inspects an embedded database read-only, also while a server uses it. */
-export function surveySqlite(file: string): SqliteSurvey {
-  using database = new DatabaseSync(readOnlyAddress(file), { readOnly: true, timeout: 5000 })
+export function surveySqlite(file: string) {
+  using database = openReadOnly(file)
   const first = (query: string) => database.prepare(query).get() as Record<string, unknown>
-  const integrity = String(first('pragma quick_check(1)').quick_check)
   const fromTables = "from sqlite_schema where type = 'table'"
-  const tables = Number(first(`select count(*) as n ${fromTables}`).n)
-  const hasSchema = first(`select count(*) as n ${fromTables} and name = 'godwit_schema'`).n === 1
-  return { integrity, tables, schema: hasSchema ? schemaAge(first(SCHEMA)) : undefined }
+  const isOurs = () =>
+    first(`select count(*) as n ${fromTables} and name = 'godwit_schema'`).n === 1
+  return {
+    /** `ok`, or the first error. */
+    integrity: String(first('pragma quick_check(1)').quick_check),
+    /** The number of all tables, including those of other applications. */
+    tables: Number(first(`select count(*) as n ${fromTables}`).n),
+    /** Undefined if Godwit has never used the database. */
+    schema: isOurs() ? schemaAge(first(SCHEMA)) : undefined,
+  }
 }
 
 const LOCKED = `select distinct login_key || '/' || name_key as name from repository_locks
@@ -41,20 +38,12 @@ export async function lockedRepositories(database: SurveyedDatabase): Promise<Se
   return new Set(rows.map(({ name }) => String(name)))
 }
 
-export interface StoredDataSurvey {
-  segments: number
-  damaged: number
-  oldestCheckAt: number
-}
+const STORED_DATA = `select count(*) as segments, count(damaged_at) as damaged,
+  min(checked_at) as oldest from segments`
 
 /** Returns undefined if the database has no schema yet. */
-export async function surveyStoredData(
-  database: SurveyedDatabase,
-): Promise<StoredDataSurvey | undefined> {
-  const [row] = await rowsOf(
-    database,
-    `select count(*) as segments, count(damaged_at) as damaged, min(checked_at) as oldest from segments`,
-  )
+export async function surveyStoredData(database: SurveyedDatabase) {
+  const [row] = await rowsOf(database, STORED_DATA)
   return (
     row && {
       segments: Number(row.segments),
@@ -66,11 +55,11 @@ export async function surveyStoredData(
 
 /** Returns the key that signs links, or undefined if no service has run yet. */
 export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer | undefined> {
-  const rows = await rowsOf(database, "select value from secrets where name = 'link-key'")
-  return rows[0] && Buffer.from(String(rows[0].value), 'hex')
+  const [row] = await rowsOf(database, "select value from secrets where name = 'link-key'")
+  return row && Buffer.from(String(row.value), 'hex')
 }
 
-/** Lists the processes of the service as they last reported themselves. */
+/** Lists the processes of a service on PostgreSQL, with the times of their last heartbeats. */
 export async function listProcesses(
   url: string,
 ): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
@@ -85,23 +74,25 @@ export async function listProcesses(
 }
 
 interface SurveyedDatabase {
+  /** The file of the embedded database, which is used if there is no URL of a PostgreSQL. */
   sqlite: string
   postgres: string | undefined
 }
 
+/** Returns no rows if the database has no schema yet. */
 const rowsOf = async ({ sqlite, postgres }: SurveyedDatabase, query: string) =>
   postgres ? postgresRows(postgres, query) : sqliteRows(sqlite, query)
 
 function sqliteRows(file: string, query: string): Record<string, unknown>[] {
   if (!existsSync(file) || !surveySqlite(file).schema) return []
-  using database = new DatabaseSync(readOnlyAddress(file), { readOnly: true, timeout: 5000 })
-  return database.prepare(query).all() as Record<string, unknown>[]
+  using database = openReadOnly(file)
+  return database.prepare(query).all()
 }
 
 async function postgresRows(url: string, query: string): Promise<Record<string, unknown>[]> {
   const client = await connectPostgres(url)
   try {
-    const { rows } = await client.query("select to_regclass('repository_locks') as found")
+    const { rows } = await client.query("select to_regclass('godwit_schema') as found")
     return rows[0].found === null ? [] : (await client.query(query)).rows
   } finally {
     await client.end()
@@ -152,11 +143,11 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
   }
 }
 
-function readOnlyAddress(file: string): URL {
+function openReadOnly(file: string): DatabaseSync {
   const address = pathToFileURL(file)
   // Without a log nobody is writing, so the file is complete; `immutable` avoids creating a log to read it.
   if (!existsSync(`${file}-wal`)) address.searchParams.set('immutable', '1')
-  return address
+  return new DatabaseSync(address, { readOnly: true, timeout: 5000 })
 }
 
 async function connectPostgres(url: string): Promise<pg.Client> {

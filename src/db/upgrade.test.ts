@@ -5,10 +5,12 @@ import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { connect } from './connect.ts'
-import { SchemaTooNew, upgradeSchema } from './upgrade.ts'
+import { upgradeSchema } from './upgrade.ts'
+
+const TOO_NEW = /^UserError: the database has schema \d+, this version supports up to/
 
 onEachEngine('the schema', (engine) => {
-  test('is upgraded once when many start at the same moment', async (t) => {
+  test('is upgraded once if many processes start at the same time', async (t) => {
     const options = await databaseOptions(t, engine)
     const databases = await Promise.all(Array.from({ length: 6 }, () => connect(options)))
     await Promise.all(databases.map((database) => upgradeSchema(database)))
@@ -27,7 +29,7 @@ onEachEngine('the schema', (engine) => {
     assert.deepEqual(after.rows, before.rows)
   })
 
-  test('is upgraded step by step, and keeps the rows that are there', async (t) => {
+  test('is upgraded by all steps or none, and existing rows are kept', async (t) => {
     const database = await openDatabase(t, engine)
     const run = (statement: string) => sql.raw(statement).execute(database.db)
     await run("insert into secrets (name, value) values ('a', 'kept')")
@@ -37,11 +39,11 @@ onEachEngine('the schema', (engine) => {
     }
     const failing: SchemaStep = { name: 'failing', statements: () => ['drop table no_such_table'] }
     await assert.rejects(upgradeSchema(database, [...steps, added, failing]))
-    await assert.rejects(run('select colour from secrets'), 'all steps or none')
+    await assert.rejects(run('select colour from secrets'), 'the first step was rolled back')
     await upgradeSchema(database, [...steps, added])
     const { rows } = await run('select name, value, colour from secrets')
     assert.deepEqual({ ...(rows[0] as object) }, { name: 'a', value: 'kept', colour: 'blue' })
-    await assert.rejects(upgradeSchema(database), SchemaTooNew)
+    await assert.rejects(upgradeSchema(database), TOO_NEW)
   })
 
   test('refuses a database that a newer Godwit has upgraded', async (t) => {
@@ -49,6 +51,6 @@ onEachEngine('the schema', (engine) => {
     await sql`insert into godwit_schema (step, name, applied_at) values (999, 'later', 0)`.execute(
       database.db,
     )
-    await assert.rejects(upgradeSchema(database), SchemaTooNew)
+    await assert.rejects(upgradeSchema(database), TOO_NEW)
   })
 })

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import { UserError } from '../lib/user-error.ts'
-import type { Database, Db } from './database.ts'
+import type { Database } from './database.ts'
 
 /** A number that no other application on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974
@@ -10,18 +10,9 @@ const UPGRADE_LOCK = 0x676f64776974
 /** The newest schema that this version knows. */
 export const KNOWN_SCHEMA = steps.length
 
-export class SchemaTooNew extends UserError {
-  override name = 'SchemaTooNew'
-  constructor(found: number) {
-    super(
-      `the database has schema ${found}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
-    )
-  }
-}
-
 /**
  * Applies the steps that the database lacks: all of them or, if one fails, none. Several processes may call this at the same time;
- * one applies the steps and the others find them applied.
+ * one applies the steps and the others find them applied. Throws a UserError if a newer version has upgraded the database.
  */
 export async function upgradeSchema(
   { db, engine }: Database,
@@ -31,8 +22,13 @@ export async function upgradeSchema(
     if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${UPGRADE_LOCK})`.execute(tx)
     await sql`create table if not exists godwit_schema (
       step integer primary key, name text not null, applied_at bigint not null)`.execute(tx)
-    const applied = await appliedSteps(tx)
-    if (applied > known.length) throw new SchemaTooNew(applied)
+    const { rows } = await sql<{ step: number | null }>`
+      select max(step) as step from godwit_schema`.execute(tx)
+    const applied = rows[0]?.step ?? 0
+    if (applied > known.length)
+      throw new UserError(
+        `the database has schema ${applied}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
+      )
     for (const [index, { name, statements }] of known.entries()) {
       if (index < applied) continue
       for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
@@ -49,10 +45,4 @@ export async function hasSchema({ db, engine }: Database): Promise<boolean> {
       ? sql`select 1 where to_regclass('godwit_schema') is not null`
       : sql`select 1 from sqlite_schema where name = 'godwit_schema'`
   return (await query.execute(db)).rows.length > 0
-}
-
-async function appliedSteps(db: Db): Promise<number> {
-  const { rows } = await sql<{ step: number | null }>`
-    select max(step) as step from godwit_schema`.execute(db)
-  return rows[0]?.step ?? 0
 }

@@ -115,9 +115,9 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.equal(second.segmentKey, first?.segmentKey)
     assert.equal(state.deleted.length, 1)
     assert.notEqual(state.deleted[0], second.segmentKey)
-    const [segment] = await db.selectFrom('segments').select('named_at').execute()
+    const [segment] = await db.selectFrom('segments').select('last_used_at').execute()
     assert.equal(
-      segment?.named_at,
+      segment?.last_used_at,
       9000,
       'the second export counts as a use, which delays the sweep',
     )

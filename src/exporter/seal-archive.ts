@@ -53,7 +53,7 @@ export async function sealArchive(
   const contents = await contentsOfAll(db, repositories)
   const since = now() - LENGTH_TRUSTED_MS
   const old = [...contents.segments.values()].filter(
-    ({ namedAt, damagedAt }) => namedAt < since || damagedAt !== null,
+    ({ lastUsedAt, damagedAt }) => lastUsedAt < since || damagedAt !== null,
   )
   const lost = await lostSegments(parts.blobs, old, signal)
   if (lost.length > 0) return endAsLost(repositories, new Set(lost.map(({ key }) => key)))

@@ -1,19 +1,19 @@
 import type { Writable } from 'node:stream'
 
-/** Yields the chunks unchanged and calls `onPiece` with each. */
+/** Yields the chunks unchanged, and calls `observe` with each and `onEnd` after the last. */
 export async function* onChunk<T extends Uint8Array>(
   bytes: AsyncIterable<T> | Iterable<T>,
-  onPiece: (piece: T) => void,
+  observe: (chunk: T) => void,
   onEnd?: () => void,
 ): AsyncGenerator<T> {
-  for await (const piece of bytes) {
-    onPiece(piece)
-    yield piece
+  for await (const chunk of bytes) {
+    observe(chunk)
+    yield chunk
   }
   onEnd?.()
 }
 
-/** Writes a chunk. Resolves to false if the stream was closed: its reader is gone, or gets the error itself. */
+/** Writes a chunk. Resolves to false, instead of rejecting, if the stream was closed or failed. */
 export function writeChunk(stream: Writable, chunk: Uint8Array): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const onClose = () => resolve(false)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { closestName, didYouMean } from './closest-name.ts'
+import { didYouMean } from './closest-name.ts'
 
-test('the closest name is suggested, or none', () => {
+test('the closest name is suggested if one is similar', () => {
   const names = ['data', 'listen', 'repositories', 'base-url', 'git', 'token-file']
   for (const [written, meant] of [
     ['listne', 'listen'],
@@ -11,9 +11,7 @@ test('the closest name is suggested, or none', () => {
     ['repositries', 'repositories'],
     ['base_url', 'base-url'],
     ['tokenfile', 'token-file'],
-    ['nothing-like-it', undefined],
   ] as const)
-    assert.equal(closestName(written, names), meant, written)
-  assert.equal(didYouMean('listne', names), '; did you mean listen?')
+    assert.equal(didYouMean(written, names), `; did you mean ${meant}?`)
   assert.equal(didYouMean('nothing-like-it', names), '')
 })

@@ -1,18 +1,12 @@
-/** Returns the name that was probably meant: the one with the smallest edit distance, if that is small. */
-export function closestName(written: string, names: Iterable<string>): string | undefined {
+/** Returns `; did you mean NAME?` for the name with the smallest edit distance, or an empty text if no name is similar. */
+export function didYouMean(written: string, names: Iterable<string>): string {
   let best: string | undefined
   let fewest = Math.max(2, Math.floor(written.length / 3)) + 1
   for (const name of names) {
     const changes = editDistance(written, name)
     if (changes < fewest) [best, fewest] = [name, changes]
   }
-  return best
-}
-
-/** Returns `; did you mean NAME?`, or an empty text. */
-export function didYouMean(written: string, names: Iterable<string>): string {
-  const near = closestName(written, names)
-  return near === undefined ? '' : `; did you mean ${near}?`
+  return best === undefined ? '' : `; did you mean ${best}?`
 }
 
 /** Counts letters to add, remove or replace; two swapped neighbours count once. */

@@ -62,7 +62,7 @@ function findDiskError(error: unknown): { error: DiskError; failure: DiskFailure
   return failure ? { error, failure } : findDiskError(error.cause)
 }
 
-/** What SQLite needs at least for its shared memory and a few pages of its log. */
+/** The minimum that SQLite needs for its shared memory and a few pages of its log. */
 const MIN_SQLITE_BYTES = 64 * 1024
 
 function failureOf(error: Error): DiskFailure | undefined {

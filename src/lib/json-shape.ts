@@ -3,13 +3,8 @@ import { inspect } from 'node:util'
 /** Validates a value of parsed JSON and returns it, or throws. `at` is its path in the document. */
 export type Shape<T> = (value: unknown, at: string) => T
 
-class InvalidShape extends Error {
-  override name = 'InvalidShape'
-
-  constructor(at: string, expected: string, found: unknown) {
-    super(`${at || 'the document'} is not ${expected}: ${excerptOf(found)}`)
-  }
-}
+const invalid = (at: string, expected: string, found: unknown): Error =>
+  new Error(`${at || 'the document'} is not ${expected}: ${excerptOf(found)}`)
 
 const MAX_SHOWN = 100
 const INSPECT_OPTIONS = {
@@ -30,7 +25,7 @@ function excerptOf(found: unknown): string {
 export const anyObject: Shape<Record<string, unknown>> = (value, at) => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>
-  throw new InvalidShape(at, 'an object', value)
+  throw invalid(at, 'an object', value)
 }
 
 /** An object with exactly these fields. */
@@ -43,7 +38,7 @@ export function object<T extends object>(fields: { [K in keyof T]: Shape<T[K]> }
       return [key, fields[key as keyof T](found[key], field(key))]
     })
     const extra = Object.entries(found).find(([key]) => !known.has(key))
-    if (extra) throw new InvalidShape(field(extra[0]), 'a known field', extra[1])
+    if (extra) throw invalid(field(extra[0]), 'a known field', extra[1])
     return Object.fromEntries(read) as T
   }
 }
@@ -63,7 +58,7 @@ export function objectWith<T extends object>(
 
 export function list<T>(item: Shape<T>): Shape<T[]> {
   return (value, at) => {
-    if (!Array.isArray(value)) throw new InvalidShape(at, 'a list', value)
+    if (!Array.isArray(value)) throw invalid(at, 'a list', value)
     return value.map((each, index) => item(each, `${at}[${index}]`))
   }
 }
@@ -71,24 +66,19 @@ export function list<T>(item: Shape<T>): Shape<T[]> {
 export function oneOf<const T>(...allowed: T[]): Shape<T> {
   return (value, at) => {
     const found = allowed.find((each) => each === value)
-    if (found === undefined)
-      throw new InvalidShape(at, allowed.map((a) => inspect(a)).join(' or '), value)
+    if (found === undefined) throw invalid(at, allowed.map((a) => inspect(a)).join(' or '), value)
     return found
   }
 }
 
-export function text(expected: string, fits: (value: string) => boolean): Shape<string> {
-  return (value, at) => {
-    if (typeof value !== 'string' || !fits(value)) throw new InvalidShape(at, expected, value)
-    return value
-  }
-}
+export const text = (expected: string, isValid: (value: string) => boolean): Shape<string> =>
+  parsed(expected, (value) => (isValid(value) ? value : undefined))
 
 /** A text that `parse` converts; it returns undefined if the text is invalid. */
 export function parsed<T>(expected: string, parse: (value: string) => T | undefined): Shape<T> {
   return (value, at) => {
     const found = typeof value === 'string' ? parse(value) : undefined
-    if (found === undefined) throw new InvalidShape(at, expected, value)
+    if (found === undefined) throw invalid(at, expected, value)
     return found
   }
 }
@@ -97,7 +87,7 @@ export function parsed<T>(expected: string, parse: (value: string) => T | undefi
 export function count(max = Number.MAX_SAFE_INTEGER): Shape<number> {
   return (value, at) => {
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max) {
-      throw new InvalidShape(at, `a whole number from 0 to ${max}`, value)
+      throw invalid(at, `a whole number from 0 to ${max}`, value)
     }
     return value
   }
@@ -110,7 +100,7 @@ export function distinct<T>(shape: Shape<T[]>, keyOf: (value: T) => string): Sha
     const seen = new Set<string>()
     for (const [index, item] of items.entries()) {
       const key = keyOf(item)
-      if (seen.has(key)) throw new InvalidShape(`${at}[${index}]`, 'named once', key)
+      if (seen.has(key)) throw invalid(`${at}[${index}]`, 'named once', key)
       seen.add(key)
     }
     return items

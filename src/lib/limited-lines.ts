@@ -8,27 +8,27 @@ export interface LimitedLine {
   count: number
 }
 
-/** Passes on the first 100 lines of each kind and counts the others, so that 200,000 invalid records give a readable report. */
+/** Emits the first 100 lines of each kind and counts the others, so that 200,000 invalid records give a readable report. */
 export class LimitedLines {
   readonly #counts = new Map<string, number>()
-  readonly #pass: (line: LimitedLine) => void
+  readonly #emit: (line: LimitedLine) => void
 
-  constructor(pass: (line: LimitedLine) => void) {
-    this.#pass = pass
+  constructor(emit: (line: LimitedLine) => void) {
+    this.#emit = emit
   }
 
   add(kind: string, text: string): void {
     const count = (this.#counts.get(kind) ?? 0) + 1
     this.#counts.set(kind, count)
-    if (count <= MAX_PER_KIND) this.#pass({ text, count: 1 })
+    if (count <= MAX_PER_KIND) this.#emit({ text, count: 1 })
   }
 
-  /** Passes on one more line for each kind with omitted lines. */
+  /** Emits one more line for each kind with omitted lines. */
   end(): void {
     for (const [kind, all] of this.#counts) {
       const count = all - MAX_PER_KIND
       if (count > 0)
-        this.#pass({ text: `${kind}: and ${formatNumber(count)} more of this kind`, count })
+        this.#emit({ text: `${kind}: and ${formatNumber(count)} more of this kind`, count })
     }
     this.#counts.clear()
   }
@@ -39,9 +39,9 @@ export async function limitLines(
   kind: string,
   lines: Iterable<string> | AsyncIterable<string>,
 ): Promise<LimitedLine[]> {
-  const passed: LimitedLine[] = []
-  const limited = new LimitedLines((line) => passed.push(line))
+  const emitted: LimitedLine[] = []
+  const limited = new LimitedLines((line) => emitted.push(line))
   for await (const line of lines) limited.add(kind, line)
   limited.end()
-  return passed
+  return emitted
 }

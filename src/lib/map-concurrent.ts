@@ -17,8 +17,8 @@ export async function mapConcurrent<T>(
 ): Promise<void> {
   const failure = new AbortController()
   const stop = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])])
-  const queue = oneByOne(items)
-  async function runLane(): Promise<void> {
+  const queue = asGenerator(items)
+  async function runItems(): Promise<void> {
     try {
       for await (const item of queue) {
         stop.throwIfAborted()
@@ -29,11 +29,11 @@ export async function mapConcurrent<T>(
       failure.abort(error)
     }
   }
-  await Promise.all(Array.from({ length: concurrency }, runLane))
+  await Promise.all(Array.from({ length: concurrency }, runItems))
   stop.throwIfAborted()
 }
 
 /** A generator serializes concurrent calls of `next`, so several callers can iterate it. */
-async function* oneByOne<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
+async function* asGenerator<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
   yield* items
 }

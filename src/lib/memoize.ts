@@ -1,7 +1,4 @@
-/**
- * Caches the results of a function, except undefined. A full cache, of `max` entries, is cleared completely, which is simpler than
- * evicting the oldest entry.
- */
+/** Caches the results of a function, except undefined. When there are `max` results, all are evicted: that is simplest. */
 export function memoize<Input, Result>(
   max: number,
   compute: (input: Input) => Result,

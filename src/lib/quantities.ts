@@ -53,7 +53,7 @@ export function formatRelativeTime(at: Date, now: number): string {
   if (unit === 'second' && Math.abs(seconds) < 10)
     return seconds > 0 ? 'in a few seconds' : 'just now'
   // Ages are rounded down; future times are rounded to the nearest.
-  const whole = seconds < 0 ? Math.trunc : Math.round
+  const round = seconds < 0 ? Math.trunc : Math.round
   relative ??= new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
-  return relative.format(whole(seconds / length), unit)
+  return relative.format(round(seconds / length), unit)
 }

@@ -12,7 +12,7 @@ async function rows(t: TestContext) {
 
 test('rows are sorted by key and time', async (t) => {
   const sorted = await rows(t)
-  sorted.add('b', 1, 0, 'another shelf')
+  sorted.add('b', 1, 0, 'another table')
   sorted.add('a', 10, 5, 'ten, later')
   sorted.add('a', 9, 1, 'nine')
   sorted.add('a', 10, 2, 'ten, sooner')
@@ -31,7 +31,7 @@ test('rows are sorted by key and time', async (t) => {
   assert.equal(sorted.count('a'), 4)
 })
 
-test('an unused shelf or key is empty', async (t) => {
+test('an unused table or key is empty', async (t) => {
   const sorted = await rows(t)
   sorted.add('a', 1, 0, { text: 'é\u2028' })
   assert.deepEqual(sorted.of('a', 1), [{ text: 'é\u2028' }])

@@ -1,17 +1,17 @@
 import { DatabaseSync } from 'node:sqlite'
 import { addDiskFacts } from './disk-errors.ts'
 
-/** Sorts rows in a file, so that memory does not grow with their number. A shelf is a named group of rows. */
+/** Sorts rows in a file, so that memory does not grow with their number. Each row belongs to a table and has a key. */
 export interface SortedRows extends Disposable {
-  /** `at` orders the rows of a key; rows with equal `at` keep the order in which they were added. */
-  add(shelf: string, key: number, at: number, value: unknown): void
-  /** Iterates all rows of a shelf by key, then by `at`. Nothing may be added meanwhile. */
-  all<T>(shelf: string): Iterable<[key: number, value: T]>
-  of<T>(shelf: string, key: number): T[]
-  has(shelf: string, key: number): boolean
-  count(shelf: string): number
+  /** Rows of a key are ordered by `at`, and rows with equal `at` in the order in which they were added. */
+  add(table: string, key: number, at: number, value: unknown): void
+  /** Iterates all rows of a table by key, then by `at`. Nothing may be added meanwhile. */
+  all<T>(table: string): Iterable<[key: number, value: T]>
+  of<T>(table: string, key: number): T[]
+  has(table: string, key: number): boolean
+  count(table: string): number
   /** Returns the largest `at` of a key, or undefined if it has no rows. */
-  newest(shelf: string, key: number): number | undefined
+  newest(table: string, key: number): number | undefined
 }
 
 /** `file` must not exist yet. The caller deletes it with its directory. */
@@ -20,45 +20,45 @@ export function sortedRows(file: string): SortedRows {
   db.exec(
     `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;
      CREATE TABLE rows (
-       shelf INTEGER, key INTEGER, at INTEGER, arrival INTEGER, value TEXT, PRIMARY KEY (shelf, key, at, arrival)
+       table_id INTEGER, key INTEGER, at INTEGER, arrival INTEGER, value TEXT, PRIMARY KEY (table_id, key, at, arrival)
      ) WITHOUT ROWID;
      BEGIN`,
   )
   const insert = db.prepare('INSERT INTO rows VALUES (?, ?, ?, ?, ?)')
-  const every = db.prepare('SELECT key, value FROM rows WHERE shelf = ? ORDER BY key, at, arrival')
-  const some = db.prepare('SELECT value FROM rows WHERE shelf = ? AND key = ? ORDER BY at, arrival')
-  const one = db.prepare('SELECT max(at) AS newest FROM rows WHERE shelf = ? AND key = ?')
-  const counted = db.prepare('SELECT count(*) AS count FROM rows WHERE shelf = ?')
-  const shelves = new Map<string, number>()
+  const ofTable = 'FROM rows WHERE table_id = ?'
+  const selectTable = db.prepare(`SELECT key, value ${ofTable} ORDER BY key, at, arrival`)
+  const selectKey = db.prepare(`SELECT value ${ofTable} AND key = ? ORDER BY at, arrival`)
+  const selectNewest = db.prepare(`SELECT max(at) AS newest ${ofTable} AND key = ?`)
+  const countRows = db.prepare(`SELECT count(*) AS count ${ofTable}`)
+  const tableIds = new Map<string, number>()
   let arrivals = 0
 
-  function numberOf(shelf: string): number {
-    const known = shelves.get(shelf)
-    if (known !== undefined) return known
-    shelves.set(shelf, shelves.size)
-    return shelves.size - 1
+  function idOf(table: string): number {
+    const id = tableIds.get(table) ?? tableIds.size
+    tableIds.set(table, id)
+    return id
   }
 
-  function newest(shelf: string, key: number): number | undefined {
-    return (one.get(numberOf(shelf), key) as { newest: number | null }).newest ?? undefined
+  function newest(table: string, key: number): number | undefined {
+    return (selectNewest.get(idOf(table), key) as { newest: number | null }).newest ?? undefined
   }
 
   return {
-    add(shelf, key, at, value) {
+    add(table, key, at, value) {
       try {
-        insert.run(numberOf(shelf), key, at, arrivals++, JSON.stringify(value))
+        insert.run(idOf(table), key, at, arrivals++, JSON.stringify(value))
       } catch (error) {
         throw addDiskFacts(error, file)
       }
     },
-    *all<T>(shelf: string) {
-      for (const { key, value } of every.iterate(numberOf(shelf)))
+    *all<T>(table: string) {
+      for (const { key, value } of selectTable.iterate(idOf(table)))
         yield [Number(key), JSON.parse(String(value)) as T] as [number, T]
     },
-    of: <T>(shelf: string, key: number) =>
-      some.all(numberOf(shelf), key).map(({ value }) => JSON.parse(String(value)) as T),
-    has: (shelf, key) => newest(shelf, key) !== undefined,
-    count: (shelf) => Number(counted.get(numberOf(shelf))?.count),
+    of: <T>(table: string, key: number) =>
+      selectKey.all(idOf(table), key).map(({ value }) => JSON.parse(String(value)) as T),
+    has: (table, key) => newest(table, key) !== undefined,
+    count: (table) => Number(countRows.get(idOf(table))?.count),
     newest,
     [Symbol.dispose]: () => db.close(),
   }

@@ -8,7 +8,7 @@ import {
 } from './terminal-text.ts'
 
 const EVIL = 'a\x1b]0;x\x07b\u009b31mc\u202ed\u2066e\u200ff\x7f\r\n\tg\u2028'
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 test('control characters are escaped', () => {

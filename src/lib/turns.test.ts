@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mapInTurns, nextTurn } from './turns.ts'
 
-/** Holds the thread for longer than one turn may. */
-function holdThread(): void {
+/** Blocks the thread for longer than the limit of one turn. */
+function blockThread(): void {
   const until = performance.now() + 11
   while (performance.now() < until);
 }
@@ -13,14 +13,14 @@ test('the work of many tasks is spread over turns of the event loop', async () =
   let pieces = 0
   const task = async () => {
     for (let n = 0; n < 3; n++) {
-      holdThread()
+      blockThread()
       pieces++
       await nextTurn()
     }
   }
   await turn()
   const tasks = Promise.all(Array.from({ length: 4 }, task))
-  assert.equal(pieces, 4, 'each begins at once')
+  assert.equal(pieces, 4, 'each task starts without waiting')
   const perTurn: number[] = []
   while (pieces < 12) {
     const before = pieces
@@ -37,12 +37,12 @@ test('short work ends in the turn in which it began', async () => {
   assert.equal(nextTurn(), undefined)
 })
 
-test('a long list is mapped in order, and other work runs meanwhile', async () => {
+test('a long list is mapped in order, and other work runs in between', async () => {
   let others = 0
   const count = setInterval(() => others++, 0)
   const numbers = Array.from({ length: 5 }, (_, index) => index)
   const mapped = await mapInTurns(numbers, (number, index) => {
-    holdThread()
+    blockThread()
     return number + index
   })
   clearInterval(count)

@@ -38,7 +38,7 @@ export class UsageError extends UserError {
   override readonly exitCode: number = EXIT.misused
 }
 
-/** All mistakes of the configuration. */
+/** All mistakes in the configuration. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly mistakes: readonly string[]

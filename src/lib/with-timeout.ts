@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits for work up to `ms`, and ignores its failure: a job will finish the work in any case. */
+/** Waits for the work for up to `ms`. Ignores its failure: for callers with a job that does the work in any case. */
 export async function withTimeout(ms: number, work: Promise<void>): Promise<void> {
   const finished = new AbortController()
   const settled = work.catch(() => {}).finally(() => finished.abort())

@@ -67,7 +67,7 @@ async function addSegments(db: Db, keys: readonly string[]) {
         some.map((key) => ({
           ...{ key, fingerprint: key, repository_id: null, length: 3, plain_length: 1, crc32: 0 },
           ...{ sha256: key, contents: null, verified: null, warning: null },
-          ...{ created_at: 0, named_at: 7, checked_at: 7 },
+          ...{ created_at: 0, last_used_at: 7, checked_at: 7 },
         })),
       )
       .execute()

@@ -46,7 +46,7 @@ const segmentRow = (key: string) => ({
     verified: null,
     warning: null,
     created_at: 0,
-    named_at: 0,
+    last_used_at: 0,
     checked_at: 0,
   },
 })

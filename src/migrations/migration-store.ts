@@ -3,7 +3,7 @@ import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { MigrationsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   type Migration,
@@ -122,7 +122,7 @@ export function newestRows(
   db: Db,
   { owner }: Scope,
   { offset, limit }: Page,
-): Promise<Row<MigrationsTable>[]> {
+): Promise<Row<'migrations'>[]> {
   return db
     .selectFrom('migrations')
     .selectAll()
@@ -156,7 +156,7 @@ export async function lockScope(tx: Db, { owner }: Scope): Promise<void> {
   await sql`update accounts set login_key = login_key where id = ${owner.id}`.execute(tx)
 }
 
-export function migrationOf(row: Row<MigrationsTable>): Migration {
+export function migrationOf(row: Row<'migrations'>): Migration {
   return {
     id: row.id,
     guid: row.guid,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import type { Row, Tables } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type Reused } from './outcomes.ts'
@@ -238,7 +238,7 @@ async function addToTotals(
   return { remaining, finished: repository_count - remaining }
 }
 
-type EndColumns = Partial<Omit<Row<Tables['repository_exports']>, 'warning'>> & {
+type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning'>> & {
   warning?: RawBuilder<string | null> | null
 }
 

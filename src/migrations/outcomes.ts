@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/statement-batches.ts'
-import type { Row, Tables } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 
@@ -37,14 +37,14 @@ export async function outcomesOf(
     await nextTurn()
     for (const [position, outcome] of reusedIn(row)) outcomes.set(position, outcome)
   }
-  const exports = await rowsByPosition(({ after, atMost }) =>
+  const exports = await rowsByPosition(({ after, limit }) =>
     db
       .selectFrom('repository_exports')
       .selectAll()
       .where('migration_id', '=', id)
       .where('position', '>', after)
       .orderBy('position')
-      .limit(atMost),
+      .limit(limit),
   )
   await mapInTurns(exports, (row) => outcomes.set(row.position, outcomeOf(row)))
   return outcomes
@@ -59,7 +59,7 @@ export type Reused = [
   warning?: string,
 ]
 
-function reusedIn(row: Row<Tables['reused_repositories']>): [number, RepositoryOutcome][] {
+function reusedIn(row: Row<'reused_repositories'>): [number, RepositoryOutcome][] {
   const reused = JSON.parse(row.repositories) as Reused[]
   return reused.map(([position, segmentKey, bytes, tookMs, warning], at) => [
     position,
@@ -78,7 +78,7 @@ function reusedIn(row: Row<Tables['reused_repositories']>): [number, RepositoryO
   ])
 }
 
-function outcomeOf(row: Row<Tables['repository_exports']>): RepositoryOutcome {
+function outcomeOf(row: Row<'repository_exports'>): RepositoryOutcome {
   return {
     outcome: row.outcome as RepositoryOutcome['outcome'],
     segmentKey: row.segment_key,

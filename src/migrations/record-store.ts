@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/statement-batches.ts'
-import type { RecordExportsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
@@ -40,14 +40,14 @@ export interface RecordsProgress {
 
 /** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
 export async function recordExportsOf(db: Db, { id }: Pick<Migration, 'id'>) {
-  const rows = await rowsByPosition(({ after, atMost }) =>
+  const rows = await rowsByPosition(({ after, limit }) =>
     db
       .selectFrom('record_exports')
       .selectAll()
       .where('migration_id', '=', id)
       .where('position', '>', after)
       .orderBy('position')
-      .limit(atMost),
+      .limit(limit),
   )
   return new Map(await mapInTurns(rows, (row) => [row.position, exportOf(row)] as const))
 }
@@ -66,7 +66,7 @@ export async function recordsOf(
 }
 
 /** `records` is null until all records are stored. */
-function exportOf(row: Row<RecordExportsTable>): {
+function exportOf(row: Row<'record_exports'>): {
   progress: RecordsProgress
   records: RepositoryRecords | null
 } {
@@ -140,7 +140,7 @@ async function putRow(
   db: Db,
   { migrationId, position }: ExportTask,
   startedAt: number,
-  columns: Partial<Row<RecordExportsTable>>,
+  columns: Partial<Row<'record_exports'>>,
 ): Promise<void> {
   await db
     .insertInto('record_exports')

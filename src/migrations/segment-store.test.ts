@@ -20,7 +20,7 @@ onEachEngine('contents of segments', (engine) => {
     assert.deepEqual([...contents.segments.keys()].sort(), ['large', 'little'])
     assert.deepEqual(contents.segments.get('little'), {
       ...{ key: 'little', ...numbers },
-      ...{ checkedAt: 0, damagedAt: null, namedAt: 0 },
+      ...{ checkedAt: 0, damagedAt: null, lastUsedAt: 0 },
     })
     const none = await StoredContents.open(db, ['more'], { maxCachedLength: 20, maxCachedBytes: 0 })
     const all = () =>

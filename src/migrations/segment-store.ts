@@ -19,7 +19,7 @@ export interface CheckedSegment extends SegmentRecord {
   /** Null unless the stored bytes were found to be damaged. */
   damagedAt: number | null
   /** When an export last used it. Its length was checked then. */
-  namedAt: number
+  lastUsedAt: number
 }
 
 /** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
@@ -85,7 +85,7 @@ export async function probablyUnchanged(
       .select('repository_id')
       .distinct()
       .where('repository_id', 'in', some)
-      .whereRef('named_at', '>=', 'synced_at'),
+      .whereRef('last_used_at', '>=', 'synced_at'),
   )
   return new Set(rows.map(({ repository_id }) => repository_id!))
 }
@@ -130,11 +130,11 @@ export async function insertSegment(tx: Db, segment: NewSegment, now: number): P
       verified: segment.verified ?? null,
       warning: segment.warning ?? null,
       created_at: now,
-      named_at: now,
+      last_used_at: now,
       checked_at: now,
       damaged_at: null,
     })
-    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ named_at: now }))
+    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ last_used_at: now }))
     .returning('key')
     .executeTakeFirstOrThrow()
   return key
@@ -152,7 +152,7 @@ export async function markSegmentsUsed(
   const rows = await selectInBatches(keys.toSorted(), (some) =>
     tx
       .updateTable('segments')
-      .set({ named_at: now })
+      .set({ last_used_at: now })
       .where('key', 'in', some)
       .where('damaged_at', 'is', null)
       .returning('key'),
@@ -184,7 +184,7 @@ export const SEGMENT_COLUMNS = [
   'stored_crc32 as storedCrc32',
   'checked_at as checkedAt',
   'damaged_at as damagedAt',
-  'named_at as namedAt',
+  'last_used_at as lastUsedAt',
 ] as const
 
 /** Most contents are smaller; those of a repository with very many refs have megabytes. */

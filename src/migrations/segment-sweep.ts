@@ -6,7 +6,7 @@ import type { Reused } from './outcomes.ts'
 /** A segment that no migration uses, and when an export last used it. */
 export interface UnusedSegment {
   key: string
-  namedAt: number
+  lastUsedAt: number
 }
 
 /** Limits the rows per query, because on SQLite everything else waits for a query. */
@@ -16,39 +16,39 @@ const MAX_POSITION = 2 ** 31 - 1
 
 /**
  * Returns segments that were last used before `since`, or are damaged, and that neither an archive nor an unfinished migration uses. An export
- * that uses a segment sets `named_at` in the same transaction, so `deleteUnusedSegment` does not delete a segment that is in use again.
+ * that uses a segment sets `last_used_at` in the same transaction, so `deleteUnusedSegment` does not delete a segment that is in use again.
  */
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const unused = new Map<string, number>()
-  for await (const { key, named_at } of segmentsNamedBefore(db, since)) unused.set(key, named_at)
+  for await (const { key, last_used_at } of segmentsLastUsedBefore(db, since)) unused.set(key, last_used_at)
   // These are few, because the sweep removes them once no archive contains them.
   const damaged = await db
     .selectFrom('segments')
-    .select(['key', 'named_at'])
+    .select(['key', 'last_used_at'])
     .where('damaged_at', 'is not', null)
     .execute()
-  for (const { key, named_at } of damaged) unused.set(key, named_at)
+  for (const { key, last_used_at } of damaged) unused.set(key, last_used_at)
   if (unused.size > 0) await removeUsed(db, unused)
-  return [...unused].map(([key, namedAt]) => ({ key, namedAt }))
+  return [...unused].map(([key, lastUsedAt]) => ({ key, lastUsedAt }))
 }
 
 /** Returns the total size of segments that neither an archive nor an unfinished migration uses. */
 export async function bytesOfUnusedSegments(db: Db): Promise<number> {
   const unused = new Map<string, number>()
-  for await (const { key, length } of segmentsNamedBefore(db, Number.MAX_SAFE_INTEGER))
+  for await (const { key, length } of segmentsLastUsedBefore(db, Number.MAX_SAFE_INTEGER))
     unused.set(key, length)
   await removeUsed(db, unused)
   return unused.values().reduce((sum, length) => sum + length, 0)
 }
 
-async function* segmentsNamedBefore(db: Db, since: number) {
-  for (let after = { named_at: -1, key: '' }; ; ) {
+async function* segmentsLastUsedBefore(db: Db, since: number) {
+  for (let after = { last_used_at: -1, key: '' }; ; ) {
     const rows = await db
       .selectFrom('segments')
-      .select(['key', 'named_at', 'length'])
-      .where('named_at', '<', since)
-      .where(sql<boolean>`(named_at, key) > (${after.named_at}, ${after.key})`)
-      .orderBy('named_at')
+      .select(['key', 'last_used_at', 'length'])
+      .where('last_used_at', '<', since)
+      .where(sql<boolean>`(last_used_at, key) > (${after.last_used_at}, ${after.key})`)
+      .orderBy('last_used_at')
       .orderBy('key')
       .limit(ROWS_AT_ONCE)
       .execute()
@@ -61,12 +61,12 @@ async function* segmentsNamedBefore(db: Db, since: number) {
 /** Returns false if the segment was used or deleted meanwhile. */
 export async function deleteUnusedSegment(
   db: Db,
-  { key, namedAt }: UnusedSegment,
+  { key, lastUsedAt }: UnusedSegment,
 ): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('segments')
     .where('key', '=', key)
-    .where('named_at', '=', namedAt)
+    .where('last_used_at', '=', lastUsedAt)
     .executeTakeFirst()
   return numDeletedRows === 1n
 }

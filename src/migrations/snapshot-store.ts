@@ -210,7 +210,7 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
   const since = now - SWEEP_GRACE_MS
   let removed = 0
   for (let after = 0; ; ) {
-    const candidates = await findSweepCandidates(db, { since, after, atMost: MAX_SWEPT_AT_ONCE })
+    const candidates = await findSweepCandidates(db, { since, after, limit: MAX_SWEPT_AT_ONCE })
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import type { MigrationsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
 import { CANCELLED, type Migration } from './migration.ts'
@@ -103,7 +103,7 @@ export async function largestArchives(db: Db, atMost: number): Promise<Summary[]
 
 const MAX_NAMES = 3
 
-async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {
+async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]): Promise<Summary[]> {
   const ids = rows.map(({ id }) => id)
   const locks = await countHeldLocks(db, ids)
   const names = await firstNames(db, ids, MAX_NAMES)

@@ -54,7 +54,7 @@ async function addRun(db: Db, owner_id: number, migration_id: number): Promise<v
   const { id } = await db
     .insertInto('schedules')
     .values({
-      ...{ owner_id, maker_id: owner_id, repositories: '[]', options: '{}', every: 'day' },
+      ...{ owner_id, runs_as_id: owner_id, repositories: '[]', options: '{}', every: 'day' },
       ...{ weekday: null, at: '00:00', time_zone: 'UTC', keep: 1, next_run_at: 0 },
       ...{ paused_at: null, paused_reason: null, created_at: 0, updated_at: 0 },
     })
@@ -63,7 +63,7 @@ async function addRun(db: Db, owner_id: number, migration_id: number): Promise<v
   await db
     .insertInto('schedule_runs')
     .values({
-      ...{ schedule_id: id, due_at: 0, noted_at: 0, migration_id, outcome: 'started' },
+      ...{ schedule_id: id, due_at: 0, created_at: 0, migration_id, outcome: 'started' },
       ...{ reason: null, skipped: '[]' },
     })
     .execute()

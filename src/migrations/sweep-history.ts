@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { MigrationsTable, Row } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 
 interface HistoryParts {
   db: Db
@@ -45,7 +45,7 @@ async function removeMigration(
     id,
     owner_id,
     repository_count,
-  }: Pick<Row<MigrationsTable>, 'id' | 'owner_id' | 'repository_count'>,
+  }: Pick<Row<'migrations'>, 'id' | 'owner_id' | 'repository_count'>,
 ): Promise<void> {
   for (const table of ['repository_exports', 'record_exports'] as const)
     for (let to = ROWS_AT_ONCE; to < repository_count + ROWS_AT_ONCE; to += ROWS_AT_ONCE)

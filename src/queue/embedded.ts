@@ -43,7 +43,7 @@ export function embeddedQueue({
         created_at: at,
         lease: null,
         batch,
-        line: queue,
+        queue,
       }))
       for (const some of statementBatches(rows)) await tx.insertInto('jobs').values(some).execute()
     },
@@ -126,7 +126,7 @@ export async function claimJob(
     const row = await db
       .selectFrom('jobs')
       .selectAll()
-      .where('line', '=', queue)
+      .where('queue', '=', queue)
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .orderBy('id')
@@ -167,6 +167,6 @@ export async function releaseAllJobs(db: Db, now: number): Promise<void> {
     .updateTable('jobs')
     .set({ due_at: now })
     .where('due_at', '>', now)
-    .where((job) => job.or([job('line', '=', 'jobs'), job('due_at', '>', now + MAX_PAUSE_MS)]))
+    .where((job) => job.or([job('queue', '=', 'jobs'), job('due_at', '>', now + MAX_PAUSE_MS)]))
     .execute()
 }

@@ -1,12 +1,12 @@
 import type { Db } from '../db/database.ts'
-import type { Row, WorkersTable } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 
 /** A process of the service, as of its last heartbeat. */
 export interface WorkerRecord {
   id: string
   host: string
   pid: number
-  role: WorkersTable['role']
+  role: Row<'workers'>['role']
   version: string
   /** 0 if it only serves requests. */
   concurrency: number
@@ -73,7 +73,7 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .execute()
 }
 
-function rowOf(worker: WorkerRecord): Row<WorkersTable> {
+function rowOf(worker: WorkerRecord): Row<'workers'> {
   const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = worker
   return {
     ...same,

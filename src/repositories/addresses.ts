@@ -31,11 +31,9 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   const api = `${baseUrl}${prefix}`
   // The page of a user is the part of the template before the name of the repository.
   const userHtml = templateFiller(webUrl.split('{name}')[0]!.replace(/\/$/, ''))
-  const [html, clone, ssh] = [
-    templateFiller(webUrl),
-    templateFiller(cloneUrl),
-    templateFiller(sshUrl),
-  ]
+  const html = templateFiller(webUrl)
+  const clone = templateFiller(cloneUrl)
+  const ssh = templateFiller(sshUrl)
   const git = templateFiller(cloneUrl.replace(/^[a-z+]+:/, 'git:'))
   const webOrigin = new URL(html('owner', 'name')).origin
   return {

@@ -26,7 +26,7 @@ const alice = (permission: 'admin' | 'maintain' | 'read') => ({
   collaborators: [{ login: 'Alice', permission }],
 })
 
-/** Alice's own, those of others that she administers, and those that she does not. */
+/** Adds repositories of alice, some of others that she administers, and some that she does not. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   await upsertAccount(db, 'octo', { type: 'Organization' }, 0)
@@ -35,7 +35,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await put(db, 'bob/shared', { createdAt: 2, updatedAt: 20, pushedAt: 3, ...alice('admin') })
   await put(db, 'octo/tools', { createdAt: 4, updatedAt: 40, pushedAt: 0, ...alice('admin') })
   await put(db, 'bob/readable', alice('read'))
-  await put(db, 'bob/kept', alice('maintain'))
+  await put(db, 'bob/maintained', alice('maintain'))
   await put(db, 'bob/public', { private: false })
   const viewer: Viewer = { account: await ensureAccount(db, 'alice', 0), tokenId: 1 }
 
@@ -44,15 +44,16 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     order: RepositoryOrder = { by: 'full_name', direction: 'asc' },
     page = { offset: 0, limit: 100 },
   ): Promise<string[]> {
-    const whole = { affiliations, ...filter }
-    const listed = await listAdministered(db, viewer, whole, { order, ...page })
-    if (page.offset === 0) assert.equal(await countAdministered(db, viewer, whole), listed.length)
+    const complete = { affiliations, ...filter }
+    const listed = await listAdministered(db, viewer, complete, { order, ...page })
+    if (page.offset === 0)
+      assert.equal(await countAdministered(db, viewer, complete), listed.length)
     return listed.map(fullNameOf)
   }
   return { db, names, viewer }
 }
 
-onEachEngine('the repositories that someone may migrate', (engine) => {
+onEachEngine('the repositories that an account may migrate', (engine) => {
   test('are those that the account owns or administers', async (t) => {
     const { db, names, viewer } = await scene(t, engine)
     const all = ['alice/Site', 'alice/snake_case', 'bob/shared', 'octo/tools']

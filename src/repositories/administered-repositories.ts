@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import { type Account, type AccountType, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
@@ -69,8 +68,8 @@ function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: Repo
   const shared = matching(db, filter)
     .where('owner_id', '!=', account.id)
     .where('type', 'in', ownerTypes)
-    .where('repositories.id', 'in', (ids) =>
-      ids
+    .where('repositories.id', 'in', (eb) =>
+      eb
         .selectFrom('collaborators')
         .select('repository_id')
         .where('login_key', '=', nameKey(account.login))
@@ -86,14 +85,8 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const {
-    isPrivate,
-    updatedAfter,
-    updatedBefore,
-    nameContains,
-    isFork,
-    readableBy: reader,
-  } = filter
+  const { isPrivate, updatedAfter, updatedBefore, nameContains, isFork } = filter
+  const reader = filter.readableBy
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
@@ -123,8 +116,8 @@ export async function administeredOrganizations(db: Db, account: Account): Promi
     .selectFrom('accounts')
     .selectAll('accounts')
     .where('type', '=', 'Organization')
-    .where('id', 'in', (owners) =>
-      owners
+    .where('id', 'in', (eb) =>
+      eb
         .selectFrom('repositories')
         .innerJoin('collaborators', 'collaborators.repository_id', 'repositories.id')
         .select('owner_id')

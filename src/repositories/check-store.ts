@@ -24,7 +24,7 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
   await db
     .insertInto('repository_checks')
     .values({ full_name: check.fullName, ...columns })
-    .onConflict((known) => known.column('full_name').doUpdateSet(columns))
+    .onConflict((oc) => oc.column('full_name').doUpdateSet(columns))
     .execute()
 }
 
@@ -32,9 +32,9 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
 export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): Promise<void> {
   const existing = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
-  const gone = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
-  for (const some of statementBatches(gone))
-    await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
+  const obsolete = rows.map(({ full_name }) => full_name).filter((name) => !existing.has(name))
+  for (const batch of statementBatches(obsolete))
+    await db.deleteFrom('repository_checks').where('full_name', 'in', batch).execute()
 }
 
 export interface CheckResults {
@@ -45,36 +45,30 @@ export interface CheckResults {
   problems: CheckRecord[]
 }
 
-export async function readChecks(db: Db, atMost: number): Promise<CheckResults> {
+export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
   const counts = await db
     .selectFrom('repository_checks')
-    .select((of) => [
+    .select((eb) => [
       'outcome',
-      of.fn.countAll<number>().as('count'),
-      of.fn.max('checked_at').as('newest'),
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.max('checked_at').as('newest'),
     ])
     .groupBy('outcome')
     .execute()
   const of = (outcome: string) => counts.find((row) => row.outcome === outcome)?.count ?? 0
-  const rows = await db
+  const problems = await db
     .selectFrom('repository_checks')
-    .selectAll()
+    .select(['full_name as fullName', 'checked_at as checkedAt', 'reason', 'warning'])
+    .select(['bytes', 'took_ms as tookMs'])
     .where('outcome', '=', 'failed')
     .orderBy('checked_at', 'desc')
     .orderBy('full_name')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return {
     passed: of('passed'),
     failed: of('failed'),
     newestAt: counts.length === 0 ? null : Math.max(...counts.map(({ newest }) => newest)),
-    problems: rows.map((row) => ({
-      fullName: row.full_name,
-      checkedAt: row.checked_at,
-      reason: row.reason,
-      warning: row.warning,
-      bytes: row.bytes,
-      tookMs: row.took_ms,
-    })),
+    problems,
   }
 }

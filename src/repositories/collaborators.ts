@@ -3,6 +3,7 @@ import { accountFromRow } from '../accounts/account-store.ts'
 import { membersOf } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { PERMISSIONS, type Permission } from '../sources/source.ts'
+import { strongerRole } from './facts.ts'
 import type { CatalogueEntry } from './repository-store.ts'
 
 export interface ListedCollaborator {
@@ -36,7 +37,7 @@ export async function collaboratorsOf(
     const known = listed.get(account.id)
     listed.set(account.id, {
       account,
-      permission: stronger(permission, known?.permission),
+      permission: strongerRole(permission, known?.permission ?? permission),
       isInside: inside.has(account.id),
       isDirect: true,
     })
@@ -48,9 +49,6 @@ export async function collaboratorsOf(
 
 export const isAtLeast = (permission: Permission, required: Permission): boolean =>
   PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(required)
-
-const stronger = (a: Permission, b: Permission | undefined): Permission =>
-  b !== undefined && isAtLeast(b, a) ? b : a
 
 async function listedFor(
   db: Db,

@@ -31,23 +31,23 @@ onEachEngine('stored records', (engine) => {
     const { name, repository, ann } = addManyIssues(forge, 48)
     const { db } = await openDatabase(t, engine)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token' })
-    const kept = () => storedDiscussions(db, forge.url, name)
+    const stored = () => storedDiscussions(db, forge.url, name)
     const read = async (batches = Number.POSITIVE_INFINITY) => {
-      for await (const batch of open().read(name, await kept(), signal)) {
+      for await (const batch of open().read(name, await stored(), signal)) {
         await storeBatch(db, forge.url, name, batch, Date.now())
         if (--batches <= 0) break
       }
     }
-    return { forge, name, repository, ann, db, open, kept, read }
+    return { forge, name, repository, ann, db, open, stored, read }
   }
 
   it('are stored batch by batch and read in order', async (t) => {
-    const { kept, read, open, name, forge, repository, ann } = await scene(t, engine)
+    const { stored, read, open, name, forge, repository, ann } = await scene(t, engine)
     await read(2)
-    assert.equal(readStateOf((await kept()).cursor)?.isComplete, false)
+    assert.equal(readStateOf((await stored()).cursor)?.isComplete, false)
     await read()
     const numbers: number[] = []
-    for await (const { facts } of (await kept()).groups())
+    for await (const { facts } of (await stored()).groups())
       for (const { number } of [...(facts.issues ?? []), ...(facts.pull_requests ?? [])])
         numbers.push(number)
     assert.deepEqual(
@@ -57,43 +57,43 @@ onEachEngine('stored records', (engine) => {
     const expected = new MemoryDiscussionStore()
     await expected.readAll(open(), name)
     const found = new MemoryDiscussionStore()
-    for await (const group of (await kept()).groups()) found.groups.set(group.key, group)
+    for await (const group of (await stored()).groups()) found.groups.set(group.key, group)
     assert.deepEqual(found.snapshot(), expected.snapshot())
-    const stamp = readStateOf((await kept()).cursor)?.stamp
-    assert.equal(await open().stamp(name, await kept(), signal), stamp)
+    const stamp = readStateOf((await stored()).cursor)?.stamp
+    assert.equal(await open().stamp(name, await stored(), signal), stamp)
     repository.issues.delete(7)
     forge.world.close(forge.world.addIssue(repository, ann), ann)
     await read()
-    assert.equal(await (await kept()).find('issue/7'), undefined)
-    assert.equal((await (await kept()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
+    assert.equal(await (await stored()).find('issue/7'), undefined)
+    assert.equal((await (await stored()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
   })
 
-  it('are deleted when their repository is gone and they were not read for long', async (t) => {
+  it('are deleted if their repository was deleted and they were not read for 30 days', async (t) => {
     const { db } = await openDatabase(t, engine)
     const DAY = 24 * 3_600_000
     const now = 100 * DAY
     const owner = await ensureAccount(db, 'alice', 0)
     const site = { owner: 'Alice', name: 'Site' }
-    const gone = { owner: 'alice', name: 'gone' }
-    const lately = { owner: 'alice', name: 'lately' }
+    const deleted = { owner: 'alice', name: 'deleted' }
+    const recent = { owner: 'alice', name: 'recent' }
     const beingRead = { owner: 'alice', name: 'being-read' }
     const found = { ownerId: owner.id, name: 'site', stamp: '', problem: null }
     await putRepository(db, { ...found, facts: factsOfUnreadable(0) }, 0)
     const cursor = 'cursor'
     const put = [{ key: 'issue/1', version: '1', facts: {}, files: [] }]
-    for (const [name, keptAt] of [
+    for (const [name, storedAt] of [
       [site, 0],
-      [gone, now - 31 * DAY],
-      [lately, now - 29 * DAY],
+      [deleted, now - 31 * DAY],
+      [recent, now - 29 * DAY],
       [beingRead, now - 31 * DAY],
     ] as const) {
       const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
-      await storeBatch(db, 'https://x', name, batch, keptAt)
+      await storeBatch(db, 'https://x', name, batch, storedAt)
     }
     await leaseReading(db, 'https://x', beingRead, { reader: 'r', now })
-    const long = { reader: 'dead', now: now - 31 * DAY }
-    for (const name of [gone, { owner: 'alice', name: 'never-read' }])
-      await leaseReading(db, 'https://x', name, long)
+    const expired = { reader: 'dead', now: now - 31 * DAY }
+    for (const name of [deleted, { owner: 'alice', name: 'never-read' }])
+      await leaseReading(db, 'https://x', name, expired)
     await sweepDiscussions(db, () => now)
     const left = async (table: Table) =>
       (await db.selectFrom(table).select('repository').orderBy('repository').execute()).map(
@@ -101,7 +101,7 @@ onEachEngine('stored records', (engine) => {
       )
     const expected = [
       'https://x alice/being-read',
-      'https://x alice/lately',
+      'https://x alice/recent',
       'https://x alice/site',
     ]
     assert.deepEqual(await left('discussion_groups'), expected)
@@ -116,10 +116,10 @@ onEachEngine('stored records', (engine) => {
   it('are not read while they are deleted, and not deleted if they were read just before', async (t) => {
     const { db } = await openDatabase(t, engine)
     const now = 100 * 24 * 3_600_000
-    const name = { owner: 'alice', name: 'gone' }
+    const name = { owner: 'alice', name: 'deleted' }
     const batch = { put: [], remove: [], cursor: 'c', progress: {} } as unknown as Batch
-    const keep = (at: number) => storeBatch(db, 'https://x', name, batch, at)
-    await keep(0)
+    const store = (at: number) => storeBatch(db, 'https://x', name, batch, at)
+    await store(0)
     const order = { reader: 'r', now }
     let isReadBefore = true
     const watched = new Proxy(db, {
@@ -128,7 +128,7 @@ onEachEngine('stored records', (engine) => {
         if (key !== 'transaction') return typeof own === 'function' ? own.bind(target) : own
         const execute = async (work: (tx: Db) => Promise<unknown>) => {
           await assert.rejects(leaseReading(db, 'https://x', name, order), LeaseTaken)
-          if (isReadBefore) await keep(now)
+          if (isReadBefore) await store(now)
           isReadBefore = false
           return db.transaction().execute(work)
         }
@@ -137,7 +137,7 @@ onEachEngine('stored records', (engine) => {
     })
     await sweepDiscussions(watched, () => now)
     assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, 'c')
-    await keep(0)
+    await store(0)
     await sweepDiscussions(watched, () => now)
     assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, null)
     await leaseReading(db, 'https://x', name, order)
@@ -160,7 +160,7 @@ onEachEngine('the budget of a forge', (engine) => {
     await one.take()
   })
 
-  it('makes all processes wait when the forge asked one of them to', async (t) => {
+  it('makes all processes wait if the forge tells one of them to', async (t) => {
     const { db } = await openDatabase(t, engine)
     let time = 1_000_000
     const open = () =>

@@ -45,7 +45,7 @@ export async function storedDiscussions(
 
 const READING_TTL_MS = 120_000
 
-/** Throws LeaseTaken if another reader has it: two at once would undo each other's work. */
+/** Acquires the lease to read the records of a repository, or throws LeaseTaken: two readers would undo each other's work. */
 export async function leaseReading(
   db: Db,
   forge: string,
@@ -79,8 +79,8 @@ export async function storeBatch(
         .execute()
     await tx
       .insertInto('discussion_readings')
-      .values({ repository, cursor, kept_at: now })
-      .onConflict((known) => known.column('repository').doUpdateSet({ cursor, kept_at: now }))
+      .values({ repository, cursor, updated_at: now })
+      .onConflict((oc) => oc.column('repository').doUpdateSet({ cursor, updated_at: now }))
       .execute()
   })
 }
@@ -91,7 +91,7 @@ async function putGroup(tx: Db, repository: string, group: Group): Promise<void>
   await tx
     .insertInto('discussion_groups')
     .values({ repository, key, ...row })
-    .onConflict((known) => known.columns(['repository', 'key']).doUpdateSet(row))
+    .onConflict((oc) => oc.columns(['repository', 'key']).doUpdateSet(row))
     .execute()
 }
 
@@ -136,10 +136,10 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
       .selectFrom('discussion_groups')
       .select(['key', 'position', 'version', 'content'])
       .where('repository', '=', repository)
-      .where((is) =>
-        is.or([
-          is('position', '>', last.position),
-          is.and([is('position', '=', last.position), is('key', '>', last.key)]),
+      .where((eb) =>
+        eb.or([
+          eb('position', '>', last.position),
+          eb.and([eb('position', '=', last.position), eb('key', '>', last.key)]),
         ]),
       )
       .orderBy('position')
@@ -152,7 +152,7 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
   }
 }
 
-/** How long records of a repository that is gone are kept, in case it comes back. */
+/** How long records of a deleted repository are kept, in case it comes back. */
 const UNUSED_MS = 30 * 24 * 3_600_000
 
 /** Deletes records of repositories that left the catalogue and were not read for long, and leases of readers that died long ago. */
@@ -162,7 +162,7 @@ export async function sweepDiscussions(db: Db, now: () => number): Promise<void>
   const rows = await db
     .selectFrom('discussion_readings')
     .select('repository')
-    .where('kept_at', '<', unusedSince)
+    .where('updated_at', '<', unusedSince)
     .execute()
   const readings = rows.map(({ repository }) => readingOfKey(repository))
   const known = await findByNameAsMap(
@@ -195,7 +195,7 @@ async function deleteReading(
     const { numDeletedRows } = await tx
       .deleteFrom('discussion_readings')
       .where('repository', '=', repository)
-      .where('kept_at', '<', unusedSince)
+      .where('updated_at', '<', unusedSince)
       .executeTakeFirst()
     if (numDeletedRows === 0n) return
     await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()

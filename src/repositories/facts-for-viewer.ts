@@ -1,7 +1,6 @@
 import { nameKey, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import type { RepositoryName } from '../sources/source.ts'
 import {
   factsOfUnreadable,
   mayRead,
@@ -12,9 +11,8 @@ import {
 import {
   type CatalogueEntry,
   countForks,
-  findByName,
+  findByNameAsMap,
   keyOfEntry,
-  keyOfName,
   rolesOf,
 } from './repository-store.ts'
 
@@ -50,17 +48,13 @@ export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): 
   return factsOf(entry, { role: 'none', forksCount: 0, template: null })
 }
 
-async function readTemplates(
-  db: Db,
-  entries: readonly CatalogueEntry[],
-): Promise<Map<string, CatalogueEntry>> {
-  const names = new Map<string, RepositoryName>()
-  for (const { facts } of entries) {
-    const [owner, name] = facts.templateRepository?.split('/') ?? []
-    if (owner && name) names.set(keyOfName({ owner, name }), { owner, name })
-  }
-  const found = await findByName(db, [...names.values()])
-  return new Map(found.map((entry) => [keyOfEntry(entry), entry]))
+function readTemplates(db: Db, entries: readonly CatalogueEntry[]) {
+  const templates = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
+  const names = [...templates].flatMap((fullName) => {
+    const [owner, name] = fullName.split('/')
+    return owner && name ? [{ owner, name }] : []
+  })
+  return findByNameAsMap(db, names)
 }
 
 function factsOf(

@@ -7,22 +7,14 @@ import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** `named_at` is the time of the last new reference to a row. It is updated at most once in this time, to save writes. */
-const REFERENCE_UPDATE_MS = DAY_MS
-/** Facts are not swept for this time after `named_at`. Must be longer than REFERENCE_UPDATE_MS. */
+/** `last_used_at` is the time when a migration last started with these facts. It is updated at most once in this time, to save writes. */
+const LAST_USED_UPDATE_MS = DAY_MS
+/** Facts are not swept for this time after `last_used_at`. Must be longer than LAST_USED_UPDATE_MS. */
 export const SWEEP_GRACE_MS = 7 * DAY_MS
-
-interface FactsRow {
-  digest: string
-  repository_id: number
-  full_name: string
-  facts: string
-  size_kib: number
-}
 
 /**
  * Inserts facts that are not stored yet, and returns the ids of all facts in the given order. Call it in the transaction that stores
- * these ids. It updates an old `named_at`, so that the sweep does not delete the row. If the sweep has deleted a row in the meantime,
+ * these ids. It updates an old `last_used_at`, so that the sweep does not delete the row. If the sweep has deleted a row in the meantime,
  * it is inserted again.
  */
 export async function saveFacts(
@@ -37,7 +29,7 @@ export async function saveFacts(
       .selectFrom('facts')
       .select(['id', 'digest'])
       .where('digest', 'in', digests)
-      .where('named_at', '>', now - REFERENCE_UPDATE_MS),
+      .where('last_used_at', '>', now - LAST_USED_UPDATE_MS),
   )
   const ids = new Map(recent.map(({ id, digest }) => [digest, id]))
   // Sorted, so that transactions that write the same rows cannot deadlock.
@@ -47,15 +39,15 @@ export async function saveFacts(
   const written = await selectInBatches(missingOrOld, (batch) =>
     tx
       .insertInto('facts')
-      .values(batch.map((row) => ({ ...row, named_at: now })))
-      .onConflict((conflict) => conflict.column('digest').doUpdateSet({ named_at: now }))
+      .values(batch.map((row) => ({ ...row, last_used_at: now })))
+      .onConflict((oc) => oc.column('digest').doUpdateSet({ last_used_at: now }))
       .returning(['id', 'digest']),
   )
   for (const { id, digest } of written) ids.set(digest, id)
   return rows.map(({ digest }) => ids.get(digest)!)
 }
 
-function factsRowOf(repository: RepositoryFacts): FactsRow {
+function factsRowOf(repository: RepositoryFacts) {
   const facts = JSON.stringify(repository)
   const digest = hash('sha256', facts, 'base64url')
   return {
@@ -158,26 +150,26 @@ export async function factsIdsOfRepository(
 }
 
 /**
- * Returns the ids above `after` of facts without a new reference after `since`, in ascending order. Older snapshots may still refer to
- * them: the caller must check that.
+ * Returns the ids above `after` of facts that were not used after `since`, in ascending order. Older snapshots may still refer to them:
+ * the caller must check that.
  */
 export async function findSweepCandidates(
   db: Db,
-  { since, after, atMost }: { since: number; after: number; atMost: number },
+  { since, after, limit }: { since: number; after: number; limit: number },
 ): Promise<number[]> {
   const rows = await db
     .selectFrom('facts')
     .select('id')
-    .where('named_at', '<=', since)
+    .where('last_used_at', '<=', since)
     .where('id', '>', after)
     .orderBy('id')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
 }
 
 /**
- * Deletes facts, except those with a new reference after `since`, and returns the number of deleted rows. Deletes each row in its own
+ * Deletes facts, except those that were used after `since`, and returns the number of deleted rows. Deletes each row in its own
  * statement, so that it never waits for one lock while it holds another.
  */
 export async function deleteFactsUnlessReferenced(
@@ -190,7 +182,7 @@ export async function deleteFactsUnlessReferenced(
     const { numDeletedRows } = await db
       .deleteFrom('facts')
       .where('id', '=', id)
-      .where('named_at', '<=', since)
+      .where('last_used_at', '<=', since)
       .executeTakeFirst()
     deleted += Number(numDeletedRows)
   }

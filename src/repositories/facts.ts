@@ -29,7 +29,7 @@ const ADMINISTERS: ReadonlySet<Role> = new Set(['owner', 'admin'])
 
 const ROLES_BY_STRENGTH: readonly Role[] = ['none', ...PERMISSIONS, 'owner']
 
-export const strongerRole = (a: Role, b: Role): Role =>
+export const strongerRole = <T extends Role>(a: T, b: T): T =>
   ROLES_BY_STRENGTH.indexOf(a) > ROLES_BY_STRENGTH.indexOf(b) ? a : b
 
 export const mayRead = (role: Role, facts: Pick<SourceFacts, 'private'>): boolean =>

@@ -56,7 +56,7 @@ export function createForgeBudget(options: BudgetOptions): ForgeBudget {
 
 type Budget = Awaited<ReturnType<typeof findBudget>>
 
-/** Returns when to ask again, or undefined if the requests were granted. */
+/** Returns the time of the next attempt, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {
@@ -85,7 +85,7 @@ async function replaceBudget(
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('forge_budgets')
       .values({ forge, ...next, held_until: 0 })
-      .onConflict((same) => same.column('forge').doNothing())
+      .onConflict((oc) => oc.column('forge').doNothing())
       .executeTakeFirst()
     return numInsertedOrUpdatedRows === 1n
   }
@@ -106,14 +106,14 @@ async function storeHold({ db, forge, now }: BudgetOptions, time: number): Promi
   await db
     .insertInto('forge_budgets')
     .values({ forge, ends_at: now() + PERIOD_MS, taken: 0, held_until: time })
-    .onConflict((same) =>
-      same
+    .onConflict((oc) =>
+      oc
         .column('forge')
         .doUpdateSet({ held_until: time })
-        .where((row) =>
-          row.or([
-            row('forge_budgets.held_until', '<', time),
-            row('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
+        .where((eb) =>
+          eb.or([
+            eb('forge_budgets.held_until', '<', time),
+            eb('forge_budgets.held_until', '>', now() + MAX_HOLD_MS),
           ]),
         ),
     )

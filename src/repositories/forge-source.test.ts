@@ -18,7 +18,7 @@ import { syncCatalogue } from './sync.ts'
 
 const MINUTE = 60_000
 
-/** A forge that keeps `Octo/Tools` and `Ann/Site` in lower case, as forges do. */
+/** A forge with `Octo/Tools` and `Ann/Site`, whose directories have lower-case names, as on real forges. */
 async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const forge = await startForge({ dialect })
   t.after(forge.stop)
@@ -50,7 +50,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
     db,
     now,
     catalogue: forgeCatalogue({ getForge: knownForgeCache(client, now), anonymous, now }),
-    warn: (words) => void warnings.push(words),
+    warn: (message) => void warnings.push(message),
   })
   return {
     ...{ forge, world, octo, tools, site, host, db, source, warnings },
@@ -127,12 +127,12 @@ onEachEngine('repositories that a forge serves', (engine) => {
     ])
     assert.deepEqual([found, missing], [2, 0])
     const before = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
-    const kept = world.repositories.get('octo/tools')!
+    const tools = world.repositories.get('octo/tools')!
     world.repositories.delete('octo/tools')
     assert.equal((await sync()).missing, 1)
     assert.deepEqual([...(await catalogue()).keys()], ['Ann/Site'])
-    world.repositories.set('octo/tools', kept)
-    assert.equal(kept.owner, octo)
+    world.repositories.set('octo/tools', tools)
+    assert.equal(tools.owner, octo)
     await sync()
     const after = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
     assert.equal(after?.id, before?.id)
@@ -171,13 +171,13 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const { forge, source, sync, catalogue, pass } = await scene(t, engine)
     await sync()
     pass(MINUTE)
-    const isAsked = (path: string) =>
+    const isSite = (path: string) =>
       path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
-    forge.faultFor = ({ path }) => (isAsked(path) ? { answer: PROXY_NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) => (isSite(path) ? { answer: PROXY_NOT_FOUND } : undefined)
     await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
     let passing = 1
     forge.faultFor = ({ path }) =>
-      isAsked(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined
+      isSite(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     assert.equal(passing, -1)
     assert.equal((await catalogue()).size, 2)
@@ -187,7 +187,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const { forge, world, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     world.users.get('root')!.isAdmin = false
-    // What is known of the forge, its token's owner among it, is asked again every hour.
+    // Facts about the forge and the owner of the token are cached for an hour.
     pass(61 * MINUTE)
     assert.equal((await sync()).missing, 0)
     assert.equal((await catalogue()).size, 2)
@@ -195,7 +195,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.ok(forge.requests.length > 0)
   })
 
-  test('that no page lists, because others were deleted meanwhile, are requested by name', async (t) => {
+  test('that no page lists, because others were deleted between two pages, are requested by name', async (t) => {
     const { forge, world, octo, host, sync } = await scene(t, engine)
     for (let n = 0; n < 60; n++) world.addRepository(octo, `r${n}`)
     await host.repository('octo/r48', { files: { a: '1' } })

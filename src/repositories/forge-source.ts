@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { nameKey } from '../accounts/account.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
@@ -22,7 +22,7 @@ export interface ForgeSourceParts {
 }
 
 const MINUTE_MS = 60_000
-/** An answer of the forge about one repository is reused for so long. */
+/** A response of the forge about one repository is reused for this time. */
 const ANSWER_MAX_AGE_MS = MINUTE_MS
 const LIST_TIMEOUT_MS = 10 * MINUTE_MS
 const REQUEST_TIMEOUT_MS = 20_000
@@ -33,12 +33,12 @@ const UNKNOWN = 'the forge does not know this repository'
 
 /**
  * Adds what a forge knows to repositories on disk: names, descriptions, visibility. A repository that the forge does not know
- * is not shown. If the forge does not respond, `list` uses its last answer, and `find` rejects with RightsUnavailable unless
- * the last answer is less than a minute old.
+ * is not shown. If the forge does not respond, `list` uses its last response, and `find` rejects with RightsUnavailable unless
+ * the last response is less than a minute old.
  */
 export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   const { catalogue, now, warn } = parts
-  const answers = new WeakMap<FoundRepository, ForgeRepository>()
+  const responses = new WeakMap<FoundRepository, ForgeRepository>()
   let wasPublicAllowed = false
 
   /** If the forge requires a sign-in for everything, no repository is public: callers here may have no token. */
@@ -46,23 +46,23 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
     wasPublicAllowed = await catalogue
       .isOpen(AbortSignal.timeout(REQUEST_TIMEOUT_MS))
       .catch((error: unknown) => {
-        ignoreUnreachable(error)
+        ignoreUnavailable(error)
         return wasPublicAllowed
       })
     return wasPublicAllowed
   }
 
-  function withAnswer(
+  function withResponse(
     found: FoundRepository,
-    answer: ForgeRepository,
+    response: ForgeRepository,
     mayBePublic: boolean,
   ): FoundRepository {
-    const facts = mayBePublic ? answer.facts : { ...answer.facts, private: true }
-    const repository = { ...answer, facts }
+    const facts = mayBePublic ? response.facts : { ...response.facts, private: true }
+    const repository = { ...response, facts }
     const { owner, name } = repository
     const stamp = `${found.stamp} ${digestOf(repository)}`
     const shown = { ...found, owner, name, stamp }
-    answers.set(shown, repository)
+    responses.set(shown, repository)
     return shown
   }
 
@@ -82,17 +82,17 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const { found } = row
         const known =
           listing.repositories.get(keyOfName(found)) ??
-          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnreachable) : undefined)
+          (mayRequest() ? await requestByName(parts, found).catch(ignoreUnavailable) : undefined)
         yield known
-          ? { found: withAnswer(found, known, mayBePublic) }
+          ? { found: withResponse(found, known, mayBePublic) }
           : unknownEntry(found, listing.isFresh)
       }
     },
 
     async find(owner, name) {
       const found = await source.find(owner, name)
-      const known = found && (await recentAnswer(parts, found))
-      return known && withAnswer(found, known, await isPublicAllowed())
+      const known = found && (await findRecent(parts, found))
+      return known && withResponse(found, known, await isPublicAllowed())
     },
 
     async whyHidden(name) {
@@ -101,12 +101,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 
     async facts(found, known, signal) {
       const facts = await source.facts(found, known, signal)
-      const repository = answers.get(found)
+      const repository = responses.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const unreachable = asRightsUnavailable(error, now())
-        if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-        warn(unreachable.message)
+        const unavailable = asRightsUnavailable(error, now())
+        if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+        warn(unavailable.message)
         return undefined
       })
       return { ...facts, ...repository.facts, ...(topics && { topics }) }
@@ -123,18 +123,22 @@ async function requestByName(
   // A renamed repository is found by its old name too.
   const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
   if (isSame) await upsertForgeRepositories(db, [found], askedAt)
-  else await deleteForgeRepository(db, name)
+  else await db.deleteFrom('forge_repositories').where('name_key', '=', keyOfName(name)).execute()
   return isSame ? found : undefined
 }
 
-/** Returns the stored answer if it is recent, otherwise asks the forge. */
-async function recentAnswer(
+/** Returns the stored response if it is recent, otherwise requests the repository from the forge. */
+async function findRecent(
   parts: ForgeSourceParts,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
-  const known = await findForgeRepository(parts.db, name)
-  const isFresh = known && Math.abs(parts.now() - known.askedAt) < ANSWER_MAX_AGE_MS
-  if (isFresh) return known.repository
+  const stored = await parts.db
+    .selectFrom('forge_repositories')
+    .selectAll()
+    .where('name_key', '=', keyOfName(name))
+    .executeTakeFirst()
+  const isFresh = stored && Math.abs(parts.now() - stored.asked_at) < ANSWER_MAX_AGE_MS
+  if (isFresh) return JSON.parse(stored.facts) as ForgeRepository
   return requestByName(parts, name).catch((error: unknown) => {
     throw asRightsUnavailable(error, parts.now())
   })
@@ -149,9 +153,9 @@ async function topicsOf(
 }
 
 const digestOf = (repository: ForgeRepository): string =>
-  createHash('sha256').update(JSON.stringify(repository)).digest('base64url').slice(0, 16)
+  hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
 
-/** Without a current list of the forge, the repository is neither present nor withdrawn. */
+/** Without a current list of the forge, the repository is refused but not withdrawn: it is not marked missing. */
 function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
   const fullName = `${owner}/${name}`
   const refused = { path: `${fullName}.git`, hides: { fullName } }
@@ -159,7 +163,7 @@ function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): Liste
   return { refused: { ...refused, reason: 'the forge has not listed this repository yet' } }
 }
 
-function ignoreUnreachable(error: unknown): undefined {
+function ignoreUnavailable(error: unknown): undefined {
   if (!(asRightsUnavailable(error, 0) instanceof RightsUnavailable)) throw error
 }
 
@@ -191,13 +195,8 @@ async function syncOrganizations(
   return refused
 }
 
-interface ForgeListing {
-  repositories: Map<string, ForgeRepository>
-  /** False if it is the stored list of an earlier answer. */
-  isFresh: boolean
-}
-
-async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<ForgeListing> {
+/** Returns the repositories of the forge by lower-case full name. If it does not respond, these are the stored ones, and not fresh. */
+async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
   const askedAt = now()
   try {
     const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
@@ -209,34 +208,15 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const unreachable = asRightsUnavailable(error, now())
-    if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-    warn(`the last list of the forge's repositories is used: ${unreachable.message}`)
-    return { repositories: await listForgeRepositories(db), isFresh: false }
+    const unavailable = asRightsUnavailable(error, now())
+    if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+    warn(`the last list of the forge's repositories is used: ${unavailable.message}`)
+    const rows = await db.selectFrom('forge_repositories').selectAll().execute()
+    const stored = rows.map(
+      (row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository] as const,
+    )
+    return { repositories: new Map(stored), isFresh: false }
   }
-}
-
-interface StoredForgeRepository {
-  repository: ForgeRepository
-  askedAt: number
-}
-
-/** Returns the last answers of the forge, by lower-case full name. */
-async function listForgeRepositories(db: Db): Promise<Map<string, ForgeRepository>> {
-  const rows = await db.selectFrom('forge_repositories').selectAll().execute()
-  return new Map(rows.map((row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository]))
-}
-
-async function findForgeRepository(
-  db: Db,
-  name: RepositoryName,
-): Promise<StoredForgeRepository | undefined> {
-  const row = await db
-    .selectFrom('forge_repositories')
-    .selectAll()
-    .where('name_key', '=', keyOfName(name))
-    .executeTakeFirst()
-  return row && { repository: JSON.parse(row.facts) as ForgeRepository, askedAt: row.asked_at }
 }
 
 export async function upsertForgeRepositories(
@@ -252,24 +232,20 @@ export async function upsertForgeRepositories(
   )
   // Sorted, so that transactions that write the same rows cannot deadlock.
   const sorted = [...rows.values()].sort((a, b) => (a.name_key < b.name_key ? -1 : 1))
-  for (const some of statementBatches(sorted))
+  for (const batch of statementBatches(sorted))
     await tx
       .insertInto('forge_repositories')
-      .values(some)
-      .onConflict((known) =>
-        known.column('name_key').doUpdateSet((row) => ({
-          facts: row.ref('excluded.facts'),
-          asked_at: row.ref('excluded.asked_at'),
+      .values(batch)
+      .onConflict((oc) =>
+        oc.column('name_key').doUpdateSet((eb) => ({
+          facts: eb.ref('excluded.facts'),
+          asked_at: eb.ref('excluded.asked_at'),
         })),
       )
       .execute()
 }
 
-async function deleteForgeRepository(db: Db, name: RepositoryName): Promise<void> {
-  await db.deleteFrom('forge_repositories').where('name_key', '=', keyOfName(name)).execute()
-}
-
-/** Replaces the stored list, except for answers that are newer than it. */
+/** Replaces the stored list, except for responses that are newer than it. */
 async function replaceForgeRepositories(
   db: Db,
   repositories: readonly ForgeRepository[],

@@ -10,12 +10,12 @@ export function readableBy(db: Db, accountId: number | Expression<number>) {
   return db
     .selectFrom('repositories')
     .select('repositories.id')
-    .where((is) =>
-      is.or([
-        is('repositories.private', '=', 0),
-        is('repositories.owner_id', '=', accountId),
-        is.exists(
-          is
+    .where((eb) =>
+      eb.or([
+        eb('repositories.private', '=', 0),
+        eb('repositories.owner_id', '=', accountId),
+        eb.exists(
+          eb
             .selectFrom('collaborators')
             .innerJoin('accounts', 'accounts.login_key', 'collaborators.login_key')
             .select('collaborators.repository_id')
@@ -32,8 +32,8 @@ export async function readableAmong(
   accountId: number,
   ids: readonly number[],
 ): Promise<Set<number>> {
-  const rows = await selectInBatches(ids, (some) =>
-    readableBy(db, accountId).where('repositories.id', 'in', some),
+  const rows = await selectInBatches(ids, (batch) =>
+    readableBy(db, accountId).where('repositories.id', 'in', batch),
   )
   return new Set(rows.map(({ id }) => id))
 }

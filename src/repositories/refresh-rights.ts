@@ -31,18 +31,18 @@ export interface RightsParts {
   warn(message: string): void
 }
 
-/** Ages of the last answer of the forge, in milliseconds. */
+/** Ages of the last response of the forge, in milliseconds. */
 export interface RightsAge {
-  /** A newer answer is used without asking the forge. */
+  /** A newer response is used without a request to the forge. */
   fresh: number
-  /** If the forge does not respond, a newer answer is still used. */
+  /** If the forge does not respond, a newer response is still used. */
   usable: number
 }
 
 export interface RightsRefresher {
   /**
    * Updates the permissions of a user, or the repositories of an organization, from the forge. Rejects with RightsUnavailable
-   * if the forge does not respond and its last answer is too old, and with AccountRemoved if the account was deleted or
+   * if the forge does not respond and its last response is too old, and with AccountRemoved if the account was deleted or
    * suspended there. `wanted` are repositories that may not be in the catalogue yet.
    */
   refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
@@ -72,7 +72,7 @@ export const STORED: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POS
 
 const REQUEST_TIMEOUT_MS = 20_000
 const WARNING_INTERVAL_MS = MINUTE_MS
-/** A forge that did not respond is not asked again for the same account for so long at most. */
+/** The longest time without another request for the same account after the forge did not respond. */
 const MAX_RETRY_DELAY_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
@@ -86,7 +86,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     warn(message)
   }
 
-  async function askForge(
+  async function requestRights(
     account: Account,
     wanted: readonly RepositoryName[],
   ): Promise<Removal | undefined> {
@@ -96,19 +96,23 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     if (account.type === 'Organization')
       return refreshOrganization(parts, account, { forgeId, askedAt, signal })
     const rights = await parts.readRights({ login: account.login, id: forgeId }, signal)
-    const answer = { rights, forgeId, askedAt, wanted }
-    const { refused, removal } = await saveRights(parts, account, answer)
+    const response = { rights, forgeId, askedAt, wanted }
+    const { refused, removal } = await saveRights(parts, account, response)
     for (const login of refused)
       warnSometimes(`${login} is an organization on the forge, but a user here`)
     return removal
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
-    const removal = await askIfStale(account, age, wanted)
+    const removal = await refreshIfStale(account, age, wanted)
     if (removal) throw new AccountRemoved(account, removal)
   }
 
-  async function askIfStale(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+  async function refreshIfStale(
+    account: Account,
+    age: RightsAge,
+    wanted: readonly RepositoryName[],
+  ) {
     const { askedAt, removal } = await lastRightsCheck(db, account)
     const ageMs = Math.abs(now() - askedAt)
     if (ageMs < age.fresh) return removal
@@ -116,25 +120,25 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     const pauseMs = failure ? failure.retryAt - now() : 0
     // A longer pause means that the clock was set back.
     const isPaused = failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS
-    const answer = isPaused ? failure : await orUnreachable(askForge(account, wanted))
-    if (!(answer instanceof RightsUnavailable)) {
+    const result = isPaused ? failure : await orUnavailable(requestRights(account, wanted))
+    if (!(result instanceof RightsUnavailable)) {
       failures.delete(account.id)
-      return answer
+      return result
     }
-    failures.set(account.id, answer)
-    if (ageMs >= age.usable) throw answer
+    failures.set(account.id, result)
+    if (ageMs >= age.usable) throw result
     return removal
   }
 
-  async function orUnreachable(request: Promise<Removal | undefined>) {
+  async function orUnavailable(request: Promise<Removal | undefined>) {
     try {
       return await request
     } catch (error) {
-      const unreachable = asRightsUnavailable(error, now())
-      if (!(unreachable instanceof RightsUnavailable)) throw unreachable
-      warnSometimes(unreachable.message)
-      const retryAt = Math.min(unreachable.retryAt, now() + MAX_RETRY_DELAY_MS)
-      return new RightsUnavailable(retryAt, unreachable.message, { cause: error })
+      const unavailable = asRightsUnavailable(error, now())
+      if (!(unavailable instanceof RightsUnavailable)) throw unavailable
+      warnSometimes(unavailable.message)
+      const retryAt = Math.min(unavailable.retryAt, now() + MAX_RETRY_DELAY_MS)
+      return new RightsUnavailable(retryAt, unavailable.message, { cause: error })
     }
   }
 
@@ -160,18 +164,13 @@ function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refre
   }
 }
 
-interface OrganizationRequest {
-  forgeId: number | null
-  askedAt: number
-  signal: AbortSignal
-}
-
 /** Updates the repositories of an organization. A renamed organization is found by its forge id. */
 async function refreshOrganization(
   { db, catalogue }: RightsParts,
   account: Account,
-  { forgeId, askedAt, signal }: OrganizationRequest,
+  request: { forgeId: number | null; askedAt: number; signal: AbortSignal },
 ): Promise<Removal | undefined> {
+  const { forgeId, askedAt, signal } = request
   const named = await catalogue.organization(account.login, signal)
   const isNamed = forgeId === null || named?.id === forgeId
   const own = isNamed
@@ -190,7 +189,7 @@ async function refreshOrganization(
   return removal
 }
 
-interface RightsAnswer {
+interface RightsResponse {
   rights: ForgeRights
   forgeId: number | null
   askedAt: number
@@ -200,17 +199,17 @@ interface RightsAnswer {
 async function saveRights(
   { db, source, now }: RightsParts,
   account: Account,
-  { rights, forgeId, askedAt, wanted }: RightsAnswer,
+  { rights, forgeId, askedAt, wanted }: RightsResponse,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
   await upsertForgeRepositories(db, repositories.map(withoutPermission), askedAt)
   // A repository needs its row in the catalogue before a permission on it can be stored.
   const named = new Set(wanted.map(keyOfName))
-  const newcomers = repositories.filter(
+  const requested = repositories.filter(
     (each) => named.has(keyOfName(each)) && isName(each.owner) && isName(each.name),
   )
-  if (source && newcomers.length > 0)
-    await refreshRepositories({ db, source, now }, newcomers, await findByNameAsMap(db, newcomers))
+  if (source && requested.length > 0)
+    await refreshRepositories({ db, source, now }, requested, await findByNameAsMap(db, requested))
   return db.transaction().execute(async (tx) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
     const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)

@@ -1,7 +1,6 @@
 import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
@@ -12,8 +11,10 @@ export interface CatalogueEntry {
   id: number
   owner: Account
   name: string
+  /** Changes whenever the facts change at the source. */
   stamp: string
   facts: SourceFacts
+  /** Why it cannot be read; null if it can. */
   problem: string | null
 }
 
@@ -40,8 +41,8 @@ export function countPublic(db: Db, { id }: Account): Promise<number> {
 
 /** Returns the entries in the order of the ids, without missing ones. */
 export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
-  const rows = await selectInBatches(ids, (some) =>
-    catalogue(db).where('repositories.id', 'in', some),
+  const rows = await selectInBatches(ids, (batch) =>
+    catalogue(db).where('repositories.id', 'in', batch),
   )
   const entries = new Map(await mapInTurns(rows, (row) => [row.id, entryOf(row)] as const))
   return ids.flatMap((id) => entries.get(id) ?? [])
@@ -52,8 +53,8 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
     const nameKeys = owned.map(({ name }) => nameKey(name))
-    const rows = await selectInBatches(nameKeys, (some) =>
-      catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', some),
+    const rows = await selectInBatches(nameKeys, (batch) =>
+      catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', batch),
     )
     for (const entry of await mapInTurns(rows, entryOf)) entries.push(entry)
   }
@@ -96,18 +97,18 @@ export async function countForks(
   { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
-  const rows = await selectInBatches(entries.map(keyOfEntry), (some) =>
+  const rows = await selectInBatches(entries.map(keyOfEntry), (batch) =>
     db
       .selectFrom('repositories')
-      .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])
-      .where('fork_of', 'in', some)
+      .select(['fork_of', (eb) => eb.fn.countAll<number>().as('forks')])
+      .where('fork_of', 'in', batch)
       .where('missing_since', 'is', null)
-      .where((is) =>
-        is.or([
-          is('private', '=', 0),
-          is('owner_id', '=', account.id),
-          is('id', 'in', (ids) =>
-            ids
+      .where((eb) =>
+        eb.or([
+          eb('private', '=', 0),
+          eb('owner_id', '=', account.id),
+          eb('id', 'in', (eb) =>
+            eb
               .selectFrom('collaborators')
               .select('repository_id')
               .where('login_key', '=', nameKey(account.login)),
@@ -119,12 +120,8 @@ export async function countForks(
   return new Map(rows.map(({ fork_of, forks }) => [fork_of!, forks]))
 }
 
-export interface CatalogueUpdate {
+export interface CatalogueUpdate extends Omit<CatalogueEntry, 'id' | 'owner'> {
   ownerId: number
-  name: string
-  stamp: string
-  facts: SourceFacts
-  problem: string | null
 }
 
 /** Inserts or updates a repository and its collaborators. Call it in a transaction. */
@@ -147,7 +144,7 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
   const { id } = await tx
     .insertInto('repositories')
     .values({ owner_id: update.ownerId, name_key: nameKey(update.name), ...columns })
-    .onConflict((conflict) => conflict.columns(['owner_id', 'name_key']).doUpdateSet(columns))
+    .onConflict((oc) => oc.columns(['owner_id', 'name_key']).doUpdateSet(columns))
     .returning('id')
     .executeTakeFirstOrThrow()
   await tx

@@ -39,8 +39,8 @@ export async function replaceRights(
     origin: 'forge',
     permission: permissions.get(keyOfEntry(entry))!,
   }))
-  for (const some of statementBatches(rows))
-    await tx.insertInto('collaborators').values(some).execute()
+  for (const batch of statementBatches(rows))
+    await tx.insertInto('collaborators').values(batch).execute()
   await recordRightsCheck(tx, account, { askedAt: now, removal })
   return replaceMemberships(tx, account, organizations, now)
 }
@@ -81,7 +81,7 @@ export async function recordRightsCheck(
   await tx
     .insertInto('forge_rights')
     .values({ account_id: id, asked_at, removal })
-    .onConflict((known) => known.column('account_id').doUpdateSet({ asked_at, removal }))
+    .onConflict((oc) => oc.column('account_id').doUpdateSet({ asked_at, removal }))
     .execute()
 }
 
@@ -107,22 +107,22 @@ export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<nu
 }
 
 /** Returns accounts that have used a token since then; the accounts with the oldest check first. */
-export async function recentlySignedIn(db: Db, since: number, atMost: number): Promise<Account[]> {
+export async function recentlySignedIn(db: Db, since: number, limit: number): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')
     .leftJoin('forge_rights', 'forge_rights.account_id', 'accounts.id')
     .selectAll('accounts')
     .where('type', '=', 'User')
-    .where('accounts.id', 'in', (holders) =>
-      holders
+    .where('accounts.id', 'in', (eb) =>
+      eb
         .selectFrom('tokens')
         .select('account_id')
         .where('revoked_at', 'is', null)
-        .where((is) => is.or([is('last_used_at', '>', since), is('created_at', '>', since)])),
+        .where((eb) => eb.or([eb('last_used_at', '>', since), eb('created_at', '>', since)])),
     )
-    .orderBy((of) => of.fn.coalesce('forge_rights.asked_at', of.lit(0)))
+    .orderBy((eb) => eb.fn.coalesce('forge_rights.asked_at', eb.lit(0)))
     .orderBy('accounts.id')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return rows.map(accountFromRow)
 }

@@ -42,7 +42,7 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     assert.equal((await sync()).missing, 1)
   })
 
-  test('a repository that is no longer served is withdrawn; an unreadable one is kept', async (t) => {
+  test('a repository that is no longer served is removed from the list; an unreadable one stays', async (t) => {
     const { db } = await openDatabase(t, engine)
     const host = await gitHost()
     t.after(host.remove)

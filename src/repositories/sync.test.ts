@@ -18,7 +18,7 @@ import type { RepositoryName, Source } from '../sources/source.ts'
 import { findByNameAsMap, listCatalogue } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
-/** A catalogue on a git host, and how many git processes it has cost. */
+/** A catalogue of a git host. `calls` counts the git processes that were started. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const host = await gitHost()
@@ -63,21 +63,21 @@ onEachEngine('the catalogue', (engine) => {
     assert.equal(octo.type, 'Organization')
     const members = async () =>
       (await listMemberships(db, octo)).map(({ member, role }) => `${member.login} ${role}`)
-    const stated = ['alice owner', 'Carol member']
-    assert.deepEqual(await members(), stated)
+    const listed = ['alice owner', 'Carol member']
+    assert.deepEqual(await members(), listed)
     const dave = await ensureAccount(db, 'dave', 0)
     await putMembership(db, octo, { accountId: dave.id, role: 'owner' }, 'manual')
 
-    await rename(file, `${file}-away`)
-    await symlink(`${file}-away`, file)
-    assert.equal((await syncCatalogue(parts)).warnings.length, 1, 'a link is not followed')
-    assert.deepEqual(await members(), [...stated, 'dave owner'])
+    await rename(file, `${file}-renamed`)
+    await symlink(`${file}-renamed`, file)
+    assert.equal((await syncCatalogue(parts)).warnings.length, 1, 'a symbolic link is not followed')
+    assert.deepEqual(await members(), [...listed, 'dave owner'])
     await rm(file)
     await syncCatalogue(parts)
     assert.deepEqual(await members(), ['dave owner'])
   })
 
-  test('ignores a members file of a user with tokens and says why', async (t) => {
+  test('ignores a members file of a user with tokens, with a warning', async (t) => {
     const { parts, host } = await scene(t, engine)
     const alice = await ensureAccount(parts.db, 'alice', 0)
     await addToken(parts.db, alice, { name: '', expiresAt: null, now: 0 })
@@ -89,7 +89,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await listMemberships(parts.db), [])
   })
 
-  test('an owner that the source calls an organization becomes one, unless the operator changes it', async (t) => {
+  test('an owner that the source reports as an organization becomes one, unless the operator changed it', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('octo/a')
     await host.repository('octo/b', { config: { 'godwit.ownerType': 'Organization' } })
@@ -131,7 +131,7 @@ onEachEngine('the catalogue', (engine) => {
 
   test('has all repositories of the host, and runs no git for unchanged ones', async (t) => {
     const { parts, host, calls } = await scene(t, engine)
-    // What includes another file is asked of git; an ordinary repository needs none.
+    // Only a config with an include is read by running git.
     const config = { 'include.path': 'more' }
     await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode', config })
     await host.repository('Bob/Empty')
@@ -160,10 +160,10 @@ onEachEngine('the catalogue', (engine) => {
     const dir = await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
     const [before] = await listCatalogue(parts.db)
-    await rename(dir, `${host.root}/away`)
+    await rename(dir, `${host.root}/renamed`)
     assert.equal((await syncCatalogue(parts)).missing, 1)
     assert.deepEqual(await catalogue(parts), {})
-    await rename(`${host.root}/away`, dir)
+    await rename(`${host.root}/renamed`, dir)
     await syncCatalogue(parts)
     const [after] = await listCatalogue(parts.db)
     assert.equal(after?.id, before?.id)
@@ -172,7 +172,7 @@ onEachEngine('the catalogue', (engine) => {
   test('lists an unreadable repository with the reason and its last facts', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/good', { files: { a: '1' } })
-    await host.repository('alice/site', { files: { 'a.py': '1' }, description: 'Kept' })
+    await host.repository('alice/site', { files: { 'a.py': '1' }, description: 'Last' })
     await syncCatalogue(parts)
     await host.loseObjects('alice/site')
     const { broken } = await syncCatalogue(parts)
@@ -182,13 +182,13 @@ onEachEngine('the catalogue', (engine) => {
     )
     assert.ok(broken[0]!.reason.length > 0 && !broken[0]!.reason.includes(host.root))
     const site = (await listCatalogue(parts.db)).find(({ name }) => name === 'site')
-    assert.equal(site?.facts.description, 'Kept')
+    assert.equal(site?.facts.description, 'Last')
     assert.equal(site?.facts.language, 'Python')
     assert.deepEqual((await syncCatalogue(parts)).broken, broken)
   })
 
-  test('does not mark repositories missing that it could not look at', async (t) => {
-    if (process.getuid?.() === 0) return t.skip('root may look everywhere')
+  test('does not mark repositories missing if their directory cannot be read', async (t) => {
+    if (process.getuid?.() === 0) return t.skip('root can read every directory')
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -199,7 +199,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
   })
 
-  test('of owners that differ only in case, the one with the account keeps it', async (t) => {
+  test('of owners that differ only in case, only the one with an account is listed', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
@@ -211,7 +211,7 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
 
-    // Nor by name, in whichever case alice asks for it.
+    // A refresh by name does not add them either, in any case of the name.
     for (const owner of ['alice', 'ALICE'])
       await refresh(
         parts,
@@ -219,7 +219,7 @@ onEachEngine('the catalogue', (engine) => {
       )
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
 
-    // What is alice's and gone is gone, and ALICE comes into nothing of it.
+    // After alice/site is deleted, ALICE/site does not take its place.
     await rm(host.path('alice/site'), { recursive: true })
     assert.equal((await syncCatalogue(parts)).missing, 1)
     assert.deepEqual(await catalogue(parts), {})
@@ -229,10 +229,10 @@ onEachEngine('the catalogue', (engine) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
     await syncCatalogue(parts)
-    await rename(host.root, `${host.root}-away`)
+    await rename(host.root, `${host.root}-renamed`)
     await assert.rejects(syncCatalogue(parts))
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
-    await rename(`${host.root}-away`, host.root)
+    await rename(`${host.root}-renamed`, host.root)
   })
 
   test('an error that does not concern one repository is thrown after all reads have ended', async (t) => {
@@ -263,11 +263,11 @@ onEachEngine('the catalogue', (engine) => {
   test('can be refreshed by name: new repositories are added, missing ones marked', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })
-    const gone = await host.repository('alice/gone', { files: { a: '1' } })
+    const deleted = await host.repository('alice/deleted', { files: { a: '1' } })
     await syncCatalogue(parts)
     await host.repository('alice/new', { files: { a: '1' } })
-    await rm(gone, { recursive: true })
-    const named = ['site', 'gone', 'NEW', 'never'].map((name) => ({ owner: 'alice', name }))
+    await rm(deleted, { recursive: true })
+    const named = ['site', 'deleted', 'NEW', 'never'].map((name) => ({ owner: 'alice', name }))
     assert.equal(await refresh(parts, named), true)
     assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'alice/new': null })
     assert.equal(await refresh(parts, named), false)

@@ -41,11 +41,11 @@ export interface SyncReport {
   missing: number
   broken: { fullName: string; reason: string }[]
   refused: RefusedEntry[]
-  /** Problems in files of members. */
+  /** Problems in members files. */
   warnings: RefusedEntry[]
 }
 
-/** Reading a repository waits for git, so a few at a time keep the cores busy. */
+/** Reading a repository waits for git, so several are read at a time to keep the cores busy. */
 const READ_CONCURRENCY = 4
 const WRITE_BATCH_SIZE = 100
 
@@ -73,10 +73,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const writer = catalogueWriter(parts)
   const stated: StatedMembers[] = []
 
-  async function updateEntry(
-    found: FoundRepository,
-    entry?: CatalogueEntry,
-  ): Promise<string | null> {
+  async function updateEntry(found: FoundRepository, entry?: CatalogueEntry) {
     report.read++
     const update = await readFacts(parts, found, entry)
     await writer.put(found.owner, update)
@@ -125,14 +122,14 @@ async function markUnlisted(
         : [],
     ),
   )
-  for (const [key, gone] of known) {
-    if (report.refused.some((refused) => mayBeHiddenBy(gone, refused))) continue
-    await markMissing(db, gone.id, now(), hidden.get(key))
+  for (const [key, entry] of known) {
+    if (report.refused.some((refused) => mayBeHiddenBy(entry, refused))) continue
+    await markMissing(db, entry.id, now(), hidden.get(key))
     report.missing++
   }
 }
 
-/** An owner whose directory cannot be read keeps its members. */
+/** Replaces the members that files of the source list. An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
   { db, now }: SyncParts,
   stated: readonly StatedMembers[],
@@ -146,7 +143,8 @@ async function syncMembers(
       .filter(({ caseConflictWith }) => !caseConflictWith)
       .map(({ path }) => nameKey(path)),
   ])
-  await deleteOtherMembers(db, (organization) => kept.has(nameKey(organization)))
+  for (const organization of await organizationsWithMembers(db, 'file'))
+    if (!kept.has(nameKey(organization.login))) await removeMemberships(db, organization, 'file')
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
@@ -307,13 +305,3 @@ export async function storeListedMembers(
 
 const ownerIsUser = (owner: string): string =>
   `a user with tokens, so its members are ignored; \`godwit account set ${owner} --type Organization\` makes it an organization`
-
-/** Deletes the memberships of organizations for which the source no longer states members. */
-export async function deleteOtherMembers(
-  db: Db,
-  isStillStated: (organization: string) => boolean,
-): Promise<void> {
-  for (const organization of await organizationsWithMembers(db, 'file')) {
-    if (!isStillStated(organization.login)) await removeMemberships(db, organization, 'file')
-  }
-}

@@ -51,24 +51,24 @@ async function readableId(
     .where('accounts.login_key', '=', nameKey(owner))
     .where('name_key', '=', nameKey(name))
     .where('missing_since', 'is', null)
-    .where((is) =>
-      is.or([
-        is('private', '=', 0),
-        is('owner_id', '=', account.id),
-        is.exists(
-          is
+    .where((eb) =>
+      eb.or([
+        eb('private', '=', 0),
+        eb('owner_id', '=', account.id),
+        eb.exists(
+          eb
             .selectFrom('collaborators')
             .select('permission')
             .whereRef('repository_id', '=', 'repositories.id')
             .where('collaborators.login_key', '=', nameKey(account.login)),
         ),
-        is.and([
-          is('accounts.type', '=', 'Organization'),
+        eb.and([
+          eb('accounts.type', '=', 'Organization'),
           ...(account.siteAdmin
             ? []
             : [
-                is.exists(
-                  is
+                eb.exists(
+                  eb
                     .selectFrom('memberships')
                     .select('role')
                     .whereRef('organization_id', '=', 'owner_id')
@@ -98,18 +98,18 @@ export async function findVisibleAccount(
     .selectAll()
     .where('login_key', '=', nameKey(login))
     .$if(!account.siteAdmin, (query) =>
-      query.where((is) =>
-        is.or([
-          ...(viewer ? [is('type', '=', 'User')] : []),
-          is.exists(
-            is
+      query.where((eb) =>
+        eb.or([
+          ...(viewer ? [eb('type', '=', 'User')] : []),
+          eb.exists(
+            eb
               .selectFrom('memberships')
               .select('role')
               .whereRef('organization_id', '=', 'accounts.id')
               .where('account_id', '=', account.id),
           ),
-          is.exists(
-            is
+          eb.exists(
+            eb
               .selectFrom('repositories')
               .leftJoin('collaborators', (join) =>
                 join
@@ -119,7 +119,7 @@ export async function findVisibleAccount(
               .select('repositories.id')
               .whereRef('owner_id', '=', 'accounts.id')
               .where('missing_since', 'is', null)
-              .where((or) => or.or([or('private', '=', 0), or('permission', 'is not', null)])),
+              .where((eb) => eb.or([eb('private', '=', 0), eb('permission', 'is not', null)])),
           ),
         ]),
       ),

@@ -1,5 +1,4 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
 import {
   type FieldError,
   InvalidRequest,
@@ -16,7 +15,6 @@ import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
 
 export interface ScheduleParts extends StartParts {
-  db: Db
   maxSchedules: number
 }
 
@@ -32,17 +30,19 @@ export interface ScheduleInput {
   isPaused?: boolean
 }
 
-export const DEFAULT_KEEP = 4
+type CompleteInput = ScheduleInput & { options: MigrationOptions }
+
+const DEFAULT_KEEP = 4
 
 /** Creates a schedule. Throws InvalidRequest if the request is invalid, or if its migration could not be started. */
 export async function createSchedule(
   parts: ScheduleParts,
   scope: Scope,
-  maker: Account,
-  input: ScheduleInput & { options: MigrationOptions },
+  runsAs: Account,
+  input: CompleteInput,
 ): Promise<Schedule> {
   const { db, now, maxSchedules } = parts
-  const request = await validate(parts, scope, { keep: DEFAULT_KEEP, ...input })
+  const request = await validate(parts, scope, input)
   const { owner } = scope
   const { isPaused = false } = input
   const id = await db.transaction().execute(async (tx) => {
@@ -51,7 +51,7 @@ export async function createSchedule(
       throw tooManySchedules(scope, maxSchedules)
     const time = now()
     const nextRunAt = nextRun(request, time)
-    return insertSchedule(tx, { ...request, owner, maker, nextRunAt, isPaused, now: time })
+    return insertSchedule(tx, { ...request, owner, runsAs, nextRunAt, isPaused, now: time })
   })
   return (await findSchedule(db, scope, id))!
 }
@@ -68,8 +68,8 @@ function tooManySchedules({ owner }: Scope, max: number): InvalidRequest {
 const MAX_ATTEMPTS = 5
 
 /**
- * Changes the given fields of a schedule. An account that resumes a paused schedule becomes its maker: later runs have the permissions
- * of this account. Throws NotFound or InvalidRequest. Tries again if the schedule is changed at the same time.
+ * Changes the given fields of a schedule. If this resumes a paused schedule, later runs have the permissions of the viewer. Throws
+ * NotFound or InvalidRequest. Tries again if the schedule is changed at the same time.
  */
 export async function changeSchedule(
   parts: ScheduleParts,
@@ -82,21 +82,15 @@ export async function changeSchedule(
   for (let attempt = 1; ; attempt++) {
     const current = await findSchedule(db, scope, id)
     if (!current) throw new NotFound()
-    const options = { ...current.options, ...input.options }
-    const request = await validateChange(
-      parts,
-      scope,
-      { ...clearUnusedWeekday(input), options },
-      current,
-    )
+    const request = await validateChange(parts, scope, input, current)
     const isPaused = input.isPaused ?? current.isPaused
     const isResumed = current.isPaused && !isPaused
     const time = now()
     // A resumed schedule does not catch up on runs that it missed while it was paused.
     const isRescheduled = isResumed || !isSameTiming(request, current)
     const nextRunAt = isRescheduled ? nextRun(request, time) : current.nextRunAt
-    const maker = isResumed ? viewer : current.maker
-    const change = { ...request, isPaused, maker, nextRunAt, now: time }
+    const runsAs = isResumed ? viewer : current.maker
+    const change = { ...request, isPaused, runsAs, nextRunAt, now: time }
     if (await updateSchedule(db, current, change)) return (await findSchedule(db, scope, id))!
     if (attempt === MAX_ATTEMPTS)
       throw new Error(
@@ -104,10 +98,6 @@ export async function changeSchedule(
       )
   }
 }
-
-/** Clears the weekday of a schedule that becomes daily, if the request does not mention it. */
-const clearUnusedWeekday = (input: ScheduleInput): ScheduleInput =>
-  input.every === 'day' && input.weekday === undefined ? { ...input, weekday: null } : input
 
 const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
   one.every === other.every &&
@@ -119,11 +109,14 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
 async function validateChange(
   parts: StartParts,
   scope: Scope,
-  input: ScheduleInput & { options: MigrationOptions },
+  input: ScheduleInput,
   current: Schedule,
 ): Promise<ScheduleRequest> {
+  const options = { ...current.options, ...input.options }
+  // A schedule that becomes daily loses its weekday.
+  const weekday = input.every === 'day' ? null : current.weekday
   try {
-    return await validate(parts, scope, { ...current, ...input }, current)
+    return await validate(parts, scope, { ...current, weekday, ...input, options }, current)
   } catch (error) {
     const hasRepositories = input.repositories !== undefined
     throw hasRepositories || !(error instanceof InvalidRequest)
@@ -132,8 +125,6 @@ async function validateChange(
   }
 }
 
-type UnvalidatedSchedule = ScheduleInput & { options: MigrationOptions; keep: number }
-
 /**
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
  * current ones.
@@ -141,19 +132,20 @@ type UnvalidatedSchedule = ScheduleInput & { options: MigrationOptions; keep: nu
 async function validate(
   parts: StartParts,
   scope: Scope,
-  input: UnvalidatedSchedule,
+  input: CompleteInput,
   current?: Schedule,
 ): Promise<ScheduleRequest> {
-  const { every, at, timeZone, weekday = null, keep, options, repositories = [] } = input
-  const faults: FieldError[] = []
-  if (every === undefined) faults.push({ field: 'every', code: 'missing_field' })
-  if (at === undefined) faults.push({ field: 'at', code: 'missing_field' })
-  if (timeZone === undefined) faults.push({ field: 'time_zone', code: 'missing_field' })
-  else if (!isTimeZone(timeZone)) faults.push(invalidTimeZone(timeZone))
-  if (every === 'week' && weekday === null) faults.push({ field: 'weekday', code: 'missing_field' })
-  if (every === 'day' && weekday !== null) faults.push(DAILY_WITH_WEEKDAY)
-  if (every === undefined || at === undefined || timeZone === undefined || faults.length > 0)
-    throw new InvalidRequest(faults)
+  const { every, at, timeZone, weekday = null, options, repositories = [] } = input
+  const { keep = DEFAULT_KEEP } = input
+  const errors: FieldError[] = []
+  if (every === undefined) errors.push({ field: 'every', code: 'missing_field' })
+  if (at === undefined) errors.push({ field: 'at', code: 'missing_field' })
+  if (timeZone === undefined) errors.push({ field: 'time_zone', code: 'missing_field' })
+  else if (!isTimeZone(timeZone)) errors.push(invalidTimeZone(timeZone))
+  if (every === 'week' && weekday === null) errors.push({ field: 'weekday', code: 'missing_field' })
+  if (every === 'day' && weekday !== null) errors.push(DAILY_WITH_WEEKDAY)
+  if (every === undefined || at === undefined || timeZone === undefined || errors.length > 0)
+    throw new InvalidRequest(errors)
   const mustResolve =
     !current ||
     JSON.stringify([repositories, options]) !==

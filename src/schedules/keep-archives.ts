@@ -1,5 +1,4 @@
 import { nameKey } from '../accounts/account.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import {
@@ -15,18 +14,15 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-export interface KeepParts {
-  db: Db
-  blobs: BlobStore
-  now: () => number
+export interface KeepParts extends DeleteParts {
   log: OutcomeLog
   archiveTtlMs: number
 }
 
 /**
- * Keeps the newest archives of each schedule, up to its number, and those with a repository that no newer archive contains. Deletes the
- * others. Kept archives do not expire while the schedule exists: their expiry is postponed, so they expire in the usual time after
- * it is deleted. Archives of other migrations are not touched.
+ * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.
+ * Kept archives do not expire while the schedule exists: their expiry is postponed, so they expire in the usual time after it is
+ * deleted. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
   const { db, now, log, archiveTtlMs } = parts
@@ -67,7 +63,7 @@ interface ScheduledArchive {
   expiresAt: number
   scheduleId: number
   keep: number
-  /** The service has paused the schedule of a person, so nobody needs its archives any more. */
+  /** The service paused the schedule of a person, who has left: the archives expire. */
   isAbandoned: boolean
 }
 
@@ -83,19 +79,19 @@ async function scheduledArchives(
     .select(['migrations.id', 'repository_count as repositoryCount'])
     .select(['migrations.created_at as createdAt', 'archive_expires_at as expiresAt'])
     .select(['schedules.id as scheduleId', 'keep', 'paused_reason'])
-    .select(['schedules.owner_id', 'schedules.maker_id'])
+    .select(['schedules.owner_id', 'schedules.runs_as_id'])
     .where('archive_expires_at', 'is not', null)
     .$if(scheduleIds !== undefined, (all) => all.where('schedules.id', 'in', scheduleIds!))
     .orderBy('migrations.id', 'desc')
     .execute()
-  return rows.map(({ paused_reason, owner_id, maker_id, ...row }) => ({
+  return rows.map(({ paused_reason, owner_id, runs_as_id, ...row }) => ({
     ...row,
     expiresAt: row.expiresAt!,
-    isAbandoned: paused_reason !== null && owner_id === maker_id,
+    isAbandoned: paused_reason !== null && owner_id === runs_as_id,
   }))
 }
 
-/** Sorts the archives of one schedule beyond its number to keep. `archives` are all of them, newest first. */
+/** Divides the archives of one schedule, except the newest `keep`. `archives` are all of them, newest first. */
 async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[]) {
   const protectedArchives: (ScheduledArchive & ProtectedArchive)[] = []
   const deletable: ScheduledArchive[] = []
@@ -115,11 +111,11 @@ async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[])
   return { protectedArchives, deletable }
 }
 
-/** A repository with its git data also stands for one without, but not the other way round. */
+/** An archive with the git data of a repository replaces one without, but not the other way round. */
 const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
   hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
 
-/** Returns the archives that each schedule keeps beyond its number, by the id of the schedule. */
+/** Returns the archives that each schedule keeps in addition to the newest `keep`, by the id of the schedule. */
 export async function protectedArchivesOf(
   db: Db,
   scheduleIds: readonly number[],
@@ -132,7 +128,7 @@ export async function protectedArchivesOf(
   return found
 }
 
-/** Deletes an archive that a schedule keeps beyond its number. Throws NotFound where it keeps none of that migration. */
+/** Deletes an archive that a schedule keeps in addition to the newest `keep`. Throws NotFound if the migration has none. */
 export async function releaseArchive(
   parts: DeleteParts,
   { id, owner }: Schedule,
@@ -144,7 +140,7 @@ export async function releaseArchive(
   await deleteArchive(parts, { owner }, migrationId, onCommitted)
 }
 
-/** Returns the facts of those of the named repositories that an archive of the schedule holds, from the newest that does. */
+/** Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits the others. */
 export async function factsInArchives(
   db: Db,
   { id }: Schedule,

@@ -10,7 +10,7 @@ const daily = (at: string, timeZone: string): Timing => ({
   timeZone,
 })
 
-/** The times that are due from then on. */
+/** Returns the first due times after a time. */
 function dueTimes(timing: Timing, after: string, count: number): string[] {
   const due: string[] = []
   let moment = Date.parse(after)
@@ -41,7 +41,7 @@ test('a time that does not exist on a day is due at the first moment after it', 
     '2026-03-29T01:00Z',
     '2026-03-30T00:30Z',
   ])
-  // On Lord Howe Island by half an hour only, and in Beirut at midnight.
+  // On Lord Howe Island the change is half an hour; in Beirut it is at midnight.
   assert.deepEqual(dueTimes(daily('02:15', 'Australia/Lord_Howe'), '2026-10-03T12:00Z', 2), [
     '2026-10-03T15:30Z',
     '2026-10-04T15:15Z',
@@ -72,7 +72,7 @@ test('a weekly schedule runs on its weekday, across months and changes of the cl
     '2026-11-01T01:30Z',
     '2026-11-08T01:30Z',
   ])
-  // A Monday there begins on a Sunday here.
+  // A Monday in Auckland begins on a Sunday in UTC.
   const mondays: Timing = {
     ...daily('00:30', 'Pacific/Auckland'),
     every: 'week',

@@ -137,7 +137,7 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.runs(schedule)).length, 2)
   })
 
-  test('is paused when all tokens of its maker are revoked, but not when they expire', async (t) => {
+  test('is paused when all tokens of its account are revoked, but not when they expire', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db, alice, parts } = scene
     const token = { name: '', expiresAt: clock.now - 1, now: 0 }
@@ -173,7 +173,7 @@ onEachEngine('a schedule', (engine) => {
     await assert.rejects(change(), NotFound)
   })
 
-  test('of an organization is paused when its maker is no longer an owner, and another owner can resume it', async (t) => {
+  test('of an organization is paused when its account is no longer an owner, and another owner can resume it', async (t) => {
     const scene = await scheduleScene(t, engine, START)
     const { octo, clock, db, alice, parts } = scene
     const bob = await scene.person('bob')

@@ -7,12 +7,11 @@ import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { NothingToMigrate, type StartParts, startCovered } from '../migrations/start-migration.ts'
-import { AccountRemoved, FRESH, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
 import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import {
-  findUnfinishedMigrationId,
   insertRun,
   lockSchedule,
   type NewRun,
@@ -20,15 +19,14 @@ import {
   pauseSchedule,
   RunAlreadyTaken,
   replaceNextRun,
+  requirePreviousRunEnded,
   takeDueTime,
 } from './run-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
-export interface RunParts extends StartParts, StandingParts {}
-
 /** The result of a run: a migration, or the reason why there is none. */
-export interface RunEnd {
+export interface RunResult {
   outcome: NewRun['outcome']
   migration?: Migration
   reason?: string
@@ -37,65 +35,73 @@ export interface RunEnd {
   isStopped?: boolean
 }
 
+/** What caused a run: its due time, or a person. */
+interface Trigger {
+  /** Null if a person started the run. */
+  dueAt: number | null
+  /** The account that starts the migration. */
+  by: Account
+  /** Reserves the schedule for this run, or throws RunAlreadyTaken. */
+  take(tx: Db): Promise<void>
+  onCommitted?(started: Migration): void
+}
+
 /**
  * Runs a due schedule and moves it to its next time, in the transaction that writes the result: each due time is used once, however
  * many processes try and whichever of them dies. Returns undefined if another process took it. Throws temporary errors: the schedule
  * is then still due.
  */
 export async function runDue(
-  parts: RunParts,
+  parts: StartParts,
   schedule: Schedule,
   next: number,
-): Promise<RunEnd | undefined> {
-  const { nextRunAt: dueAt, maker: by } = schedule
-  const time = { dueAt, by, take: (tx: Db) => takeDueTime(tx, schedule, next) }
+): Promise<RunResult | undefined> {
+  const take = (tx: Db) => takeDueTime(tx, schedule, next)
   try {
-    return await startOrRecord(parts, schedule, time)
+    return await startOrRecord(parts, schedule, {
+      dueAt: schedule.nextRunAt,
+      by: schedule.maker,
+      take,
+    })
   } catch (error) {
     if (error instanceof RunAlreadyTaken) return undefined
     throw error
   }
 }
 
-async function startOrRecord(parts: RunParts, schedule: Schedule, time: DueTime): Promise<RunEnd> {
+async function startOrRecord(
+  parts: StartParts,
+  schedule: Schedule,
+  trigger: Trigger,
+): Promise<RunResult> {
   try {
-    const stopped = await whyStopped(parts, schedule)
-    if (stopped !== undefined)
-      return await recordEnd(parts, schedule, time, stoppedBecause(stopped))
-    const running = await findUnfinishedMigrationId(parts.db, schedule)
-    if (running !== undefined) return await recordEnd(parts, schedule, time, skippedFor(running))
-    const { migration, run } = await start(parts, schedule, time)
+    const reason = await reasonToPause(parts, schedule)
+    if (reason !== undefined)
+      return await recordResult(parts, schedule, trigger, pausedBecause(reason))
+    const { migration, run } = await start(parts, schedule, trigger)
     return { outcome: 'started', migration, skipped: run.skipped }
   } catch (error) {
-    const end = endOf(error, schedule)
-    if (!end) throw error
-    return recordEnd(parts, schedule, time, end)
+    const result = resultOfError(error, schedule)
+    if (!result) throw error
+    return recordResult(parts, schedule, trigger, result)
   }
 }
 
-export interface RunRequest {
-  /** The caller, who may migrate what the owner of the schedule has, and starts the migration. */
-  by: Account
-  onCommitted(started: Migration): void
-}
-
 /**
- * Runs a schedule at the request of a caller, without changing its next time. Throws InvalidRequest, without recording a run, if it
- * cannot run.
+ * Runs a schedule at the request of a caller, who may migrate what the owner of the schedule has. Does not change its next time. Throws
+ * InvalidRequest, without recording a run, if it cannot run.
  */
 export async function runNow(
-  parts: RunParts,
+  parts: StartParts,
   schedule: Schedule,
-  { by, onCommitted }: RunRequest,
+  request: Required<Pick<Trigger, 'by' | 'onCommitted'>>,
 ): Promise<ScheduleRun> {
-  const time = { dueAt: null, by, take: (tx: Db) => lockSchedule(tx, schedule) }
+  const take = (tx: Db) => lockSchedule(tx, schedule)
   try {
-    const running = await findUnfinishedMigrationId(parts.db, schedule)
-    if (running !== undefined) throw new PreviousRunUnfinished(running)
-    return (await start(parts, schedule, time, onCommitted)).run
+    return (await start(parts, schedule, { ...request, dueAt: null, take })).run
   } catch (error) {
     const reason =
-      error instanceof RunAlreadyTaken ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
+      error instanceof RunAlreadyTaken ? CHANGED_MEANWHILE : resultOfError(error, schedule)?.reason
     const isClientError = error instanceof InvalidRequest || error instanceof AccountRemoved
     if (reason === undefined || isClientError) throw error
     throw new InvalidRequest([{ code: 'unprocessable', message: sentence(reason) }])
@@ -105,90 +111,74 @@ export async function runNow(
 const CHANGED_MEANWHILE = 'the schedule was changed at the same time; try again'
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 
-interface DueTime {
-  /** Null if a person started the run. */
-  dueAt: number | null
-  /** The account that starts the migration. */
-  by: Account
-  /** Reserves the time for this run, or throws RunAlreadyTaken. */
-  take(tx: Db): Promise<void>
-}
-
-/** Starts the migration like a request, and reserves the due time in its transaction. */
+/** Starts the migration like a request, and reserves the schedule in its transaction. */
 async function start(
-  parts: RunParts,
+  parts: StartParts,
   schedule: Schedule,
-  { dueAt, by, take }: DueTime,
-  onCommitted?: (started: Migration) => void,
+  { dueAt, by, take, onCommitted }: Trigger,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
+  await requirePreviousRunEnded(parts.db, schedule)
   const { owner, repositories, options } = schedule
-  const scope = { owner, by }
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
     async onUncovered(uncovered: readonly string[]) {
-      skipped = skippedBecause(uncovered, owner)
+      skipped = skippedRepositories(uncovered, owner)
       // A caller gets an error if nothing is left. A due run has no caller: its migration starts and fails, so that it is seen.
       const isRefused = dueAt === null && uncovered.length === repositories.length
       return isRefused ? [] : factsInArchives(parts.db, schedule, uncovered)
     },
     async alsoWrite(tx: Db, { id: migrationId }: Migration) {
       await take(tx)
-      const running = await findUnfinishedMigrationId(tx, schedule)
-      if (running !== undefined) throw new PreviousRunUnfinished(running)
+      await requirePreviousRunEnded(tx, schedule)
       const outcome = 'started' as const
-      const newRun = { dueAt, notedAt: parts.now(), outcome, migrationId, skipped }
+      const newRun = { dueAt, createdAt: parts.now(), outcome, migrationId, skipped }
       run = await insertRun(tx, schedule, newRun)
     },
     ...(onCommitted && { onCommitted }),
   }
-  const migration = await startCovered(parts, scope, { repositories, options }, steps)
+  const migration = await startCovered(parts, { owner, by }, { repositories, options }, steps)
   return { migration, run }
 }
 
 /** Records a run that started no migration. */
-async function recordEnd(
-  { db, now }: RunParts,
+async function recordResult(
+  { db, now }: StartParts,
   schedule: Schedule,
-  { dueAt, take }: DueTime,
-  end: RunEnd,
-): Promise<RunEnd> {
-  const { outcome, reason = '', skipped, isStopped = false } = end
+  { dueAt, take }: Trigger,
+  result: RunResult,
+): Promise<RunResult> {
+  const { outcome, reason = '', skipped } = result
   await db.transaction().execute(async (tx) => {
     await take(tx)
-    await insertRun(tx, schedule, { dueAt, notedAt: now(), outcome, reason, skipped })
-    if (isStopped) await pauseSchedule(tx, schedule, reason, now())
+    await insertRun(tx, schedule, { dueAt, createdAt: now(), outcome, reason, skipped })
+    if (result.isStopped) await pauseSchedule(tx, schedule, reason, now())
   })
-  return end
+  return result
 }
 
-const failed = (reason: string, skipped: readonly SkippedRepository[] = []): RunEnd => ({
+const failed = (reason: string, skipped: readonly SkippedRepository[] = []): RunResult => ({
   outcome: 'failed',
   reason,
   skipped,
 })
 
-const stoppedBecause = (reason: string): RunEnd => ({ ...failed(reason), isStopped: true })
-
-const skippedFor = (migrationId: number): RunEnd => ({
-  outcome: 'skipped',
-  reason: `migration ${migrationId} of this schedule has not ended`,
-  skipped: [],
-})
+const pausedBecause = (reason: string): RunResult => ({ ...failed(reason), isStopped: true })
 
 /** The reason does not reveal whether the repository exists. */
-const skippedBecause = (names: readonly string[], { login }: Account): SkippedRepository[] =>
+const skippedRepositories = (names: readonly string[], { login }: Account): SkippedRepository[] =>
   names.map((fullName) => ({
     fullName,
     reason: `it does not exist, or ${login} may no longer migrate it`,
   }))
 
 /** Returns the result for an error that a person would get for the same start; undefined for a temporary error. */
-function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
-  if (error instanceof AccountRemoved) return stoppedBecause(error.message)
-  if (error instanceof PreviousRunUnfinished) return skippedFor(error.migrationId)
+function resultOfError(error: unknown, { owner }: Schedule): RunResult | undefined {
+  if (error instanceof AccountRemoved) return pausedBecause(error.message)
+  if (error instanceof PreviousRunUnfinished)
+    return { outcome: 'skipped', reason: error.message, skipped: [] }
   if (error instanceof NothingToMigrate) {
-    const skipped = skippedBecause(error.uncovered, owner)
+    const skipped = skippedRepositories(error.uncovered, owner)
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
   }
   if (error instanceof InvalidRequest) {
@@ -197,32 +187,26 @@ function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
   return error instanceof Unreadable ? failed(error.message) : undefined
 }
 
-interface StandingParts {
-  db: Db
-  /** Absent if there is no forge. */
-  rights?: RightsRefresher | undefined
-}
-
-/** Returns why the maker of the schedule may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
-async function whyStopped(
-  { db, rights }: StandingParts,
-  { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,
+/** Returns why the schedule's account may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
+async function reasonToPause(
+  { db, rights }: StartParts,
+  { owner, maker: account }: Schedule,
 ): Promise<string | undefined> {
-  const { login } = maker
-  if (maker.type !== 'User') return `${login} is not a user any more`
-  if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
-  await rights?.refresh(maker, FRESH)
-  if (owner.id === maker.id) return undefined
-  const seen = await findVisibleOrganization(db, { account: maker }, { id: owner.id })
-  return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
+  const { login } = account
+  if (account.type !== 'User') return `${login} is not a user any more`
+  if (await hasOnlyRevokedTokens(db, account)) return `every token of ${login} is revoked`
+  await rights?.refresh(account, FRESH)
+  if (owner.id === account.id) return undefined
+  const organization = await findVisibleOrganization(db, { account }, { id: owner.id })
+  return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export interface DueParts extends RunParts {
+export interface DueParts extends StartParts {
   log: OutcomeLog
 }
 
-/** Schedules read by one query. */
-const MAX_AT_ONCE = 100
+/** The schedules that one query reads. */
+const BATCH_SIZE = 100
 const CONCURRENT_RUNS = 4
 
 /**
@@ -235,8 +219,8 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
   const failed = new Set<number>()
   for (;;) {
     const time = now()
-    const asked = { now: time, atMost: MAX_AT_ONCE + failed.size }
-    const due = (await dueSchedules(db, asked)).filter(({ id }) => !failed.has(id))
+    const batch = await dueSchedules(db, { now: time, limit: BATCH_SIZE + failed.size })
+    const due = batch.filter(({ id }) => !failed.has(id))
     if (due.length === 0) return
     await mapConcurrent(due, { concurrency: CONCURRENT_RUNS }, async (schedule) => {
       await runOne(parts, schedule, time).catch((err: unknown) => {
@@ -257,21 +241,21 @@ async function correctNextRuns({ db, now }: DueParts): Promise<void> {
 }
 
 async function runOne(parts: DueParts, schedule: Schedule, time: number): Promise<void> {
-  const end = await runDue(parts, schedule, nextRun(schedule, time))
-  if (end) logRun(parts.log, schedule, end)
+  const result = await runDue(parts, schedule, nextRun(schedule, time))
+  if (result) logRun(parts.log, schedule, result)
 }
 
 /** Logs a start with the audit fields of a start by request. */
-function logRun(log: OutcomeLog, schedule: Schedule, { migration, ...end }: RunEnd): void {
-  const { id, owner, maker } = schedule
-  const by = { schedule: id, owner: owner.login, login: maker.login }
-  const { outcome, reason, skipped, isStopped = false } = end
+function logRun(log: OutcomeLog, schedule: Schedule, result: RunResult): void {
+  const { id, owner } = schedule
+  const by = { schedule: id, owner: owner.login, login: schedule.maker.login }
+  const { migration, outcome, reason, skipped } = result
   if (migration) {
     const about = { audit: 'migration.start', ...by, migration: migration.id, guid: migration.guid }
     log.info(about, 'migration.start')
     if (skipped.length > 0) log.warn({ ...by, skipped }, `schedule ${id} skipped repositories`)
     return
   }
-  const what = isStopped ? 'was paused' : outcome === 'skipped' ? 'skipped a run' : 'failed'
+  const what = result.isStopped ? 'was paused' : outcome === 'skipped' ? 'skipped a run' : 'failed'
   log.warn({ ...by, outcome, reason }, `schedule ${id} of ${owner.login} ${what}: ${reason}`)
 }

@@ -1,6 +1,5 @@
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
-import type { MigrationsTable, Row, ScheduleRunsTable } from '../db/tables.ts'
+import { countRows, type Db } from '../db/database.ts'
+import type { Row } from '../db/tables.ts'
 import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
@@ -14,11 +13,8 @@ export class RunAlreadyTaken extends Error {
 /** The migration of the previous run has not ended. */
 export class PreviousRunUnfinished extends Error {
   override name = 'PreviousRunUnfinished'
-  readonly migrationId: number
-
   constructor(migrationId: number) {
     super(`migration ${migrationId} of this schedule has not ended`)
-    this.migrationId = migrationId
   }
 }
 
@@ -65,11 +61,7 @@ export async function pauseSchedule(
 ): Promise<void> {
   await tx
     .updateTable('schedules')
-    .set({
-      paused_at: now,
-      paused_reason: reason,
-      updated_at: Math.max(now, updatedAt + 1),
-    })
+    .set({ paused_at: now, paused_reason: reason, updated_at: Math.max(now, updatedAt + 1) })
     .where('id', '=', id)
     .execute()
 }
@@ -88,48 +80,43 @@ export async function replaceNextRun(
     .execute()
 }
 
-/** Returns the id of the schedule's unfinished migration, or undefined if all have ended. */
-export async function findUnfinishedMigrationId(
-  db: Db,
-  { id }: Schedule,
-): Promise<number | undefined> {
+/** Throws PreviousRunUnfinished if a migration of the schedule has not ended. */
+export async function requirePreviousRunEnded(db: Db, { id }: Schedule): Promise<void> {
   const row = await db
     .selectFrom('schedule_runs')
     .innerJoin('migrations', 'migrations.id', 'migration_id')
-    .select('migration_id')
+    .select('migrations.id')
     .where('schedule_id', '=', id)
     .where('state', 'in', unfinishedLiterals)
     .executeTakeFirst()
-  return row?.migration_id ?? undefined
+  if (row) throw new PreviousRunUnfinished(row.id)
 }
 
 export interface NewRun {
   /** Null if a person started the run. */
   dueAt: number | null
-  /** When the run was recorded. */
-  notedAt: number
+  createdAt: number
   outcome: 'started' | 'skipped' | 'failed'
   migrationId?: number
   reason?: string
   skipped?: readonly SkippedRepository[]
 }
 
-/** The newest runs of a schedule that are always kept. Older ones are deleted, unless they are unfinished or have an archive. */
+/** The newest runs of a schedule are kept. Older ones are deleted, unless they are unfinished or have an archive. */
 const MAX_RUNS = 200
 
 /** Records a run and deletes old ones. */
 export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<ScheduleRun> {
-  const { skipped = [] } = run
   const inserted = await tx
     .insertInto('schedule_runs')
     .values({
       schedule_id: id,
       due_at: run.dueAt,
-      noted_at: run.notedAt,
+      created_at: run.createdAt,
       migration_id: run.migrationId ?? null,
       outcome: run.outcome,
       reason: run.reason ?? null,
-      skipped: JSON.stringify(skipped),
+      skipped: JSON.stringify(run.skipped ?? []),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -216,8 +203,8 @@ function selectRuns(db: Db) {
     .select(['state', 'migrations.reason as migration_reason', 'archive_expires_at'])
 }
 
-type RunRow = Row<ScheduleRunsTable> & {
-  [Column in 'state' | 'archive_expires_at']: Row<MigrationsTable>[Column] | null
+type RunRow = Row<'schedule_runs'> & {
+  [Column in 'state' | 'archive_expires_at']: Row<'migrations'>[Column] | null
 } & { migration_reason: string | null }
 
 function toRun(row: RunRow): ScheduleRun {
@@ -225,7 +212,7 @@ function toRun(row: RunRow): ScheduleRun {
   return {
     id: row.id,
     dueAt: row.due_at,
-    notedAt: row.noted_at,
+    notedAt: row.created_at,
     migrationId: row.migration_id,
     state:
       state === null

@@ -1,36 +1,32 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
-import type { Row, SchedulesTable } from '../db/tables.ts'
+import { countRows, type Db } from '../db/database.ts'
+import type { Row } from '../db/tables.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 
 export interface ScheduleChange extends ScheduleRequest {
-  /** The account that creates or changes the schedule. Runs act as this account. */
-  maker: Account
+  runsAs: Account
   nextRunAt: number
   isPaused: boolean
   now: number
 }
 
-interface NewSchedule extends ScheduleChange {
-  owner: Account
-}
-
 /** Returns the id of the new schedule. */
-export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<number> {
-  const { owner, maker, isPaused, now } = schedule
+export async function insertSchedule(
+  tx: Db,
+  schedule: ScheduleChange & { owner: Account },
+): Promise<number> {
+  const { owner, runsAs, isPaused, now } = schedule
   const { id } = await tx
     .insertInto('schedules')
     .values({
       ...requestColumns(schedule),
       owner_id: owner.id,
-      maker_id: maker.id,
+      runs_as_id: runsAs.id,
       next_run_at: schedule.nextRunAt,
       paused_at: isPaused ? now : null,
-      paused_reason: null,
       created_at: now,
       updated_at: now,
     })
@@ -55,12 +51,12 @@ export async function updateSchedule(
   { id, updatedAt, nextRunAt: knownNextRunAt }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
   change: ScheduleChange,
 ): Promise<boolean> {
-  const { maker, nextRunAt, isPaused, now } = change
+  const { runsAs, nextRunAt, isPaused, now } = change
   const { numUpdatedRows } = await db
     .updateTable('schedules')
     .set((eb) => ({
       ...requestColumns(change),
-      maker_id: maker.id,
+      runs_as_id: runsAs.id,
       next_run_at: nextRunAt,
       ...(isPaused
         ? { paused_at: eb.fn.coalesce('paused_at', eb.val(now)) }
@@ -123,12 +119,12 @@ export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
 /** Returns the due schedules of all accounts, the longest overdue first. */
 export async function dueSchedules(
   db: Db,
-  { now, atMost }: { now: number; atMost: number },
+  { now, limit }: { now: number; limit: number },
 ): Promise<Schedule[]> {
   const rows = await activeSchedules(db)
     .where('next_run_at', '<=', now)
     .orderBy('next_run_at')
-    .limit(atMost)
+    .limit(limit)
     .execute()
   return toSchedules(db, rows)
 }
@@ -151,13 +147,8 @@ export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Sch
 const activeSchedules = (db: Db) =>
   db.selectFrom('schedules').selectAll().where('paused_at', 'is', null)
 
-export type SchedulesByState = Record<'active' | 'paused' | 'overdue', number>
-
-/** Counts the schedules of all accounts. One that is not paused and was due before `overdueBefore` counts as overdue, not as active. */
-export async function countSchedulesByState(
-  db: Db,
-  overdueBefore: number,
-): Promise<SchedulesByState> {
+/** Counts the schedules of all accounts. An active schedule that was due before `overdueBefore` counts as overdue only. */
+export async function countSchedulesByState(db: Db, overdueBefore: number) {
   const rows = await db
     .selectFrom('schedules')
     .select((eb) => [
@@ -174,20 +165,20 @@ export async function countSchedulesByState(
     ])
     .groupBy('state')
     .execute()
-  const counts: SchedulesByState = { active: 0, paused: 0, overdue: 0 }
+  const counts = { active: 0, paused: 0, overdue: 0 }
   for (const { state, total } of rows) counts[state] = total
   return counts
 }
 
-async function toSchedules(db: Db, rows: readonly Row<SchedulesTable>[]): Promise<Schedule[]> {
+async function toSchedules(db: Db, rows: readonly Row<'schedules'>[]): Promise<Schedule[]> {
   const accounts = await findAccountsById(
     db,
-    rows.flatMap(({ owner_id, maker_id }) => [owner_id, maker_id]),
+    rows.flatMap(({ owner_id, runs_as_id }) => [owner_id, runs_as_id]),
   )
   return rows.map((row) => ({
     id: row.id,
     owner: accounts.get(row.owner_id)!,
-    maker: accounts.get(row.maker_id)!,
+    maker: accounts.get(row.runs_as_id)!,
     repositories: JSON.parse(row.repositories) as string[],
     options: JSON.parse(row.options) as MigrationOptions,
     every: row.every as Period,

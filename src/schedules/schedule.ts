@@ -16,10 +16,10 @@ export const weekdays = [
 ] as const
 export type Weekday = (typeof weekdays)[number]
 
-/** When it runs, in local time. */
+/** When a schedule runs, in local time. */
 export interface Timing {
   every: Period
-  /** Set if it runs every week. */
+  /** Null if it runs every day. */
   weekday: Weekday | null
   /** `03:30`. */
   at: string
@@ -39,9 +39,9 @@ export interface Schedule extends ScheduleRequest {
   id: number
   /** The owner of the migrations: a person or an organization. */
   owner: Account
-  /** The account that each run acts as. */
+  /** The account with whose permissions each run starts its migration: it created or last resumed the schedule. */
   maker: Account
-  /** Epoch milliseconds; has no meaning while it is paused. */
+  /** Epoch milliseconds. Has no meaning while the schedule is paused. */
   nextRunAt: number
   isPaused: boolean
   /** Why the service paused it; null if a person did. */
@@ -59,6 +59,7 @@ export interface ScheduleRun {
   id: number
   /** Null if a person started the run. */
   dueAt: number | null
+  /** When the run was recorded. */
   notedAt: number
   migrationId: number | null
   /** The state of its migration; `skipped` if the previous run had not ended, `failed` also if no migration could be started. */
@@ -70,7 +71,7 @@ export interface ScheduleRun {
   hasArchive: boolean
 }
 
-/** An archive that a schedule keeps beyond its number, because no newer one contains these repositories. */
+/** An archive that a schedule keeps in addition to the newest `keep`, because no newer one contains these repositories. */
 export interface ProtectedArchive {
   migrationId: number
   /** When its migration was started. */

@@ -58,22 +58,10 @@ const isIn = (list: BlockList, address: string): boolean =>
 /** Returns the IPv4 address within an IPv6 address: mapped (`::ffff:`), or NAT64 (`64:ff9b::`). */
 function unwrapIPv4(address: string): string {
   if (isIP(address) !== 6) return address
-  const groups = groupsOf(address)
-  const start = groups.slice(0, 6).join(':')
-  if (start !== '0:0:0:0:0:ffff' && start !== '64:ff9b:0:0:0:0') return address
-  const bytes = groups.slice(6).flatMap((group) => {
-    const value = Number.parseInt(group, 16)
-    return [value >> 8, value & 0xff]
-  })
-  return bytes.join('.')
-}
-
-/** Returns the eight groups of a valid IPv6 address, in hexadecimal without leading zeros. */
-function groupsOf(address: string): string[] {
   // The URL standard has one canonical spelling for each address.
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`)
-  const [left = '', right] = hostname.slice(1, -1).split('::')
-  const first = left === '' ? [] : left.split(':')
-  const last = right === undefined || right === '' ? [] : right.split(':')
-  return [...first, ...Array(8 - first.length - last.length).fill('0'), ...last]
+  const match = /^\[(?:::ffff|64:ff9b:):([0-9a-f]+):([0-9a-f]+)\]$/.exec(hostname)
+  if (!match) return address
+  const groups = match.slice(1).map((group) => Number.parseInt(group, 16))
+  return groups.flatMap((group) => [group >> 8, group & 0xff]).join('.')
 }

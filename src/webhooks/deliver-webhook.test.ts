@@ -29,12 +29,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     scene.work()
     await scene.settle()
     assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/all', '/form'])
-    const told = { event: 'migration', action: 'exported', facts: { migration: 7 } }
+    const payload = { event: 'migration', action: 'exported', facts: { migration: 7 } }
     const form = receiver.received.find(({ path }) => path === '/form')!
     assert.equal(form.headers['content-type'], 'application/x-www-form-urlencoded')
-    assert.deepEqual(JSON.parse(new URLSearchParams(form.body).get('payload')!), told)
+    assert.deepEqual(JSON.parse(new URLSearchParams(form.body).get('payload')!), payload)
     const json = receiver.received.find(({ path }) => path === '/all')!
-    assert.deepEqual(JSON.parse(json.body), told)
+    assert.deepEqual(JSON.parse(json.body), payload)
     assert.equal(json.headers['user-agent'], 'Godwit-Hookshot/1.2.3')
     assert.equal(json.headers['x-hub-signature-256'], undefined, 'without a secret')
     const [delivery] = await scene.deliveries(first)
@@ -82,7 +82,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(full?.response?.body, 'no\0')
     const sent = receiver.received.map(({ headers, body }) => [headers['x-github-delivery'], body])
     assert.equal(new Set(sent.map(String)).size, 1)
-    assert.ok((await scene.webhook(webhook)).isActive, 'a day is no reason')
+    assert.ok((await scene.webhook(webhook)).isActive, 'a day of failures does not deactivate it')
     const tallies = Object.fromEntries(await readDeliveryTallies(scene.db))
     assert.deepEqual(tallies, { delivered: 0, failed: 10, 'given up': 1 })
     assert.deepEqual(scene.errors, [])
@@ -96,15 +96,15 @@ onEachEngine('deliveries to webhooks', (engine) => {
     receiver.answer = (response) => void response.writeHead(410).end()
     const webhook = await scene.add(alice, receiver.url)
     scene.work()
-    const tellInVain = async () => {
+    const failAllAttempts = async () => {
       await scene.recordEnd(alice)
-      for (let tries = 0; tries < 10; tries++) await scene.later(8 * HOUR)
+      for (let attempt = 0; attempt < 10; attempt++) await scene.later(8 * HOUR)
     }
-    await tellInVain()
+    await failAllAttempts()
     assert.equal((await scene.deliveries(webhook))[0]!.state, 'given up')
-    assert.ok((await scene.webhook(webhook)).isActive, 'after some days')
+    assert.ok((await scene.webhook(webhook)).isActive, 'it has failed for less than a week')
     await scene.later(4 * DAY)
-    await tellInVain()
+    await failAllAttempts()
     const disabled = await scene.webhook(webhook)
     assert.equal(disabled.isActive, false)
     assert.equal(disabled.disabledReason, 'no delivery has succeeded since 2026-05-04: 410 Gone')
@@ -131,18 +131,18 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const failFrom = (failing_since: number) =>
       scene.db.updateTable('webhooks').set({ failing_since }).execute()
     scene.work()
-    /** A ping is tried once. It fails only after what happens meanwhile. */
-    const failAfter = async (meanwhile: () => Promise<unknown>) => {
-      const asked = receiver.received.length
+    /** Sends a ping that fails after `during` has run. A ping has one attempt. */
+    const failAfter = async (during: () => Promise<unknown>) => {
+      const before = receiver.received.length
       let fail = () => {}
       receiver.answer = (response) => {
         fail = () => void response.writeHead(410).end()
       }
       await pingWebhook(scene.parts, added, { sender: alice })
-      await until('it is being sent', () => receiver.received.length > asked)
+      await until('the request arrives', () => receiver.received.length > before)
       receiver.answer = (response) => void response.end()
       scene.clock.now += MINUTE
-      await meanwhile()
+      await during()
       fail()
       await scene.settle()
       return scene.webhook(added)
@@ -151,25 +151,28 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await failFrom(NOON - 8 * DAY)
     const succeeded = await failAfter(async () => {
       await pingWebhook(scene.parts, added, { sender: alice })
-      await until('the other has been sent', async () => (await scene.deliveries(added)).length > 0)
+      await until(
+        'the other ping has been sent',
+        async () => (await scene.deliveries(added)).length > 0,
+      )
     })
     assert.deepEqual([succeeded.isActive, succeeded.failingSince], [true, NOON])
 
     await failFrom(NOON - 8 * DAY)
     const repaired = await failAfter(() => editWebhook(scene.parts, added, added))
     assert.deepEqual([repaired.isActive, repaired.failingSince], [true, null])
-    assert.equal(repaired.lastDelivery?.at, NOON + MINUTE, 'it is the last all the same')
+    assert.equal(repaired.lastDelivery?.at, NOON + MINUTE, 'it is still the last delivery')
 
     const before = (await scene.deliveries(added)).length
     const pinged = await failAfter(async () => {
       await editWebhook(scene.parts, added, added)
       await pingWebhook(scene.parts, added, { sender: alice })
       await until(
-        'the other has been sent',
+        'the other ping has been sent',
         async () => (await scene.deliveries(added)).length > before,
       )
     })
-    assert.equal(pinged.lastDelivery?.statusCode, 200, 'another was sent after it')
+    assert.equal(pinged.lastDelivery?.statusCode, 200, 'a later ping was delivered')
   })
 
   test('a redelivery sends the same id and body, any number of times', async (t) => {
@@ -212,7 +215,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 10)
   })
 
-  test('a redelivery requested during an attempt is sent, whatever the attempt returns', async (t) => {
+  test('a redelivery requested during an attempt is sent, whatever the result of the attempt', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')
     const receiver = await webhookReceiver(t)
@@ -224,7 +227,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
       .executeTakeFirstOrThrow()
     const sent = (await findEvent(scene.db, id))!
     await redeliver(scene.parts, webhook, id)
-    const delivered = { state: 'delivered', triesLeft: 0, nextAt: scene.clock.now } as const
+    const delivered = { state: 'delivered', attemptsLeft: 0, nextAt: scene.clock.now } as const
     assert.equal(await recordAttempt(scene.db, sent, delivered), false)
     scene.work()
     await scene.settle()
@@ -243,7 +246,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await scene.settle()
     assert.equal(receiver.received.length, 1)
     scene.clock.now = NOON
-    // A real queue has a steady clock of its own, and has waited for ten seconds by now.
+    // A real queue measures the pause with a monotonic clock: the job is due after ten seconds.
     await scene.db.updateTable('jobs').set({ due_at: scene.clock.now }).execute()
     await scene.later(10 * SECOND)
     assert.equal(receiver.received.length, 2)
@@ -257,10 +260,10 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const webhook = await scene.add(alice, receiver.url)
     await scene.recordEnd(alice)
     scene.work()
-    await until('it is being sent', () => receiver.received.length === 1)
+    await until('the request arrives', () => receiver.received.length === 1)
     await scene.stop()
-    assert.deepEqual(await scene.deliveries(webhook), [], 'nothing is told of it')
-    // As at the start of the only process: whatever was claimed was claimed by the dead.
+    assert.deepEqual(await scene.deliveries(webhook), [], 'nothing was recorded')
+    // The only process does this when it starts: all claimed jobs belong to a process that died.
     await releaseAllJobs(scene.db, scene.clock.now)
     receiver.answer = (response) => void response.end()
     scene.work({ payloadOf: () => ({ another: 'text' }) })
@@ -279,7 +282,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const alice = await scene.account('alice')
     await scene.add(alice, `${hanging.url}/alice`)
     for (let i = 0; i < 30; i++) await scene.recordEnd(alice)
-    // As many as there is room for, each of another owner, and each has failed before.
+    // More failing webhooks than the limit, each of another owner.
     for (let i = 0; i < 20; i++) {
       const owner = await scene.account(`owner-${i}`)
       const { id } = await scene.add(owner, `${hanging.url}/failing`)
@@ -298,11 +301,11 @@ onEachEngine('deliveries to webhooks', (engine) => {
       scene.clock.now += 100
     }, 1)
     t.after(() => clearInterval(ticking))
-    await until('bob is told', () => good.received.length === 3)
+    await until('all deliveries to bob arrive', () => good.received.length === 3)
     const of = (path: string) => hanging.received.filter((each) => each.path === path).length
     assert.deepEqual([of('/alice'), of('/failing') <= 8], [2, true])
     await until(
-      'bob’s are written down',
+      'the deliveries to bob are recorded',
       async () => (await scene.deliveries(webhook)).length === 3,
     )
   })
@@ -335,8 +338,8 @@ onEachEngine('deliveries to webhooks', (engine) => {
       .selectFrom('webhook_deliveries')
       .selectAll()
       .executeTakeFirstOrThrow()
-    const { id, ...like } = row
-    const many = Array.from({ length: MAX_KEPT + 20 }, () => like)
+    const { id, ...copy } = row
+    const many = Array.from({ length: MAX_KEPT + 20 }, () => copy)
     await scene.db.insertInto('webhook_deliveries').values(many).execute()
     await scene.recordEnd(alice)
     const count = async (table: 'webhook_deliveries' | 'webhook_events') =>

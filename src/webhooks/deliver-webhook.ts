@@ -19,7 +19,7 @@ import {
   storePayload,
   type WebhookEvent,
 } from './event-store.ts'
-import { DeliveryLimits, ParkedEvents } from './parked-events.ts'
+import { ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
 import {
   type DeliveryOutcome,
@@ -34,7 +34,7 @@ export interface DeliverParts {
   db: Db
   queue: Queue
   now: () => number
-  log: DeliverLog
+  log: { info(fields: object, message: string): void }
   send: SendParts
   /** The version of Godwit, sent to receivers. */
   version: string
@@ -42,57 +42,42 @@ export interface DeliverParts {
   payloadOf(event: WebhookEvent, webhook: Webhook): unknown
 }
 
-interface DeliverLog {
-  info(fields: object, message: string): void
-}
-
-interface Deliveries {
-  handlers: Handlers
-  /** Resumes events that were parked by a process that has died. Called at the start and periodically. */
-  resumeParked(): Promise<void>
-}
-
-interface Limits {
-  limits: DeliveryLimits
-  parked: ParkedEvents
-}
-
-/** Delivers recorded events at least once, always with the same id. */
-export function createDeliveries(parts: DeliverParts): Deliveries {
-  const limits = new DeliveryLimits()
-  const parked = new ParkedEvents(parts, limits)
+/** Delivers recorded events at least once, always with the same id. `resumeParked` is called at the start and periodically. */
+export function createDeliveries(parts: DeliverParts) {
+  const parked = new ParkedEvents(parts)
   const handler: Handler = {
-    run: (job, run) => deliver(parts, { limits, parked }, job, run),
+    run: (job, run) => deliver(parts, parked, job, run),
     onGiveUp: async (tx, job) => {
       await dropEvent(tx, (job.payload as DeliverJob).eventId)
       await tallyDelivery(tx, 'given up')
     },
   }
-  return { handlers: { [DELIVER_WEBHOOK]: handler }, resumeParked: () => parked.resumeAll() }
+  const handlers: Handlers = { [DELIVER_WEBHOOK]: handler }
+  return { handlers, resumeParked: () => parked.resumeAll() }
 }
 
 async function deliver(
   parts: DeliverParts,
-  { limits, parked }: Limits,
+  parked: ParkedEvents,
   job: Job,
   run: Run,
 ): Promise<void> {
   const { db, now } = parts
-  const { eventId, turn } = job.payload as DeliverJob
+  const { eventId, generation } = job.payload as DeliverJob
   const event = await findEvent(db, eventId)
   const webhook = event && (await webhookById(db, event.webhookId))
   // The webhook was removed, or a redelivery has created another job.
-  if (!webhook || event.turn !== turn || event.state !== 'waiting')
+  if (!webhook || event.generation !== generation || event.state !== 'waiting')
     return run.finish(async () => {})
   // Pings and redeliveries are sent to inactive webhooks as well, because a person requested them.
-  if (!webhook.isActive && event.event !== 'ping' && turn === 1)
+  if (!webhook.isActive && event.event !== 'ping' && generation === 1)
     return run.finish((tx) => dropEvent(tx, eventId))
   const waitMs = event.nextAt - now()
-  // A time that is further away than the pause was computed by a clock that was wrong.
-  if (waitMs > 0 && waitMs <= pauseAfter(event.tries) + CLOCK_TOLERANCE_MS)
+  // A longer wait than the pause means that the time was computed while the clock was wrong.
+  if (waitMs > 0 && waitMs <= pauseAfter(event.attempts) + CLOCK_TOLERANCE_MS)
     throw new RetryLater('the next attempt is later', { pauseMs: waitMs })
   const sending = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
-  const leave = limits.enter(sending)
+  const leave = parked.limits.enter(sending)
   if (!leave) {
     await run.finish((tx) => parked.park(tx, event))
     return parked.afterParking(webhook.id, sending)
@@ -119,47 +104,43 @@ async function send(
   const result = resultOf(event, outcome, parts.now())
   await run.finish(async (tx) => {
     await insertDelivery(tx, {
-      ...{
-        eventId: event.id,
-        webhookId: webhook.id,
-        deliveredAt,
-        url: request.url,
-        requestHeaders: request.headers,
-      },
-      isRedelivery: event.tries > 0,
+      eventId: event.id,
+      webhookId: webhook.id,
+      deliveredAt,
+      url: request.url,
+      requestHeaders: request.headers,
+      isRedelivery: event.attempts > 0,
       ...outcome,
     })
     if (!(await recordAttempt(tx, event, result))) return
     await recordResult(parts, tx, webhook, { outcome, state: result.state, deliveredAt })
     if (result.state === 'waiting')
-      await enqueueDelivery(parts.queue, tx, webhook, { eventId: event.id, turn: event.turn })
+      await enqueueDelivery(parts.queue, tx, webhook, {
+        eventId: event.id,
+        generation: event.generation,
+      })
   })
   logDelivery(parts.log, webhook, event, outcome)
 }
 
 function resultOf(
-  { tries, triesLeft }: WebhookEvent,
+  { attempts, attemptsLeft }: WebhookEvent,
   { isDelivered }: DeliveryOutcome,
   now: number,
 ) {
-  const left = triesLeft - 1
-  if (isDelivered) return { state: 'delivered' as const, triesLeft: left, nextAt: now }
-  if (left <= 0) return { state: 'given up' as const, triesLeft: 0, nextAt: now }
-  return { state: 'waiting' as const, triesLeft: left, nextAt: now + pauseAfter(tries + 1) }
-}
-
-interface AttemptedDelivery {
-  outcome: DeliveryOutcome
-  state: WebhookEvent['state']
-  deliveredAt: number
+  const left = attemptsLeft - 1
+  if (isDelivered) return { state: 'delivered' as const, attemptsLeft: left, nextAt: now }
+  if (left <= 0) return { state: 'given up' as const, attemptsLeft: 0, nextAt: now }
+  return { state: 'waiting' as const, attemptsLeft: left, nextAt: now + pauseAfter(attempts + 1) }
 }
 
 async function recordResult(
   { now }: DeliverParts,
   tx: Db,
   webhook: Webhook,
-  { outcome, state, deliveredAt }: AttemptedDelivery,
+  attempt: { outcome: DeliveryOutcome; state: WebhookEvent['state']; deliveredAt: number },
 ): Promise<void> {
+  const { outcome, state, deliveredAt } = attempt
   const { isDelivered, status, statusCode } = outcome
   await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
   const last = { at: deliveredAt, isDelivered, status, statusCode }
@@ -173,13 +154,13 @@ async function recordResult(
 
 /** Logs the host but never the URL, which may be as good as a password. */
 function logDelivery(
-  log: DeliverLog,
+  log: DeliverParts['log'],
   { id, owner, url }: Webhook,
-  { guid, event, action, tries }: WebhookEvent,
+  { guid, event, action, attempts }: WebhookEvent,
   { isDelivered, status, statusCode, durationMs }: DeliveryOutcome,
 ): void {
   const what = { webhook: id, delivery: guid, owner: owner.login, event, action }
-  const how = { host: new URL(url).host, try: tries + 1, status, statusCode, ms: durationMs }
+  const how = { host: new URL(url).host, try: attempts + 1, status, statusCode, ms: durationMs }
   log.info({ ...what, ...how }, isDelivered ? 'webhook delivered' : 'webhook not delivered')
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { countRows, type Db } from '../db/database.ts'
 import type { EventState } from './event-store.ts'
 import type { DeliveredEvent, Webhook } from './webhook.ts'
 
@@ -33,17 +33,10 @@ export interface ReceivedResponse {
   body: string
 }
 
-export interface NewDelivery {
-  eventId: number
+type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'payload'
+
+interface NewDelivery extends Omit<FullDelivery, 'id' | FieldOfEvent> {
   webhookId: number
-  deliveredAt: number
-  isRedelivery: boolean
-  durationMs: number
-  status: string
-  statusCode: number
-  url: string
-  requestHeaders: Record<string, string>
-  response: ReceivedResponse | null
 }
 
 export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<void> {
@@ -65,17 +58,11 @@ export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<voi
     .execute()
 }
 
-export interface DeliveryPage {
-  /** The id of the newest delivery to list; all by default. */
-  from?: number | undefined
-  limit: number
-}
-
-/** Newest first. */
+/** Lists deliveries, newest first. `from` is the id of the newest one to list; all are listed by default. */
 export async function listDeliveries(
   db: Db,
   { id }: Webhook,
-  { from, limit }: DeliveryPage,
+  { from, limit }: { from?: number | undefined; limit: number },
 ): Promise<Delivery[]> {
   const rows = await deliveriesOf(db, id)
     .$if(from !== undefined, (some) => some.where('webhook_deliveries.id', '<=', from!))
@@ -91,14 +78,14 @@ export async function findDelivery(
   id: number,
 ): Promise<FullDelivery | undefined> {
   const row = await deliveriesOf(db, webhook.id)
-    .select(['url', 'request_headers', 'response', 'payload'])
+    .select(['url', 'request_headers as requestHeaders', 'response', 'payload'])
     .where('webhook_deliveries.id', '=', id)
     .executeTakeFirst()
   return (
     row && {
       ...deliveryOf(row),
       url: row.url,
-      requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
+      requestHeaders: JSON.parse(row.requestHeaders) as Record<string, string>,
       payload: row.payload ?? '{}',
       response: row.response === null ? null : (JSON.parse(row.response) as ReceivedResponse),
     }
@@ -109,40 +96,22 @@ function deliveriesOf(db: Db, webhookId: number) {
   return db
     .selectFrom('webhook_deliveries')
     .innerJoin('webhook_events', 'webhook_events.id', 'event_id')
-    .select([
-      'webhook_deliveries.id',
-      'event_id',
-      'delivered_at',
-      'redelivery',
-      'duration_ms',
-      'status',
-      'status_code',
-      'guid',
-      'event',
-      'action',
-      'state',
-      'next_at',
-    ])
+    .select(['webhook_deliveries.id', 'event_id as eventId', 'delivered_at as deliveredAt'])
+    .select(['redelivery', 'duration_ms as durationMs', 'status', 'status_code as statusCode'])
+    .select(['guid', 'event', 'action', 'state', 'next_at as nextAt'])
     .where('webhook_deliveries.webhook_id', '=', webhookId)
 }
 
 type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveriesOf>['execute']>>[number]
 
-function deliveryOf(row: DeliveryRow): Delivery {
+function deliveryOf({ redelivery, ...row }: DeliveryRow): Delivery {
   const state = row.state as EventState
   return {
-    id: row.id,
-    guid: row.guid,
-    eventId: row.event_id,
+    ...row,
     event: row.event as Delivery['event'],
-    action: row.action,
-    deliveredAt: row.delivered_at,
-    isRedelivery: row.redelivery === 1,
-    durationMs: row.duration_ms,
-    status: row.status,
-    statusCode: row.status_code,
+    isRedelivery: redelivery === 1,
     state,
-    nextAt: state === 'waiting' ? row.next_at : null,
+    nextAt: state === 'waiting' ? row.nextAt : null,
   }
 }
 
@@ -153,7 +122,7 @@ type DeliveryTally = 'delivered' | 'failed' | 'given up'
 export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {
   await tx
     .updateTable('webhook_tallies')
-    .set((row) => ({ count: row('count', '+', 1) }))
+    .set((eb) => ({ count: eb('count', '+', 1) }))
     .where('outcome', '=', outcome)
     .execute()
 }
@@ -164,14 +133,9 @@ export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> 
 }
 
 /** Counts undelivered events, including parked ones. */
-export async function countWaitingEvents(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom('webhook_events')
-    .select((row) => row.fn.countAll<number>().as('count'))
-    // A literal, because the partial index requires it.
-    .where('state', '=', sql.lit('waiting'))
-    .executeTakeFirstOrThrow()
-  return count
+export function countWaitingEvents(db: Db): Promise<number> {
+  // A literal, because the partial index requires it.
+  return countRows(db.selectFrom('webhook_events').where('state', '=', sql.lit('waiting')))
 }
 
 /** Deliveries are kept long enough to be inspected after a holiday. */
@@ -187,12 +151,12 @@ export async function sweepDeliveries(db: Db, now: number): Promise<void> {
     .selectFrom('webhook_deliveries')
     .select('webhook_id')
     .groupBy('webhook_id')
-    .having((of) => of.fn.countAll(), '>', MAX_KEPT)
+    .having((eb) => eb.fn.countAll(), '>', MAX_KEPT)
     .execute()
   for (const { webhook_id } of many) await deleteOldest(db, webhook_id)
   await db
     .deleteFrom('webhook_deliveries')
-    .where('webhook_id', 'not in', (all) => all.selectFrom('webhooks').select('id'))
+    .where('webhook_id', 'not in', (eb) => eb.selectFrom('webhooks').select('id'))
     .execute()
   await sweepEvents(db)
 }
@@ -225,14 +189,14 @@ async function deleteUnneededEvents(
     .deleteFrom('webhook_events')
     .where('id', '>', after)
     .where('id', '<=', upTo)
-    .where((is) =>
-      is.or([
-        is('webhook_id', 'not in', is.selectFrom('webhooks').select('id')),
-        is.and([
-          is('state', '<>', 'waiting'),
-          is.not(
-            is.exists(
-              is
+    .where((eb) =>
+      eb.or([
+        eb('webhook_id', 'not in', eb.selectFrom('webhooks').select('id')),
+        eb.and([
+          eb('state', '<>', 'waiting'),
+          eb.not(
+            eb.exists(
+              eb
                 .selectFrom('webhook_deliveries')
                 .select(sql.lit(1).as('one'))
                 .whereRef('event_id', '=', 'webhook_events.id'),

@@ -1,5 +1,4 @@
 import type { Db } from '../db/database.ts'
-import type { Row, WebhookEventsTable } from '../db/tables.ts'
 import type { DeliveredEvent } from './webhook.ts'
 
 export type EventState = 'waiting' | 'delivered' | 'given up'
@@ -10,24 +9,34 @@ export interface WebhookEvent extends DeliveredEvent {
   /** The same at every attempt, so that a receiver can recognize duplicates. */
   guid: string
   webhookId: number
+  /** The subject of the event when it occurred, as plain JSON. */
   facts: unknown
   /** The JSON to send; null before the first attempt. */
   payload: string | null
   state: EventState
-  /** Incremented with every redelivery: jobs with an earlier number are void. */
-  turn: number
-  tries: number
-  triesLeft: number
+  /** Incremented with every redelivery. Jobs with an earlier number are ignored. */
+  generation: number
+  attempts: number
+  attemptsLeft: number
   nextAt: number
 }
 
 export async function findEvent(db: Db, id: number): Promise<WebhookEvent | undefined> {
   const row = await db
     .selectFrom('webhook_events')
-    .selectAll()
+    .select(['id', 'guid', 'webhook_id as webhookId', 'event', 'action', 'facts', 'payload'])
+    .select(['state', 'generation', 'attempts', 'attempts_left as attemptsLeft'])
+    .select('next_at as nextAt')
     .where('id', '=', id)
     .executeTakeFirst()
-  return row && eventOf(row)
+  return (
+    row && {
+      ...row,
+      event: row.event as WebhookEvent['event'],
+      facts: JSON.parse(row.facts),
+      state: row.state as EventState,
+    }
+  )
 }
 
 /** Called before the first attempt, so that all attempts send the same payload. */
@@ -40,23 +49,17 @@ export async function storePayload(db: Db, { id }: WebhookEvent, payload: string
     .execute()
 }
 
-export interface AttemptResult {
-  state: EventState
-  triesLeft: number
-  nextAt: number
-}
-
-/** Returns false if a redelivery was requested since: its job records the result then. */
+/** Returns false if a redelivery was requested during the attempt. The job of the redelivery then records the result. */
 export async function recordAttempt(
   tx: Db,
-  { id, tries, turn }: WebhookEvent,
-  { state, triesLeft, nextAt }: AttemptResult,
+  { id, attempts, generation }: WebhookEvent,
+  { state, attemptsLeft, nextAt }: Pick<WebhookEvent, 'state' | 'attemptsLeft' | 'nextAt'>,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('webhook_events')
-    .set({ state, tries: tries + 1, tries_left: triesLeft, next_at: nextAt })
+    .set({ state, attempts: attempts + 1, attempts_left: attemptsLeft, next_at: nextAt })
     .where('id', '=', id)
-    .where('turn', '=', turn)
+    .where('generation', '=', generation)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -65,27 +68,10 @@ export async function recordAttempt(
 export async function dropEvent(tx: Db, id: number): Promise<void> {
   await tx
     .updateTable('webhook_events')
-    .set({ state: 'given up', tries_left: 0 })
+    .set({ state: 'given up', attempts_left: 0 })
     .where('id', '=', id)
     .where('state', '=', 'waiting')
     .execute()
-}
-
-function eventOf(row: Row<WebhookEventsTable>): WebhookEvent {
-  return {
-    id: row.id,
-    guid: row.guid,
-    webhookId: row.webhook_id,
-    event: row.event as WebhookEvent['event'],
-    action: row.action,
-    facts: JSON.parse(row.facts),
-    payload: row.payload,
-    state: row.state as EventState,
-    turn: row.turn,
-    tries: row.tries,
-    triesLeft: row.tries_left,
-    nextAt: row.next_at,
-  }
 }
 
 const SECOND = 1000
@@ -105,14 +91,14 @@ const RETRY_PAUSES = [
   8 * HOUR,
 ]
 
-export const MAX_TRIES = RETRY_PAUSES.length + 1
+export const MAX_ATTEMPTS = RETRY_PAUSES.length + 1
 
 /** How far the clocks of several machines may differ before a time counts as wrong. */
 export const CLOCK_TOLERANCE_MS = MINUTE
 
-/** The pause after so many attempts. */
-export const pauseAfter = (tries: number): number =>
-  RETRY_PAUSES[Math.min(tries, RETRY_PAUSES.length) - 1] ?? SECOND
+/** Returns the pause after a number of failed attempts. */
+export const pauseAfter = (attempts: number): number =>
+  RETRY_PAUSES[Math.min(attempts, RETRY_PAUSES.length) - 1] ?? SECOND
 
-/** A webhook is deactivated after failing for so long without a success. */
+/** A webhook is deactivated if it fails for this time without a success. */
 export const DISABLED_AFTER_MS = 7 * 24 * HOUR

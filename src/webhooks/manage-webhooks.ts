@@ -1,5 +1,5 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import { type Db, lockRow } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
   batchOfWebhook,
@@ -37,12 +37,7 @@ export async function addWebhook(
 ): Promise<Webhook | undefined> {
   const { db, queue, now } = parts
   const added = await db.transaction().execute(async (tx) => {
-    // Serializes requests of one owner on both engines.
-    await tx
-      .updateTable('accounts')
-      .set((row) => ({ login_key: row.ref('login_key') }))
-      .where('id', '=', scope.owner.id)
-      .execute()
+    await lockRow(tx, 'accounts', scope.owner.id)
     if ((await listWebhooks(tx, scope)).length >= MAX_WEBHOOKS) return undefined
     const webhook = await insertWebhook(tx, scope, settings, now())
     if (settings.isActive) await sendPing(parts, tx, webhook, ping)
@@ -79,12 +74,7 @@ export async function pingWebhook(
   ping: PingFacts,
 ): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
-    // Serializes requests for one webhook on both engines.
-    await tx
-      .updateTable('webhooks')
-      .set((row) => ({ active: row.ref('active') }))
-      .where('id', '=', webhook.id)
-      .execute()
+    await lockRow(tx, 'webhooks', webhook.id)
     await requireFewWaiting(tx, webhook)
     await requireFewPings(tx, webhook, parts.now())
     await sendPing(parts, tx, webhook, ping)
@@ -92,7 +82,7 @@ export async function pingWebhook(
   parts.queue.wake('webhooks')
 }
 
-/** A ping has one attempt, because its sender looks at the result. */
+/** A ping has one attempt, because the person who sent it sees the result. */
 const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
   enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
 
@@ -129,24 +119,24 @@ export async function redeliver(
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await requireFewWaiting(tx, webhook)
-    const { turn } = await tx
+    const { generation } = await tx
       .updateTable('webhook_events')
-      .set((row) => ({
-        turn: row('turn', '+', 1),
+      .set((eb) => ({
+        generation: eb('generation', '+', 1),
         next_at: now(),
-        tries_left: row
+        attempts_left: eb
           .case()
           .when('state', '=', 'waiting')
-          .then(row.ref('tries_left'))
+          .then(eb.ref('attempts_left'))
           .else(1)
           .end(),
         state: 'waiting',
         parked: 0,
       }))
       .where('id', '=', eventId)
-      .returning('turn')
+      .returning('generation')
       .executeTakeFirstOrThrow()
-    await enqueueDelivery(queue, tx, webhook, { eventId, turn })
+    await enqueueDelivery(queue, tx, webhook, { eventId, generation })
   })
   queue.wake('webhooks')
 }

@@ -16,7 +16,7 @@ const HOUR = 3_600_000
 
 type Scene = Awaited<ReturnType<typeof webhookScene>>
 
-/** Two deliveries of alice hang, and all her others are parked. */
+/** Starts deliveries of alice: two hang, and all others are parked. */
 async function stalledScene(t: TestContext, scene: Scene, events: number) {
   const receiver = await webhookReceiver(t)
   const hanging: ServerResponse[] = []
@@ -26,22 +26,22 @@ async function stalledScene(t: TestContext, scene: Scene, events: number) {
   for (let n = 0; n < events; n++) await scene.recordEnd(alice)
   scene.work()
   scene.queue.wake()
-  await until('two are being sent and the others are out of the queue', async () => {
+  await until('two are being sent and the others have no job', async () => {
     const [left] = await scene.queue.backlog()
     return receiver.received.length === 2 && left?.jobs === 2
   })
-  const answerAll = () => {
+  const respondToAll = () => {
     receiver.answer = (response) => void response.end()
     for (const response of hanging) response.end()
   }
-  return { receiver, webhook, answerAll }
+  return { receiver, webhook, respondToAll }
 }
 
-/** As if they had been parked before. */
+/** Inserts events that are parked already. */
 async function addParked({ db }: Scene, webhook: Webhook, count: number): Promise<void> {
   const rows = Array.from({ length: count }, (_, n) => ({
     ...{ guid: `parked-${n}`, webhook_id: webhook.id, event: 'ping', action: null, facts: '{}' },
-    ...{ payload: null, state: 'waiting', turn: 1, tries: 0, tries_left: 1, parked: 1 },
+    ...{ payload: null, state: 'waiting', generation: 1, attempts: 0, attempts_left: 1, parked: 1 },
     ...{ next_at: NOON, created_at: NOON },
   }))
   for (const some of statementBatches(rows))
@@ -59,32 +59,35 @@ onEachEngine('parked deliveries', (engine) => {
       scene.clock.now += HOUR / 60
       scene.queue.wake()
       await scene.resumeParked()
-      await until('the worker has looked for jobs', () => scene.counts.reads >= reads + 2)
+      await until('the worker has polled for jobs', () => scene.counts.reads >= reads + 2)
     }
     assert.equal(scene.counts.writes - before.writes, 0)
     assert.equal(receiver.received.length, 2)
   })
 
-  test('every parked event is sent when another delivery has ended', async (t) => {
+  test('parked events are sent, one whenever another delivery ends', async (t) => {
     const scene = await webhookScene(t, engine)
-    const { webhook, answerAll } = await stalledScene(t, scene, 40)
+    const { webhook, respondToAll } = await stalledScene(t, scene, 40)
     const before = scene.counts.writes
-    answerAll()
+    respondToAll()
     await until('all are sent', async () => {
       const rows = await scene.db.selectFrom('webhook_events').select('state').execute()
       return rows.length === 40 && rows.every(({ state }) => state === 'delivered')
     })
     assert.equal((await scene.deliveries(webhook)).length, 40)
-    assert.ok(scene.counts.writes - before < 40 * 15, 'a bounded number of writes for each')
+    assert.ok(
+      scene.counts.writes - before < 40 * 15,
+      'each delivery has a limited number of writes',
+    )
     assert.deepEqual(scene.errors, [])
   })
 
   test('parked events of a process that died are sent by the next one', async (t) => {
     const scene = await webhookScene(t, engine)
-    const { webhook, answerAll } = await stalledScene(t, scene, 20)
+    const { webhook, respondToAll } = await stalledScene(t, scene, 20)
     await scene.stop()
-    answerAll()
-    // As a process leaves it that dies between the end of a delivery and the next job.
+    respondToAll()
+    // The state after a process dies between the end of a delivery and the next job.
     await scene.db.deleteFrom('jobs').execute()
     await scene.db.updateTable('webhook_events').set({ parked: 1 }).execute()
     scene.work()
@@ -108,7 +111,7 @@ onEachEngine('parked deliveries', (engine) => {
     const good = await webhookReceiver(t)
     await scene.add(last, good.url, { events: ['migration.failed'] })
     for (let n = 0; n < 5; n++) await scene.recordEnd(last, 'failed')
-    await until('its other webhook is told', () => good.received.length === 5)
+    await until('deliveries to its other webhook arrive', () => good.received.length === 5)
     assert.equal(hanging.received.length, 8)
   })
 
@@ -150,7 +153,7 @@ onEachEngine('parked deliveries', (engine) => {
 test('on pg-boss, 10,000 parked events are neither read nor written', async (t) => {
   const opened = await openQueue(t)
   const scene = await webhookScene(t, 'postgres', opened)
-  const { webhook, answerAll } = await stalledScene(t, scene, 30)
+  const { webhook, respondToAll } = await stalledScene(t, scene, 30)
   await addParked(scene, webhook, 10_000)
   const before = { ...scene.counts }
   for (let minute = 0; minute < 60; minute++) await scene.resumeParked()
@@ -165,12 +168,12 @@ test('on pg-boss, 10,000 parked events are neither read nor written', async (t) 
     return rows[0]!.commits
   }
   const begun = await commits()
-  await until('the worker has looked 50 times', async () => (await commits()) > begun + 50)
+  await until('the worker has polled 50 times', async () => (await commits()) > begun + 50)
   assert.deepEqual(await rows(), held)
   assert.deepEqual(
     { writes: scene.counts.writes - before.writes, reads: scene.counts.reads - before.reads },
     { writes: 0, reads: 60 },
   )
-  answerAll()
+  respondToAll()
   await until('the next ones are sent', async () => (await scene.deliveries(webhook)).length > 10)
 })

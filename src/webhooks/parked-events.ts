@@ -3,7 +3,6 @@ import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { WebhookEvent } from './event-store.ts'
 import { enqueueDelivery } from './record-event.ts'
-import type { Webhook } from './webhook.ts'
 
 interface ParkedParts {
   db: Db
@@ -18,23 +17,22 @@ const IS_PARKED = sql<boolean>`parked = 1`
  * many there are. When a delivery ends, the next webhook within the limits gets a job for its oldest parked event.
  */
 export class ParkedEvents {
+  readonly limits = new DeliveryLimits()
   readonly #parts: ParkedParts
-  readonly #limits: DeliveryLimits
   /** Webhooks that may have parked events, by id; the one served last is at the end. */
   readonly #waiting = new Map<number, Sending>()
 
-  constructor(parts: ParkedParts, limits: DeliveryLimits) {
+  constructor(parts: ParkedParts) {
     this.#parts = parts
-    this.#limits = limits
   }
 
   /** Parks an event in the transaction that removes its job, unless a redelivery has created another job. */
-  async park(tx: Db, { id, turn }: WebhookEvent): Promise<void> {
+  async park(tx: Db, { id, generation }: WebhookEvent): Promise<void> {
     await tx
       .updateTable('webhook_events')
       .set({ parked: 1 })
       .where('id', '=', id)
-      .where('turn', '=', turn)
+      .where('generation', '=', generation)
       .where('state', '=', 'waiting')
       .execute()
   }
@@ -48,7 +46,7 @@ export class ParkedEvents {
   /** Enqueues one parked event whose webhook is within the limits. Called whenever a delivery ends. */
   async resumeNext(): Promise<void> {
     for (const [webhookId, sending] of this.#waiting) {
-      if (!this.#limits.isWithinLimits(sending)) continue
+      if (!this.limits.isWithinLimits(sending)) continue
       this.#waiting.delete(webhookId)
       if (!(await resumeOldest(this.#parts, webhookId))) continue
       // The webhook may have more.
@@ -65,8 +63,8 @@ export class ParkedEvents {
     const rows = await this.#parts.db
       .selectFrom('webhooks')
       .select(['id', 'owner_id', 'failing_since'])
-      .where('id', 'in', (parked) =>
-        parked.selectFrom('webhook_events').select('webhook_id').where(IS_PARKED),
+      .where('id', 'in', (eb) =>
+        eb.selectFrom('webhook_events').select('webhook_id').where(IS_PARKED),
       )
       .execute()
     for (const { id, owner_id, failing_since } of rows)
@@ -76,16 +74,13 @@ export class ParkedEvents {
 }
 
 /** Returns false if the webhook has no parked event. */
-async function resumeOldest(
-  { db, queue }: ParkedParts,
-  webhookId: Webhook['id'],
-): Promise<boolean> {
+async function resumeOldest({ db, queue }: ParkedParts, webhookId: number): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     const resumed = await tx
       .updateTable('webhook_events')
       .set({ parked: 0 })
-      .where('id', '=', (parked) =>
-        parked
+      .where('id', '=', (eb) =>
+        eb
           .selectFrom('webhook_events')
           .select('id')
           .where('webhook_id', '=', webhookId)
@@ -94,10 +89,10 @@ async function resumeOldest(
           .limit(1),
       )
       .where(IS_PARKED)
-      .returning(['id', 'turn'])
+      .returning(['id as eventId', 'generation'])
       .executeTakeFirst()
     if (!resumed) return false
-    await enqueueDelivery(queue, tx, { id: webhookId }, { eventId: resumed.id, turn: resumed.turn })
+    await enqueueDelivery(queue, tx, { id: webhookId }, resumed)
     return true
   })
 }
@@ -109,18 +104,18 @@ const MAX_PER_OWNER = 2
 /** Concurrent deliveries to webhooks whose last delivery failed: these are likely to run into the timeout. */
 const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
 
-export interface Sending {
+interface Sending {
   ownerId: number
   isFailing: boolean
 }
 
 /** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
-export class DeliveryLimits {
+class DeliveryLimits {
   readonly #running = new Set<Sending>()
 
   isWithinLimits(sending: Sending): boolean {
     const count = (matches: (other: Sending) => boolean) =>
-      this.#running.values().filter(matches).toArray().length
+      [...this.#running].filter(matches).length
     if (count(({ ownerId }) => ownerId === sending.ownerId) >= MAX_PER_OWNER) return false
     return !sending.isFailing || count(({ isFailing }) => isFailing) < MAX_TO_FAILING
   }

@@ -4,16 +4,16 @@ import type { Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'
-import { MAX_TRIES } from './event-store.ts'
+import { MAX_ATTEMPTS } from './event-store.ts'
 import { type DeliveredEvent, isSubscribed, type Webhook } from './webhook.ts'
 import { listWebhooks } from './webhook-store.ts'
 
-/** The kind of the job. Jobs of this kind may be in the queue during an upgrade, so a new name needs a handler for both. */
+/** The kind of the jobs. The queue may hold such jobs during an upgrade: if this is renamed, the old name needs a handler, too. */
 export const DELIVER_WEBHOOK = 'deliver-webhook'
 
 export interface DeliverJob {
   eventId: number
-  turn: number
+  generation: number
 }
 
 /** The batch of all jobs of one webhook. */
@@ -44,7 +44,7 @@ export async function recordEvent(
   const event = await describe()
   for (const webhook of webhooks)
     if (isSubscribed(webhook, event))
-      await enqueueWebhookEvent(parts, tx, webhook, event, MAX_TRIES)
+      await enqueueWebhookEvent(parts, tx, webhook, event, MAX_ATTEMPTS)
 }
 
 /** The maximum number of undelivered events of one webhook. */
@@ -63,15 +63,15 @@ export async function mayEnqueueEvent(db: Db, { id }: Pick<Webhook, 'id'>): Prom
 }
 
 /**
- * Records an event for one webhook, subscribed or not. If too many events are waiting, the event is given up. The log of deliveries says so,
- * and allows a redelivery.
+ * Records an event for one webhook, subscribed or not. If too many events are waiting, the event is given up: the log of deliveries
+ * shows that, and the event can be redelivered.
  */
 export async function enqueueWebhookEvent(
   { queue, now }: RecordParts,
   tx: Db,
   webhook: Webhook,
   { event, action, facts }: NewEvent,
-  tries: number,
+  attempts: number,
 ): Promise<void> {
   const at = now()
   const isEnqueued = await mayEnqueueEvent(tx, webhook)
@@ -83,17 +83,16 @@ export async function enqueueWebhookEvent(
       event,
       action,
       facts: JSON.stringify(facts),
-      payload: null,
       state: isEnqueued ? 'waiting' : 'given up',
-      turn: 1,
-      tries: 0,
-      tries_left: isEnqueued ? tries : 0,
+      generation: 1,
+      attempts: 0,
+      attempts_left: isEnqueued ? attempts : 0,
       next_at: at,
       created_at: at,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  if (isEnqueued) return enqueueDelivery(queue, tx, webhook, { eventId: id, turn: 1 })
+  if (isEnqueued) return enqueueDelivery(queue, tx, webhook, { eventId: id, generation: 1 })
   await insertDelivery(tx, {
     ...{ eventId: id, webhookId: webhook.id, deliveredAt: at, isRedelivery: false, durationMs: 0 },
     ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },

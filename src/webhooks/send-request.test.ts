@@ -9,7 +9,7 @@ import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { createAddressFilter } from './allowed-addresses.ts'
 import { createResolver, type SendParts, sendRequest } from './send-request.ts'
 
-const near: SendParts = {
+const local: SendParts = {
   isAllowed: createAddressFilter(['127.0.0.0/8']),
   resolve: createResolver(),
 }
@@ -17,10 +17,10 @@ const never = new AbortController().signal
 
 function send(url: string, parts: Partial<SendParts> = {}) {
   const headers = { 'content-type': 'application/json', 'x-github-event': 'ping' }
-  return sendRequest({ url, headers, body: '{"a":"é"}' }, { ...near, ...parts }, never)
+  return sendRequest({ url, headers, body: '{"a":"é"}' }, { ...local, ...parts }, never)
 }
 
-/** A server that speaks no HTTP but what it is told. */
+/** Starts a server that sends raw bytes instead of valid HTTP. */
 async function rawServer(t: TestContext, onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createSocketServer((socket) => {
@@ -77,7 +77,7 @@ test('a slow receiver fails after the timeout, with the phase in the message', a
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\nx-seen: yes\r\n\r\nfirst'
   const silent = await rawServer(t, () => {})
   const dripping = await rawServer(t, (socket) => void socket.write(head))
-  // Long enough for the slowest of machines to come as far as it has to.
+  // The timeouts are long enough for a slow machine to reach each phase.
   const [waited, cut, tls] = await Promise.all([
     send(silent, { timeoutMs: 3000 }),
     send(dripping, { timeoutMs: 3000 }),
@@ -114,11 +114,11 @@ test('endless headers or bodies are cut off', async (t) => {
   const endless = (head: string, again: string) => (socket: Socket) => {
     socket.write(head)
     const more = again.repeat(1000)
-    const pour = () => {
+    const writeMore = () => {
       while (!socket.destroyed && socket.write(more));
     }
-    socket.on('drain', pour)
-    pour()
+    socket.on('drain', writeMore)
+    writeMore()
   }
   const body = await send(
     await rawServer(t, endless('HTTP/1.1 200 OK\r\n\r\n', 'abcdefghij'.repeat(10))),
@@ -134,7 +134,7 @@ test('endless headers or bodies are cut off', async (t) => {
   assert.equal(closing.status, 'the connection was closed before the answer')
 })
 
-test('certificates are verified, whatever the environment says', async (t) => {
+test('certificates are verified even if the environment disables it', async (t) => {
   const server = createTlsServer(SELF_SIGNED, (_request, response) => response.end('in'))
   const port = await listen(t, server as never)
   const { address } = await nameServer(t, () => ['127.0.0.1'])
@@ -177,16 +177,16 @@ test('private addresses are refused in every spelling', async (t) => {
 
 const ALLOWED = '127.0.0.3'
 
-/** At two addresses and one port, which is nobody else's at either. */
+/** Starts two receivers with different addresses and the same port. */
 async function twoReceivers(t: TestContext) {
   const port = await freePort()
   const allowed = await webhookReceiver(t, { host: ALLOWED, port })
-  const inside = await webhookReceiver(t, { host: '127.0.0.1', port })
-  return { allowed, inside, port }
+  const refused = await webhookReceiver(t, { host: '127.0.0.1', port })
+  return { allowed, refused, port }
 }
 
 test('the connection does not look up the name a second time', async (t) => {
-  const { allowed, inside, port } = await twoReceivers(t)
+  const { allowed, refused, port } = await twoReceivers(t)
   const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
   const parts = {
     isAllowed: createAddressFilter([ALLOWED]),
@@ -195,20 +195,24 @@ test('the connection does not look up the name a second time', async (t) => {
   const first = await send(`http://hook.test:${port}/`, parts)
   assert.equal(first.status, 'OK')
   assert.equal(allowed.received.length, 1)
-  assert.deepEqual(names.questions.sort(), ['A hook.test', 'AAAA hook.test'], 'asked once')
+  assert.deepEqual(
+    names.questions.sort(),
+    ['A hook.test', 'AAAA hook.test'],
+    'the name is looked up once',
+  )
   const second = await send(`http://hook.test:${port}/`, parts)
   assert.match(second.status, /network that is not allowed/)
-  assert.deepEqual(inside.received, [])
+  assert.deepEqual(refused.received, [])
 })
 
 test('only the allowed addresses of a name are tried', async (t) => {
-  const { allowed, inside, port } = await twoReceivers(t)
+  const { allowed, refused, port } = await twoReceivers(t)
   const names = await nameServer(t, () => ['127.0.0.1', ALLOWED])
   const isAllowed = createAddressFilter([ALLOWED])
   const resolve = createResolver({ servers: [names.address] })
   const { status } = await send(`http://hook.test:${port}/`, { isAllowed, resolve })
   assert.equal(status, 'OK')
-  assert.deepEqual([allowed.received.length, inside.received.length], [1, 0])
+  assert.deepEqual([allowed.received.length, refused.received.length], [1, 0])
 })
 
 test('a name that does not exist or cannot be resolved is reported', async (t) => {
@@ -238,7 +242,7 @@ test('a proxy of the environment is not used', async (t) => {
 test('an aborted request has no result', async (t) => {
   const silent = await rawServer(t, () => {})
   const stop = new AbortController()
-  const sending = sendRequest({ url: silent, headers: {}, body: '' }, near, stop.signal)
+  const sending = sendRequest({ url: silent, headers: {}, body: '' }, local, stop.signal)
   stop.abort(new Error('stopping'))
   await assert.rejects(sending, /stopping/)
 })

@@ -157,11 +157,11 @@ class Exchange {
         socket.once('secureConnect', onReady)
       })
       sent.on('error', reject)
-      sent.on('response', (answer) => {
-        this.#read(answer).then(resolve, reject)
+      sent.on('response', (response) => {
+        this.#read(response).then(resolve, reject)
       })
-      sent.on('upgrade', (answer, socket) => {
-        this.#begin(answer)
+      sent.on('upgrade', (response, socket) => {
+        this.#begin(response)
         socket.destroy()
         resolve()
       })
@@ -173,17 +173,17 @@ class Exchange {
     })
   }
 
-  #begin(answer: IncomingMessage): void {
+  #begin(response: IncomingMessage): void {
     this.phase = 'reading the answer'
-    this.statusCode = answer.statusCode ?? 0
-    this.#headers = storedHeaders(answer.headers)
+    this.statusCode = response.statusCode ?? 0
+    this.#headers = storedHeaders(response.headers)
   }
 
-  async #read(answer: IncomingMessage): Promise<void> {
-    this.#begin(answer)
+  async #read(response: IncomingMessage): Promise<void> {
+    this.#begin(response)
     let bytes = 0
     // Leaving the loop early destroys the connection.
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
       bytes += chunk.length
       const missing = STORED_BODY_BYTES - this.#body.length
       if (missing > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, missing)])
@@ -262,8 +262,8 @@ export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
 const DNS_TIMEOUT_MS = 4000
 
 /**
- * Asks name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
- * answer would delay exports. Names in /etc/hosts are used as well.
+ * Queries name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
+ * respond would delay exports. Names in /etc/hosts are used as well.
  */
 export function createResolver({ servers }: { servers?: string[] } = {}): Resolve {
   return async (host, signal) => {
@@ -275,10 +275,10 @@ export function createResolver({ servers }: { servers?: string[] } = {}): Resolv
     const stop = () => dns.cancel()
     signal.addEventListener('abort', stop, { once: true })
     try {
-      const answers = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)])
+      const lookups = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)])
       signal.throwIfAborted()
-      const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
-      const [first] = answers
+      const found = lookups.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+      const [first] = lookups
       if (found.length === 0) throw first.status === 'rejected' ? first.reason : noSuchName()
       return found.map(addressOf)
     } finally {

@@ -1,7 +1,7 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import { accountFromRow } from '../accounts/account-store.ts'
+import { findAccountsById } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import type { Row, WebhooksTable } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import type {
   ContentType,
   LastDelivery,
@@ -23,9 +23,6 @@ export async function insertWebhook(
       ...columnsOf(settings),
       created_at: now,
       updated_at: now,
-      failing_since: null,
-      disabled_reason: null,
-      last_delivery: null,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -61,12 +58,8 @@ export async function findWebhook(
 export async function webhookById(db: Db, id: number): Promise<Webhook | undefined> {
   const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) return undefined
-  const owner = await db
-    .selectFrom('accounts')
-    .selectAll()
-    .where('id', '=', row.owner_id)
-    .executeTakeFirstOrThrow()
-  return webhookOf(row, accountFromRow(owner))
+  const accounts = await findAccountsById(db, [row.owner_id])
+  return webhookOf(row, accounts.get(row.owner_id)!)
 }
 
 /** Resets `failing_since`. A webhook that stays inactive keeps its reason. */
@@ -95,10 +88,6 @@ export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
   await tx.deleteFrom('webhook_events').where('webhook_id', '=', id).execute()
 }
 
-export interface DeliveryResult extends LastDelivery {
-  isDelivered: boolean
-}
-
 /**
  * Records the result of the last delivery. Returns since when the webhook has been failing; null if it is not, or if it was changed since the
  * caller read it, because the delivery used the old settings.
@@ -106,13 +95,13 @@ export interface DeliveryResult extends LastDelivery {
 export async function recordLastDelivery(
   tx: Db,
   { id, updatedAt }: Webhook,
-  { isDelivered, ...last }: DeliveryResult,
+  { isDelivered, ...last }: LastDelivery & { isDelivered: boolean },
 ): Promise<number | null> {
   const updated = await tx
     .updateTable('webhooks')
-    .set((row) => ({
+    .set((eb) => ({
       last_delivery: JSON.stringify(last),
-      failing_since: isDelivered ? null : row.fn.coalesce('failing_since', row.val(last.at)),
+      failing_since: isDelivered ? null : eb.fn.coalesce('failing_since', eb.val(last.at)),
     }))
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
@@ -130,8 +119,8 @@ async function recordOldDelivery(tx: Db, id: number, last: LastDelivery): Promis
     .select('last_delivery')
     .where('id', '=', id)
     .executeTakeFirst()
-  const noted = row?.last_delivery ? (JSON.parse(row.last_delivery) as LastDelivery) : undefined
-  if (noted && noted.at > last.at) return
+  const stored = row?.last_delivery ? (JSON.parse(row.last_delivery) as LastDelivery) : undefined
+  if (stored && stored.at > last.at) return
   const last_delivery = JSON.stringify(last)
   await tx.updateTable('webhooks').set({ last_delivery }).where('id', '=', id).execute()
 }
@@ -157,7 +146,7 @@ const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettin
   active: Number(isActive),
 })
 
-function webhookOf(row: Row<WebhooksTable>, owner: Account): Webhook {
+function webhookOf(row: Row<'webhooks'>, owner: Account): Webhook {
   return {
     id: row.id,
     owner,

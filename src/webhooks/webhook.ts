@@ -48,15 +48,8 @@ export interface DeliveredEvent {
   action: string | null
 }
 
-/** Every webhook receives pings, because its owner asks for them. */
-export const isSubscribed = (
-  { events }: Pick<Webhook, 'events'>,
-  { event, action }: DeliveredEvent,
-): boolean =>
-  event === 'ping' ||
-  events.includes('*') ||
-  events.includes(event) ||
-  events.includes(`${event}.${action}` as Subscription)
+export const isSubscribed = ({ events }: Webhook, { event, action }: DeliveredEvent): boolean =>
+  (['*', event, `${event}.${action}`] as Subscription[]).some((each) => events.includes(each))
 
 /** A limit of a webhook is reached. The message says which one; nothing was changed. */
 export class WebhookLimitReached extends Error {

@@ -316,7 +316,7 @@ function fullDelivery(rendering: Rendering): FullDelivery {
   const facts: EndedMigration = { summary, startedBy: alice }
   const event = { ...delivery, webhookId: webhook.id, facts, payload: null }
   const payload = webhookRenderers.webhookPayload(rendering)(
-    { ...event, turn: 1, tries: 1, triesLeft: 9, nextAt: AT },
+    { ...event, generation: 1, attempts: 1, attemptsLeft: 9, nextAt: AT },
     webhook,
   )
   return {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WrittenKind } from '../src/records/facts.ts'
+import type { WrittenKind } from '../src/records/fact-kinds.ts'
 import { splitIntoFiles, writeRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
 import { addressesAt } from '../test/support/records.ts'

@@ -147,7 +147,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     entries: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
   'src/db': { imports: ['schema', 'src/lib'] },
-  'src/git': { imports: ['src/lib'], entries: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
+  'src/git': { imports: ['src/lib'], entries: ['git-process.ts', 'git.ts', 'installed-git.ts'] },
   'src/wire': { imports: [] },
   'src/lib': { imports: [] },
   schema: { imports: [], entries: ['step.ts', 'steps.ts'] },

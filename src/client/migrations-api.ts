@@ -205,7 +205,7 @@ export class MigrationsApi {
     await this.#calls.request('DELETE', { ...this.#anyMigration(id, '/archive'), missing })
   }
 
-  async releaseAny(repository: string): Promise<void> {
+  async releaseAnyLock(repository: string): Promise<void> {
     const [owner, name] = repository.split('/')
     const resource = this.#admin(ADMIN_PATHS.lock, `a lock of ${repository}`)
     await this.#calls.request('DELETE', resource, { owner, name })
@@ -215,7 +215,7 @@ export class MigrationsApi {
     return this.#calls.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
   }
 
-  async revokeAny(id: number): Promise<void> {
+  async revokeAnyToken(id: number): Promise<void> {
     const resource = this.#admin(ADMIN_PATHS.token, `a valid token ${id}`)
     await this.#calls.request('DELETE', resource, { token_id: id })
   }

@@ -82,7 +82,7 @@ function lockAndTokenCommands({ add }: ClientCommands): void {
     .action(
       withClient(async (client, _options, repository: string) => {
         if (!isFullName(repository)) throw new UsageError(`"${repository}" is not OWNER/NAME`)
-        await client.api.releaseAny(repository)
+        await client.api.releaseAnyLock(repository)
         printResult(client, { released: repository }, `${repository} accepts pushes`)
       }),
     )
@@ -101,7 +101,7 @@ function lockAndTokenCommands({ add }: ClientCommands): void {
     .argument(...idArgument('token'))
     .action(
       withClient(async (client, _options, id: number) => {
-        await client.api.revokeAny(id)
+        await client.api.revokeAnyToken(id)
         printResult(client, { id, revoked: true }, `token ${id} is revoked`)
       }),
     )

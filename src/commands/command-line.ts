@@ -8,7 +8,7 @@ import {
   escapeLinesForTerminal,
 } from '../lib/terminal-text.ts'
 import { ConfigError } from '../lib/user-error.ts'
-import { becomeOwnerOf } from '../service/data-owner.ts'
+import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
 import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
 import {
@@ -102,7 +102,7 @@ export function requireKnownDataDirectory(config: Config): Config {
 /** Reads the settings like `configOf`, and switches from root to the owner of the data directory. */
 export function configAsDataOwner(command: Command): Config {
   const config = configOf(command)
-  becomeOwnerOf(config.data)
+  switchUserToOwnerOf(config.data)
   return config
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
-import { becomeOwnerOf } from '../service/data-owner.ts'
+import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { addCommand, printPainted, printResult, settingsOf } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
 import { paint } from './terminal.ts'
@@ -20,7 +20,7 @@ export function doctorCommand(program: Command, about: string): void {
       const { everyCheck } = await import('./doctor/every-check.ts')
       const config = settingsOf(command)
       // The checks run as the service's user, because its permissions matter.
-      const user = becomeOwnerOf(config.data)
+      const user = switchUserToOwnerOf(config.data)
       const results: CheckResult[] = []
       const add = (result: CheckResult) => {
         results.push(result)

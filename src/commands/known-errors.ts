@@ -13,7 +13,7 @@ import {
   ServerUnreachable,
 } from '../client/errors.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
-import { GitFailed } from '../git/git-end.ts'
+import { GitFailed } from '../git/git-process.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { RightsUnavailable } from '../repositories/rights-unavailable.ts'

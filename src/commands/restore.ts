@@ -163,13 +163,13 @@ async function printResults<T extends Restored>(results: AsyncIterable<T>) {
   const restored: T[] = []
   let failed = 0
   for await (const result of results) {
-    const { fullName, faults } = result
-    if (faults.length > 0) failed += 1
+    const { fullName, errors } = result
+    if (errors.length > 0) failed += 1
     else {
       restored.push(result)
       print(`restored: ${escapeForTerminal(fullName)}`)
     }
-    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
+    for (const fault of errors) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
   }
   return { restored, failed }
 }

@@ -18,7 +18,7 @@ import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { Busy, Unreadable } from '../sources/unreadable.ts'
+import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import type { Inspection, SegmentMaker } from './make-segment.ts'
 import { storedLength } from './read-digest.ts'
@@ -82,7 +82,7 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // If another process is writing the config, a later attempt may succeed.
-    const Failure = error instanceof Busy ? Error : PermanentError
+    const Failure = error instanceof RepositoryBusy ? Error : PermanentError
     throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   }
 }

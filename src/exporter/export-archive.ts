@@ -7,7 +7,7 @@ import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
-import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
+import { isFullyReused, type RepositoryRecords } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
@@ -34,7 +34,7 @@ export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   onWait?: (fullName: string, why: ForgeUnavailable) => void
 }
 
-export interface ArchiveOrder {
+export interface ArchiveOptions {
   /** The owner of the migration in the archive's records. */
   owner: Account
   repositories: readonly RepositoryFacts[]
@@ -71,7 +71,7 @@ export class ExportFailed extends Error {
 /** Makes the same archive as a migration of these repositories, without a queue or a migration. */
 export async function exportArchive(
   parts: ArchiveParts,
-  options: ArchiveOrder,
+  options: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedArchive> {
   return seal(parts, { ...options, repositories: await exportAll(parts, options, signal) }, signal)
@@ -83,7 +83,7 @@ export async function exportArchive(
  */
 export async function* exportSeparately(
   parts: ArchiveParts,
-  options: ArchiveOrder,
+  options: ArchiveOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ExportedArchive & { facts: RepositoryFacts }> {
   const { allowPartial } = options
@@ -116,7 +116,7 @@ async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<n
   throw new UserError(`${error.message}. ${retry}`, { cause: error })
 }
 
-interface ToSeal extends Pick<ArchiveOrder, 'owner' | 'allowPartial'> {
+interface ToSeal extends Pick<ArchiveOptions, 'owner' | 'allowPartial'> {
   repositories: readonly ExportedRepository[]
 }
 
@@ -146,7 +146,7 @@ async function seal(
  */
 async function exportAll(
   parts: ArchiveParts,
-  { repositories, allowPartial, concurrency, onEnd }: ArchiveOrder,
+  { repositories, allowPartial, concurrency, onEnd }: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
@@ -183,7 +183,7 @@ async function exportOne(
         facts,
         transact: (work) => db.transaction().execute(work),
         onObtained: async (tx, { segmentKey, reused }) => ({
-          outcome: isWhollyReused({ reused }, records) ? 'reused' : 'exported',
+          outcome: isFullyReused({ reused }, records) ? 'reused' : 'exported',
           segmentKey,
           records,
           warning: await warningOf(tx, segmentKey),

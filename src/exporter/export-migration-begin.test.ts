@@ -14,7 +14,7 @@ import { migrationById } from '../migrations/export-store.ts'
 import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
 import { BEGIN_EXPORT, batchOfMigration } from '../migrations/migration.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
-import { Busy, Unreadable } from '../sources/unreadable.ts'
+import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
 
 const TWO = { 'alice/site': 'one', 'alice/blog': 'one' }
@@ -163,14 +163,14 @@ test('a lock that another process blocks is retried, and finally fails the migra
   let tries = 0
   host.onLock = async () => {
     tries += 1
-    if (tries < 4) throw new Busy('another program holds config.lock')
+    if (tries < 4) throw new RepositoryBusy('another program holds config.lock')
   }
   const free = await start(['alice/site'], { lockRepositories: true })
   await work()
   await assertExported(db, free)
   assert.equal(errors.length, 2)
 
-  host.onLock = () => Promise.reject(new Busy('another program holds config.lock'))
+  host.onLock = () => Promise.reject(new RepositoryBusy('another program holds config.lock'))
   const stuck = await start(['alice/blog'], { lockRepositories: true })
   await work()
   const reason = 'cannot be locked: alice/blog: another program holds config.lock'

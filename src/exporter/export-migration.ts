@@ -25,7 +25,7 @@ import {
   recordProgress,
 } from '../migrations/outcome-store.ts'
 import {
-  isWhollyReused,
+  isFullyReused,
   recordRecordsWaiting,
   recordsOf,
   storeRecords,
@@ -162,7 +162,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
         facts,
         transact: run.finish.bind(run),
         onObtained: async (tx, obtained) => {
-          const reused = isWhollyReused(obtained, await recordsOf(tx, task))
+          const reused = isFullyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
         onProgress: progress.record,

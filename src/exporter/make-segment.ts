@@ -6,7 +6,7 @@ import type { BlobStore, Bytes } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { onChunk } from '../lib/chunks.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
-import { readableRefs } from '../sources/refs.ts'
+import { decodeRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
@@ -176,7 +176,7 @@ function contentsOf(
 
 const gitOf = (found: ExaminedRepository): ManifestGit => ({
   object_format: found.objectFormat,
-  ...readableRefs(found),
+  ...decodeRefs(found),
 })
 
 /** After a file was read, adds it to `files` with its digest, unless it is an object of git or LFS. */
@@ -259,7 +259,7 @@ function plainError(error: Error): PlainError {
 
 export type CheckParts = Omit<MakerParts, 'blobs'>
 
-export interface Checked {
+export interface RepositoryCheck {
   bytes: number
   /** A problem that does not prevent an export. */
   warning: string | null
@@ -278,7 +278,7 @@ export async function checkRepository(
   parts: CheckParts,
   repository: RepositoryName,
   signal: AbortSignal,
-): Promise<Checked> {
+): Promise<RepositoryCheck> {
   const blobs = DISCARDING_STORE as unknown as BlobStore
   const maker = createSegmentMaker({ ...parts, blobs })
   const options = { repository, key: 'check', lastVerified: undefined, storedFingerprints: [] }

@@ -8,7 +8,7 @@ import { after, type TestContext, test } from 'node:test'
 import { bare, commit, temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { createGit } from './git.ts'
-import { GitFailed } from './git-end.ts'
+import { GitFailed } from './git-process.ts'
 
 const home = await mkdtemp(join(tmpdir(), 'godwit-git-'))
 after(() => rm(home, { recursive: true }))

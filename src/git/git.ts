@@ -5,7 +5,7 @@ import { constants, setPriority, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { GitFailed, waitForExit } from './git-end.ts'
+import { GitFailed, waitForExit } from './git-process.ts'
 
 export interface GitCall {
   /** The repository, passed as GIT_DIR so that git never searches for one. */

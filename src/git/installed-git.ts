@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { hasCode } from '../lib/errno.ts'
 import type { Git, GitOptions } from './git.ts'
-import { GitFailed } from './git-end.ts'
+import { GitFailed } from './git-process.ts'
 
 const MIN_VERSION = [2, 30] as const
 const ADVICE = `install git ${MIN_VERSION.join('.')} or newer, or set --git`

@@ -2,7 +2,11 @@ import type { Authenticator } from '../accounts/authenticator.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
 import type { MediaTypeOptions } from './middleware/api-headers.ts'
-import type { Admission, AdmissionOptions, HeavyRequests } from './middleware/concurrency-limit.ts'
+import type {
+  Admission,
+  AdmissionOptions,
+  HeavyRequestLimit,
+} from './middleware/concurrency-limit.ts'
 import type { ReadinessParts } from './middleware/dependencies.ts'
 import type { RateLimitOptions } from './middleware/rate-limit.ts'
 import type { Dashboard } from './pages/dashboard-files.ts'
@@ -22,7 +26,7 @@ export interface ServerParts
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
-  limits: AdmissionOptions
+  requestLimits: AdmissionOptions
   /** How many git processes may serve clones at a time, and how long a request waits for one. */
   cloneSlots: { max: number; waitMs: number }
   cloneTokens: CloneTokens
@@ -41,9 +45,9 @@ export interface ServerParts
 export interface ApiParts extends ServerParts {
   admission: Admission
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
-  starts: HeavyRequests
-  largeResponses: HeavyRequests
+  startLimit: HeavyRequestLimit
+  largeResponseLimit: HeavyRequestLimit
   streams: ProgressStreams
-  rendered: RepositoryRenderer
-  text: MigrationText
+  repositoryRenderer: RepositoryRenderer
+  migrationText: MigrationText
 }

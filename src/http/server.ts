@@ -37,14 +37,14 @@ import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { type OnRequestCompleted, requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
-import { collectFirstSegments, repositoryPage } from './pages/repository-page.ts'
-import { adminActions } from './routes/admin/admin-actions.ts'
-import { adminService } from './routes/admin/admin-service.ts'
-import { clones } from './routes/clones/clones.ts'
-import { licenses } from './routes/licenses/licenses.ts'
-import { archiveDownload } from './routes/migrations/archive-download.ts'
-import { githubMigrations } from './routes/migrations/github-migrations.ts'
-import { migrationActions } from './routes/migrations/migration-actions.ts'
+import { addRepositoryPageRoute, collectFirstSegments } from './pages/repository-page.ts'
+import { addAdminRoutes } from './routes/admin/admin-actions.ts'
+import { addServiceStateRoute } from './routes/admin/admin-service.ts'
+import { addCloneRoutes } from './routes/clones/clones.ts'
+import { addLicenseRoutes } from './routes/licenses/licenses.ts'
+import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts'
+import { addGithubMigrationRoutes } from './routes/migrations/github-migrations.ts'
+import { addMigrationActionRoutes } from './routes/migrations/migration-actions.ts'
 import { migrationText } from './routes/migrations/migration-json.ts'
 import {
   CALLER_PATH,
@@ -53,22 +53,29 @@ import {
   ORGANIZATION_PATH,
   requireOrganization,
 } from './routes/migrations/migration-paths.ts'
-import { migrationSummaries, ownLocks } from './routes/migrations/migration-summaries.ts'
+import {
+  addMigrationSummaryRoutes,
+  addOwnLocksRoute,
+} from './routes/migrations/migration-summaries.ts'
 import { ProgressStreams } from './routes/migrations/progress-stream.ts'
-import { organizations } from './routes/organizations/organizations.ts'
-import { oneRepository } from './routes/repositories/one-repository.ts'
+import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
+import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
 import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
-import { userRepositories } from './routes/repositories/user-repositories.ts'
-import { schedules } from './routes/schedules/schedules.ts'
-import { proxyProbe } from './routes/service/proxy-probe.ts'
-import { health, meta, versions } from './routes/service/service-routes.ts'
-import { session } from './routes/sessions/session.ts'
-import { currentUser, rateLimitStatus, users } from './routes/users/users.ts'
+import { addUserRepositoriesRoute } from './routes/repositories/user-repositories.ts'
+import { addScheduleRoutes } from './routes/schedules/schedules.ts'
+import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
+import {
+  addHealthRoutes,
+  addMetaRoutes,
+  addVersionsRoute,
+} from './routes/service/service-routes.ts'
+import { addSessionRoutes } from './routes/sessions/session.ts'
+import { addCurrentUserRoute, addRateLimitRoute, addUserRoute } from './routes/users/users.ts'
 import {
   CALLER_WEBHOOKS_PATH,
   ORGANIZATION_WEBHOOKS_PATH,
 } from './routes/webhooks/webhook-paths.ts'
-import { webhooks } from './routes/webhooks/webhooks.ts'
+import { addWebhookRoutes } from './routes/webhooks/webhooks.ts'
 import type { ApiParts, ServerParts } from './server-parts.ts'
 
 declare module 'fastify' {
@@ -95,7 +102,7 @@ const MAX_STALL_MS = 10_000
 /** Creates the server with all of its routes. */
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
-  const admission = createAdmission(parts.limits, documentation)
+  const admission = createAdmission(parts.requestLimits, documentation)
   const malformed = malformedRequestHandler(documentation)
   const onError = errorHandler(documentation, parts.log)
   const { setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
@@ -116,7 +123,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const cloneSlots = cloneLimit(parts.cloneSlots)
-  const heavyLimits = { starts: heavyRequestLimit(), largeResponses: heavyRequestLimit() }
+  const heavyLimits = { startLimit: heavyRequestLimit(), largeResponseLimit: heavyRequestLimit() }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -132,7 +139,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   describeApi(app, parts)
   const firstSegments = collectFirstSegments(app)
-  const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
+  const readBody = bodyReader(
+    admission,
+    Math.min(parts.requestLimits.clientTimeoutMs, MAX_STALL_MS),
+  )
   readJsonBodies(app, readBody)
   const dependencies = createDependencyProbes(parts)
   const metrics = addMetrics(app, {
@@ -143,23 +153,23 @@ export function createServer(parts: ServerParts): FastifyInstance {
     untrustedCount: forwarding.untrustedCount,
   })
   onResponse(app, [requestLog(parts.log), metrics.onRequestCompleted])
-  health(app, dependencies)
-  meta(app, parts)
-  proxyProbe(app, parts)
-  archiveDownload(app, { ...parts, admission, downloads: metrics.downloads })
+  addHealthRoutes(app, dependencies)
+  addMetaRoutes(app, parts)
+  addProxyProbeRoute(app, parts)
+  addArchiveDownloadRoute(app, { ...parts, admission, downloads: metrics.downloads })
   dashboard(app, parts)
-  repositoryPage(app, { setApiHeaders, firstSegments })
+  addRepositoryPageRoute(app, { setApiHeaders, firstSegments })
   addPreflightRoute(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
   const logins = failedLogins(parts)
   const guards = { setApiHeaders, limit, forwarding, logins, cookies }
-  session(app, { ...parts, ...guards })
-  clones(app, {
+  addSessionRoutes(app, { ...parts, ...guards })
+  addCloneRoutes(app, {
     ...parts,
     ...guards,
     source: parts.cloneSlots.max > 0 ? parts.source : undefined,
     outcomes: metrics.clones,
-    places: cloneSlots,
+    slots: cloneSlots,
     admission,
     readBody,
     tokens: parts.cloneTokens,
@@ -174,8 +184,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
       rendering,
       admission,
       streams,
-      rendered: createRepositoryRenderer(parts.db, addresses),
-      text: migrationText(rendering),
+      repositoryRenderer: createRepositoryRenderer(parts.db, addresses),
+      migrationText: migrationText(rendering),
     }
     app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
   }
@@ -226,32 +236,32 @@ function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void
 /** Adds the operations of the API, all of which share `addApiHooks`. */
 function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): void {
   addApiHooks(api, parts, guards)
-  rateLimitStatus(api, guards.limit)
-  currentUser(api, parts)
-  userRepositories(api, parts)
-  oneRepository(api, parts)
-  users(api, parts)
-  licenses(api, parts)
-  versions(api)
-  organizations(api, parts)
-  ownLocks(api, parts)
-  adminService(api, parts)
-  adminActions(api, parts)
+  addRateLimitRoute(api, guards.limit)
+  addCurrentUserRoute(api, parts)
+  addUserRepositoriesRoute(api, parts)
+  addRepositoryRoutes(api, parts)
+  addUserRoute(api, parts)
+  addLicenseRoutes(api, parts)
+  addVersionsRoute(api)
+  addOrganizationRoutes(api, parts)
+  addOwnLocksRoute(api, parts)
+  addServiceStateRoute(api, parts)
+  addAdminRoutes(api, parts)
   addMigrations(api, parts, CALLER_PATH)
-  webhooks(api, parts, CALLER_WEBHOOKS_PATH)
+  addWebhookRoutes(api, parts, CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
     requireOrganization(organizationApi, parts)
     addMigrations(organizationApi, parts, ORGANIZATION_PATH)
-    githubMigrations(organizationApi, parts, ORGANIZATION_ID_PATH)
-    webhooks(organizationApi, parts, ORGANIZATION_WEBHOOKS_PATH)
+    addGithubMigrationRoutes(organizationApi, parts, ORGANIZATION_ID_PATH)
+    addWebhookRoutes(organizationApi, parts, ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
 function addMigrations(api: FastifyInstance, parts: ApiParts, path: MigrationsPath): void {
-  githubMigrations(api, parts, path)
-  migrationSummaries(api, parts, path)
-  migrationActions(api, parts, path)
-  schedules(api, parts, path)
+  addGithubMigrationRoutes(api, parts, path)
+  addMigrationSummaryRoutes(api, parts, path)
+  addMigrationActionRoutes(api, parts, path)
+  addScheduleRoutes(api, parts, path)
 }
 
 /** The checks that every request passes before its handler runs. */

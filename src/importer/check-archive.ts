@@ -13,13 +13,13 @@ import { codeOf } from '../lib/errno.ts'
 import { compareSegments } from './compare-manifest.ts'
 
 /** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
-export type Proof = 'gzip' | 'digests'
+export type CheckMethod = 'gzip' | 'digests'
 
 /**
  * Checks every byte without unpacking and without git: the gzip checksum, and for an archive of Godwit also its tar format and the
  * digest of each repository. Throws ArchiveDamaged.
  */
-export async function checkArchive(file: string, signal: AbortSignal): Promise<Proof> {
+export async function checkArchive(file: string, signal: AbortSignal): Promise<CheckMethod> {
   const manifest = await findManifest(file, signal)
   if (!manifest) return 'gzip'
   const compared = await compareSegments(file, manifest, signal)

@@ -12,7 +12,7 @@ import type {
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { readableRefs } from '../sources/refs.ts'
+import { decodeRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository } from '../sources/snapshot.ts'
 import { IS_OBJECT } from './safe-entries.ts'
 import type { TarChecksum } from './unpack-archive.ts'
@@ -51,7 +51,7 @@ export function compareSegment({ segment }: ManifestRepository, tar: TarChecksum
 function compareGit(expected: ManifestGit, found: ExaminedRepository): string[] {
   if (expected.object_format !== found.objectFormat)
     return [`its objects are ${found.objectFormat}, not ${expected.object_format}`]
-  const { head, refs, symrefs } = readableRefs(found)
+  const { head, refs, symrefs } = decodeRefs(found)
   const oids = (of: ManifestGit['refs']) => new Map(of.map(({ name, oid }) => [name, oid]))
   const targets = (of: ManifestGit['symrefs']) =>
     new Map(of.map(({ name, target }) => [name, target]))

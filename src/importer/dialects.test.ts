@@ -77,8 +77,8 @@ async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
   const news: RestoreEvent[] = []
   const parts: RestoreParts = { git, open, into, onEvent: (each) => news.push(each) }
-  for await (const { fullName, faults } of restoreArchive(parts, signal()))
-    assert.deepEqual(faults, [], fullName)
+  for await (const { fullName, errors } of restoreArchive(parts, signal()))
+    assert.deepEqual(errors, [], fullName)
   return { into, news }
 }
 

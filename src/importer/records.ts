@@ -2,9 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
 import { isFactKind, type OnInvalid } from '../records/read-records.ts'
-import { linksOf, pathInArchive, type RecordLink } from '../records/record-addresses.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
+import { findLinks, pathInArchive, type RecordLink } from '../records/record-urls.ts'
 
 export interface Records {
   users: UserRecord[]
@@ -137,7 +137,7 @@ export async function brokenRecordLinks(
   for await (const { file, kind, read } of readRecordFiles(root, () => {})) {
     if ('error' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
     for (const { index, value } of read.records)
-      for (const link of linksOf(value)) {
+      for (const link of findLinks(value)) {
         if (isValid(link)) continue
         const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'
         errors.add(kind, `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`)

@@ -168,7 +168,7 @@ for (const [what, change, expected] of BROKEN)
   test(`a repository that ${what} is not restored, and the others are`, async (t) => {
     const { into, restore } = await scene(t)
     const restored = await restore(foreign(change))
-    const faults = new Map(restored.map((each) => [each.fullName, each.faults.join()]))
+    const faults = new Map(restored.map((each) => [each.fullName, each.errors.join()]))
     assert.match(faults.get('alice/site')!, expected)
     assert.equal(faults.get('alice/notes'), '')
     assert.deepEqual(readdirSync(join(into, 'alice')), ['notes.git'])
@@ -187,7 +187,7 @@ test('a repository that is missing in the manifest or differs from it is not res
     },
   )
   const restored = await restore(packEntries(edit(all)))
-  const faults = Object.fromEntries(restored.map((each) => [each.fullName, each.faults.join()]))
+  const faults = Object.fromEntries(restored.map((each) => [each.fullName, each.errors.join()]))
   assert.deepEqual(faults, {
     'alice/notes': 'it is in the archive and not in the manifest',
     'alice/site': 'HEAD is refs/heads/main, and the manifest says refs/heads/other',

@@ -6,7 +6,7 @@ import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
-import { pathInArchive } from '../records/record-addresses.ts'
+import { pathInArchive } from '../records/record-urls.ts'
 import {
   checkRepositories,
   describeMissingLfs,
@@ -33,7 +33,7 @@ export interface RestoreParts {
   onEvent?(event: RestoreEvent): void
 }
 
-export type Restored = { fullName: string; faults: string[] }
+export type Restored = { fullName: string; errors: string[] }
 
 export type RestoreEvent =
   /** Metadata that could not be restored, or data that the archive lacks. */
@@ -76,7 +76,7 @@ export async function* restoreArchive(
       denials.set(fullName, checked.snapshot.examination.repository.preserved.denials)
       await installRepository(checked.snapshot, join(into, `${fullName}.git`))
     }
-    yield { fullName, faults: 'errors' in checked ? checked.errors : [] }
+    yield { fullName, errors: 'errors' in checked ? checked.errors : [] }
   }
   warnings.end()
   parts.onEvent?.({ leftBehind: countLeftBehind(records, denials) })

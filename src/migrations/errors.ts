@@ -14,11 +14,11 @@ export interface FieldError {
 /** The request is invalid or cannot be fulfilled; nothing was changed. */
 export class InvalidRequest extends Error {
   override name = 'InvalidRequest'
-  readonly faults: FieldError[]
+  readonly errors: FieldError[]
 
-  constructor(faults: FieldError[]) {
+  constructor(errors: FieldError[]) {
     super('the request is invalid')
-    this.faults = faults
+    this.errors = errors
   }
 }
 
@@ -37,11 +37,11 @@ export const noLongerCoveredError = (fullName: string): FieldError => ({
 
 /** Replaces indexes by names, for a request without a list of repositories. */
 export const withNamesInsteadOfIndexes = (
-  { faults }: InvalidRequest,
+  { errors }: InvalidRequest,
   repositories: readonly string[],
 ): InvalidRequest =>
   new InvalidRequest(
-    faults.map(({ index, ...error }) =>
+    errors.map(({ index, ...error }) =>
       error.code === 'missing' && index !== undefined
         ? noLongerCoveredError(repositories[index]!)
         : error,

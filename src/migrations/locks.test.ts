@@ -306,7 +306,7 @@ onEachEngine('locks', (engine) => {
       const message =
         'alice/site cannot be locked: its config.worktree shows refs again that a lock hides'
       const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }
-      assert.deepEqual(error.faults, [fault])
+      assert.deepEqual(error.errors, [fault])
       return true
     })
     assert.deepEqual(await db.selectFrom('migrations').select('id').execute(), [])

@@ -8,7 +8,7 @@ import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
+import { RepositoryBusy, RepositoryNotFound, Unreadable } from '../sources/unreadable.ts'
 import { type FieldError, InvalidRequest, NotFound } from './errors.ts'
 import { migrationById } from './export-store.ts'
 import {
@@ -92,7 +92,7 @@ async function settleIfExists(
     await source.settleLock(repository, isWanted)
     return true
   } catch (error) {
-    if (error instanceof Gone) return false
+    if (error instanceof RepositoryNotFound) return false
     throw error
   }
 }
@@ -111,7 +111,7 @@ async function settleWikiAlone(
 /** Returns an error of the same kind whose message begins with the name of the repository. */
 function withName(fullName: string, error: unknown): Error {
   const message = `${fullName}: ${error instanceof Error ? error.message : error}`
-  if (error instanceof Busy) return new Busy(message, { cause: error })
+  if (error instanceof RepositoryBusy) return new RepositoryBusy(message, { cause: error })
   if (error instanceof Unreadable) return new Unreadable(message, { cause: error })
   return new Error(message, { cause: error })
 }
@@ -196,7 +196,7 @@ async function settleEach(
   if (errors.length === 0) return
   const why = errors.map(({ message }) => message).join('; ')
   const allAre = (kind: typeof Unreadable) => errors.every((error) => error instanceof kind)
-  if (allAre(Busy)) throw new Busy(why)
+  if (allAre(RepositoryBusy)) throw new RepositoryBusy(why)
   if (allAre(Unreadable)) throw new Unreadable(why)
   throw new AggregateError(errors, `locks could not be updated: ${why}`)
 }

@@ -21,7 +21,7 @@ export interface RepositoryRecords {
 }
 
 /** Whether neither the git data nor the records have changed. */
-export const isWhollyReused = (
+export const isFullyReused = (
   git: { reused: boolean },
   records: Pick<RepositoryRecords, 'reused'> | null | undefined,
 ): boolean => git.reused && records?.reused !== false

@@ -50,11 +50,11 @@ onEachEngine('a partial retry', (engine) => {
     const failed = (await findMigration(db, scope, id))!
     const { broken } = await forecastRetry(parts, scope, failed)
     assert.deepEqual(
-      broken.map(({ fullName, isGone, isChanged }) => [fullName, isGone, isChanged]),
+      broken.map(({ fullName, isMissing, isChanged }) => [fullName, isMissing, isChanged]),
       ['alice/missing', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
     )
     const whole = retryMigration(parts, scope, failed, { allowPartial: false })
-    await assert.rejects(whole, ({ faults }: InvalidRequest) => faults.length === 3)
+    await assert.rejects(whole, ({ errors }: InvalidRequest) => errors.length === 3)
 
     const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
     assert.deepEqual(

@@ -56,7 +56,7 @@ export async function retryMigration(
 export interface BrokenRepository {
   fullName: string
   reason: string
-  isGone: boolean
+  isMissing: boolean
   /** Whether it has changed since; null if it no longer exists, or if this process has no source to check. */
   isChanged: boolean | null
 }
@@ -87,7 +87,12 @@ export async function forecastRetry(
   await mapConcurrent(affected.entries(), options, async ([at, [position, fullName]], stop) => {
     const last = uncovered.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
-    broken[at] = { fullName, reason: last?.reason ?? NO_LONGER_COVERED, isGone: !last, isChanged }
+    broken[at] = {
+      fullName,
+      reason: last?.reason ?? NO_LONGER_COVERED,
+      isMissing: !last,
+      isChanged,
+    }
   })
   const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)
   return { broken, isUnchanged }

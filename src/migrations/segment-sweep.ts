@@ -20,7 +20,8 @@ const MAX_POSITION = 2 ** 31 - 1
  */
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const unused = new Map<string, number>()
-  for await (const { key, last_used_at } of segmentsLastUsedBefore(db, since)) unused.set(key, last_used_at)
+  for await (const { key, last_used_at } of segmentsLastUsedBefore(db, since))
+    unused.set(key, last_used_at)
   // These are few, because the sweep removes them once no archive contains them.
   const damaged = await db
     .selectFrom('segments')

@@ -77,8 +77,8 @@ onEachEngine('starting a migration', (engine) => {
       ['octo', ['a', true], ['b', true]],
     )
     for (const foreign of ['alice/site', 'other/a', 'nobody/none', 'none'])
-      await assert.rejects(startThere(['c', foreign]), ({ faults }: InvalidRequest) => {
-        assert.deepEqual(faults, [{ field: 'repositories', code: 'missing', index: 1 }], foreign)
+      await assert.rejects(startThere(['c', foreign]), ({ errors }: InvalidRequest) => {
+        assert.deepEqual(errors, [{ field: 'repositories', code: 'missing', index: 1 }], foreign)
         return true
       })
     const { id } = await startThere(['a'], { orgMetadataOnly: true })
@@ -93,8 +93,8 @@ onEachEngine('starting a migration', (engine) => {
       ['octo'],
     )
     await startThere(['c'])
-    await assert.rejects(startThere(['c']), ({ faults }: InvalidRequest) => {
-      assert.match(faults[0]!.message!, /^octo already has 3 unfinished migrations/)
+    await assert.rejects(startThere(['c']), ({ errors }: InvalidRequest) => {
+      assert.match(errors[0]!.message!, /^octo already has 3 unfinished migrations/)
       return true
     })
     await start(parts, await viewer(db, 'alice'), 'site')

@@ -36,7 +36,7 @@ export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<S
 }
 
 /** The number of the newest migrations that are searched for a repository. */
-export const NEWEST_LOOKED_AT = 50
+export const MAX_SEARCHED_MIGRATIONS = 50
 
 /** Returns the newest migrations in the scope that contain the repository, newest first. */
 export async function summariesCovering(
@@ -44,7 +44,7 @@ export async function summariesCovering(
   scope: Scope,
   repositoryId: number,
 ): Promise<Summary[]> {
-  const rows = await newestRows(db, scope, { offset: 0, limit: NEWEST_LOOKED_AT })
+  const rows = await newestRows(db, scope, { offset: 0, limit: MAX_SEARCHED_MIGRATIONS })
   const ids = rows.map(({ id }) => id)
   const found = await migrationsContaining(db, ids, repositoryId)
   return summariesOf(

@@ -12,7 +12,7 @@ import {
 } from './field-reader.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import * as url from './parse-urls.ts'
-import type { Links } from './record-addresses.ts'
+import type { Links } from './record-urls.ts'
 
 export function readIssue(field: FieldReader): Issue {
   const common = readCommonFields(field)

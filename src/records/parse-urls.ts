@@ -1,6 +1,6 @@
 import { parsed, type Shape } from '../lib/json-shape.ts'
 import type { Author, IssueOrPull, Reviewer, TeamName } from './fact.ts'
-import { pathInArchive } from './record-addresses.ts'
+import { pathInArchive } from './record-urls.ts'
 
 /**
  * Parses the URLs in records. Only the end of a URL is examined, so the host and any path before the owner's name do not matter.

@@ -10,7 +10,7 @@ import {
 } from './field-reader.ts'
 import * as url from './parse-urls.ts'
 import type { Email, Organization, Team, User } from './people.ts'
-import type { Links } from './record-addresses.ts'
+import type { Links } from './record-urls.ts'
 
 export function readUser(field: FieldReader): User {
   return {

@@ -16,7 +16,7 @@ import type {
   PullRequestHead,
   ReviewRequest,
 } from './pull-request.ts'
-import type { Links } from './record-addresses.ts'
+import type { Links } from './record-urls.ts'
 
 export function readPullRequest(field: FieldReader): PullRequest {
   return {

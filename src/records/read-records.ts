@@ -1,6 +1,6 @@
 import { parseJson, type Shape } from '../lib/json-shape.ts'
 import type { RepositoryFact } from './fact.ts'
-import type { FactKind, FactsByKind } from './facts.ts'
+import type { FactKind, FactsByKind } from './fact-kinds.ts'
 import { type FieldReader, fieldReader } from './field-reader.ts'
 import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
 import { repositoryName } from './parse-urls.ts'

@@ -8,9 +8,9 @@ import {
   unlikeWritten,
   writeAnyRecord,
 } from '../../test/support/records.ts'
-import type { FactKind, FactsByKind } from './facts.ts'
+import type { FactKind, FactsByKind } from './fact-kinds.ts'
 import { readFact, readFacts } from './read-records.ts'
-import { linksOf } from './record-addresses.ts'
+import { findLinks } from './record-urls.ts'
 import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
@@ -83,7 +83,7 @@ describe('loginsIn returns every login that a record links to', () => {
         fc.property(FACT_ARBITRARIES[kind] as Arbitrary<never>, (fact) => {
           const known = new Set([...loginsIn(kind, fact)].map(person))
           const record = asJson(writeRecord(kind, fact, { person, ...others }))
-          for (const { field, address, to } of linksOf(record)) {
+          for (const { field, address, to } of findLinks(record)) {
             if (to === 'person') assert.ok(known.has(address), `${field}: ${address}`)
             else
               assert.match(address, /^(https:\/\/(git|people)\.example|tarball:\/\/root\/)/, field)
@@ -226,5 +226,5 @@ describe('files of records', () => {
 
 test('a record that is nested too deeply has no links', () => {
   const deep = JSON.parse(`{ "a": ${'['.repeat(200_000)}${']'.repeat(200_000)} }`) as unknown
-  assert.deepEqual(linksOf(deep), [])
+  assert.deepEqual(findLinks(deep), [])
 })

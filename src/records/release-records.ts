@@ -11,7 +11,7 @@ import {
 } from './field-reader.ts'
 import { reactions, readIssueOrPull, writeReactions } from './issue-records.ts'
 import * as url from './parse-urls.ts'
-import { addressInArchive, type Links } from './record-addresses.ts'
+import { type Links, urlInArchive } from './record-urls.ts'
 import type {
   AttachedTo,
   Attachment,
@@ -54,7 +54,7 @@ function readAsset(field: FieldReader): ReleaseAsset {
 const writeAsset = ({ name, contentType, file }: StoredFile) => ({
   asset_name: name,
   asset_content_type: contentType,
-  asset_url: addressInArchive(file),
+  asset_url: urlInArchive(file),
 })
 
 export function writeRelease(release: Release, links: Links) {

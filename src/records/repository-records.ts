@@ -13,7 +13,7 @@ import {
   withDefault,
 } from './field-reader.ts'
 import * as url from './parse-urls.ts'
-import { addressInArchive, type Links } from './record-addresses.ts'
+import { type Links, urlInArchive } from './record-urls.ts'
 import type {
   Enforcement,
   Label,
@@ -95,7 +95,7 @@ export function writeRepository(repository: Repository, links: Links) {
       permission,
     })),
     created_at: repository.createdAt,
-    git_url: addressInArchive(repository.git),
+    git_url: urlInArchive(repository.git),
     default_branch: repository.defaultBranch,
     webhooks: [],
     page: null,
@@ -109,7 +109,7 @@ export function writeRepository(repository: Repository, links: Links) {
       created_at: createdAt,
       updated_at: updatedAt,
     })),
-    wiki_url: repository.wiki == null ? repository.wiki : addressInArchive(repository.wiki),
+    wiki_url: repository.wiki == null ? repository.wiki : urlInArchive(repository.wiki),
   }
 }
 

@@ -19,7 +19,7 @@ import type {
   ReviewThread,
   Side,
 } from './pull-request.ts'
-import type { Links } from './record-addresses.ts'
+import type { Links } from './record-urls.ts'
 
 const countOrNull = withDefault(count(), null)
 const side = oneOf<Side>('left', 'right')

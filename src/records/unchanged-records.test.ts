@@ -8,15 +8,15 @@ import {
   realRecords,
 } from '../../test/support/real-records.ts'
 import { addressesAt, unlikeWritten } from '../../test/support/records.ts'
-import type { FactKind } from './facts.ts'
+import type { FactKind } from './fact-kinds.ts'
 import { isFactKind, readFact } from './read-records.ts'
-import type { RecordAddresses } from './record-addresses.ts'
+import type { RecordUrls } from './record-urls.ts'
 
 /** Only the repository of these records is read. */
 const ONLY_COUNTED: FactKind[] = ['discussions', 'discussion_categories']
 
 /** Reads and writes all records. Returns the fields that have changed, by kind. */
-function changedFields(all: RecordsByKind, addresses: RecordAddresses): Record<string, string[]> {
+function changedFields(all: RecordsByKind, addresses: RecordUrls): Record<string, string[]> {
   const changed = new Map<string, Set<string>>()
   for (const [kind, records] of all) {
     if (!isFactKind(kind) || ONLY_COUNTED.includes(kind)) continue

@@ -1,8 +1,8 @@
-import type { FactsByKind, WrittenKind } from './facts.ts'
+import type { FactsByKind, WrittenKind } from './fact-kinds.ts'
 import { writeIssue, writeIssueComment, writeIssueEvent } from './issue-records.ts'
 import { writeOrganization, writeTeam, writeUser } from './people-records.ts'
 import { writePullRequest } from './pull-request-records.ts'
-import { type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
+import { createLinks, type Links, type RecordUrls } from './record-urls.ts'
 import { writeAttachment, writeRelease } from './release-records.ts'
 import { writeMilestone, writeProtectedBranch, writeRepository } from './repository-records.ts'
 import {
@@ -35,10 +35,10 @@ const WRITERS: { [K in WrittenKind]: (fact: FactsByKind[K], links: Links) => obj
 export function writeRecord<K extends WrittenKind>(
   kind: K,
   fact: FactsByKind[K],
-  addresses: RecordAddresses,
+  addresses: RecordUrls,
 ): Record<string, unknown> {
   const write = WRITERS[kind] as (fact: FactsByKind[K], links: Links) => object
-  const written = Object.entries(write(fact, linksAt(addresses)))
+  const written = Object.entries(write(fact, createLinks(addresses)))
   return Object.fromEntries(written.filter(([, value]) => value !== undefined))
 }
 

@@ -89,7 +89,7 @@ export async function changeSchedule(
     // A resumed schedule does not catch up on runs that it missed while it was paused.
     const isRescheduled = isResumed || !isSameTiming(request, current)
     const nextRunAt = isRescheduled ? nextRun(request, time) : current.nextRunAt
-    const runsAs = isResumed ? viewer : current.maker
+    const runsAs = isResumed ? viewer : current.runsAs
     const change = { ...request, isPaused, runsAs, nextRunAt, now: time }
     if (await updateSchedule(db, current, change)) return (await findSchedule(db, scope, id))!
     if (attempt === MAX_ATTEMPTS)

@@ -75,8 +75,8 @@ onEachEngine('a schedule', (engine) => {
       ['skipped', null, 'migration 1 of this schedule has not ended'],
     )
     const manualRun = scene.runNow(schedule)
-    await assert.rejects(manualRun, ({ faults }: InvalidRequest) => {
-      assert.equal(faults[0]!.message, 'Migration 1 of this schedule has not ended.')
+    await assert.rejects(manualRun, ({ errors }: InvalidRequest) => {
+      assert.equal(errors[0]!.message, 'Migration 1 of this schedule has not ended.')
       return true
     })
     await scene.export()
@@ -200,7 +200,7 @@ onEachEngine('a schedule', (engine) => {
     const input = { options: {}, isPaused: false }
     const dependencies = { ...parts, maxSchedules: 9 }
     const resumed = await changeSchedule(dependencies, { owner: octo }, bob, schedule.id, input)
-    assert.equal(resumed.maker.login, 'bob')
+    assert.equal(resumed.runsAs.login, 'bob')
     clock.now = resumed.nextRunAt
     await scene.runDue()
     assert.equal((await scene.runs(schedule))[0]!.state, 'pending')
@@ -274,7 +274,7 @@ onEachEngine('a schedule', (engine) => {
       const change = { options: { excludeMetadata: true }, ...input }
       return changeSchedule(dependencies, { owner: alice }, alice, schedule.id, change).then(
         () => assert.fail('the change was accepted'),
-        ({ faults }: InvalidRequest) => faults,
+        ({ errors }: InvalidRequest) => errors,
       )
     }
     const [field, code, value] = ['repositories', 'missing', 'bob/notes']
@@ -325,7 +325,7 @@ onEachEngine('a schedule', (engine) => {
       scene.make(input).then(
         () => assert.fail('the schedule was created'),
         (error: InvalidRequest) =>
-          error.faults.map(({ field, code, index }) => ({ field, code, index })),
+          error.errors.map(({ field, code, index }) => ({ field, code, index })),
       )
     const fault = (field: string, code: string, index?: number) => ({ field, code, index })
     assert.deepEqual(await errorsOf({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])

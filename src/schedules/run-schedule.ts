@@ -32,7 +32,7 @@ export interface RunResult {
   reason?: string
   skipped: readonly SkippedRepository[]
   /** The schedule was paused, until a person resumes it. */
-  isStopped?: boolean
+  isPaused?: boolean
 }
 
 /** What caused a run: its due time, or a person. */
@@ -60,7 +60,7 @@ export async function runDue(
   try {
     return await startOrRecord(parts, schedule, {
       dueAt: schedule.nextRunAt,
-      by: schedule.maker,
+      by: schedule.runsAs,
       take,
     })
   } catch (error) {
@@ -152,7 +152,7 @@ async function recordResult(
   await db.transaction().execute(async (tx) => {
     await take(tx)
     await insertRun(tx, schedule, { dueAt, createdAt: now(), outcome, reason, skipped })
-    if (result.isStopped) await pauseSchedule(tx, schedule, reason, now())
+    if (result.isPaused) await pauseSchedule(tx, schedule, reason, now())
   })
   return result
 }
@@ -163,7 +163,7 @@ const failed = (reason: string, skipped: readonly SkippedRepository[] = []): Run
   skipped,
 })
 
-const pausedBecause = (reason: string): RunResult => ({ ...failed(reason), isStopped: true })
+const pausedBecause = (reason: string): RunResult => ({ ...failed(reason), isPaused: true })
 
 /** The reason does not reveal whether the repository exists. */
 const skippedRepositories = (names: readonly string[], { login }: Account): SkippedRepository[] =>
@@ -182,7 +182,7 @@ function resultOfError(error: unknown, { owner }: Schedule): RunResult | undefin
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
   }
   if (error instanceof InvalidRequest) {
-    return failed(error.faults.map(({ message, code }) => message ?? code).join(' '))
+    return failed(error.errors.map(({ message, code }) => message ?? code).join(' '))
   }
   return error instanceof Unreadable ? failed(error.message) : undefined
 }
@@ -190,7 +190,7 @@ function resultOfError(error: unknown, { owner }: Schedule): RunResult | undefin
 /** Returns why the schedule's account may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
 async function reasonToPause(
   { db, rights }: StartParts,
-  { owner, maker: account }: Schedule,
+  { owner, runsAs: account }: Schedule,
 ): Promise<string | undefined> {
   const { login } = account
   if (account.type !== 'User') return `${login} is not a user any more`
@@ -248,7 +248,7 @@ async function runOne(parts: DueParts, schedule: Schedule, time: number): Promis
 /** Logs a start with the audit fields of a start by request. */
 function logRun(log: OutcomeLog, schedule: Schedule, result: RunResult): void {
   const { id, owner } = schedule
-  const by = { schedule: id, owner: owner.login, login: schedule.maker.login }
+  const by = { schedule: id, owner: owner.login, login: schedule.runsAs.login }
   const { migration, outcome, reason, skipped } = result
   if (migration) {
     const about = { audit: 'migration.start', ...by, migration: migration.id, guid: migration.guid }
@@ -256,6 +256,6 @@ function logRun(log: OutcomeLog, schedule: Schedule, result: RunResult): void {
     if (skipped.length > 0) log.warn({ ...by, skipped }, `schedule ${id} skipped repositories`)
     return
   }
-  const what = result.isStopped ? 'was paused' : outcome === 'skipped' ? 'skipped a run' : 'failed'
+  const what = result.isPaused ? 'was paused' : outcome === 'skipped' ? 'skipped a run' : 'failed'
   log.warn({ ...by, outcome, reason }, `schedule ${id} of ${owner.login} ${what}: ${reason}`)
 }

@@ -212,7 +212,7 @@ function toRun(row: RunRow): ScheduleRun {
   return {
     id: row.id,
     dueAt: row.due_at,
-    notedAt: row.created_at,
+    createdAt: row.created_at,
     migrationId: row.migration_id,
     state:
       state === null

@@ -178,7 +178,7 @@ async function toSchedules(db: Db, rows: readonly Row<'schedules'>[]): Promise<S
   return rows.map((row) => ({
     id: row.id,
     owner: accounts.get(row.owner_id)!,
-    maker: accounts.get(row.runs_as_id)!,
+    runsAs: accounts.get(row.runs_as_id)!,
     repositories: JSON.parse(row.repositories) as string[],
     options: JSON.parse(row.options) as MigrationOptions,
     every: row.every as Period,

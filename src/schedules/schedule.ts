@@ -40,7 +40,7 @@ export interface Schedule extends ScheduleRequest {
   /** The owner of the migrations: a person or an organization. */
   owner: Account
   /** The account with whose permissions each run starts its migration: it created or last resumed the schedule. */
-  maker: Account
+  runsAs: Account
   /** Epoch milliseconds. Has no meaning while the schedule is paused. */
   nextRunAt: number
   isPaused: boolean
@@ -60,7 +60,7 @@ export interface ScheduleRun {
   /** Null if a person started the run. */
   dueAt: number | null
   /** When the run was recorded. */
-  notedAt: number
+  createdAt: number
   migrationId: number | null
   /** The state of its migration; `skipped` if the previous run had not ended, `failed` also if no migration could be started. */
   state: ShownState | 'skipped'

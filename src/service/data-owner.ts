@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
  * If the process runs as root, permanently changes its user to the owner of the directory: the service, which runs as the owner,
  * could not read files that root creates there. Returns the name of the owner if the user was changed.
  */
-export function becomeOwnerOf(directory: string): string | undefined {
+export function switchUserToOwnerOf(directory: string): string | undefined {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (process.getuid?.() !== 0 || !found?.isDirectory() || found.uid === 0) return undefined
   const { uid, gid } = found

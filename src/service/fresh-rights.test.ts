@@ -250,8 +250,8 @@ onEachEngine('rights of the forge', (engine) => {
     const run = await scheduled('bob', bob)
     bob.isSuspended = true
     advanceClock(MINUTE)
-    const { reason, isStopped } = (await run())!
-    assert.deepEqual([reason, isStopped], ['bob is suspended on the forge', true])
+    const { reason, isPaused } = (await run())!
+    assert.deepEqual([reason, isPaused], ['bob is suspended on the forge', true])
     bob.isSuspended = false
     const again = await scheduled('bob', bob)
     world.users.delete('bob')

@@ -86,7 +86,7 @@ async function renewMarker(folder: string, id: string): Promise<void> {
 }
 
 /** Returns the processes that are alive by their rows, but have no marker here: they use another data directory. */
-export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
+export async function processesWithoutMarker<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
   now: number,

@@ -13,7 +13,7 @@ import {
 } from '../repositories/refresh-rights.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
-import type { AskedForge, Forge } from '../sources/forge/connect-forge.ts'
+import type { Forge, TokenCheckOptions } from '../sources/forge/connect-forge.ts'
 import { InvalidForgeToken, readForgeToken } from '../sources/forge/forge-token.ts'
 import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
@@ -80,7 +80,7 @@ export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresh
 
 interface SignInParts extends ForgeParts {
   rights?: RightsRefresher | undefined
-  forge: Pick<AskedForge, 'url' | 'deadlineMs'> | undefined
+  forge: Pick<TokenCheckOptions, 'url' | 'deadlineMs'> | undefined
 }
 
 /** After an invalid response, which does not mean that the token is invalid, the forge is asked again after this time. */
@@ -100,8 +100,8 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {
       try {
-        const { askTokenOwner } = await import('../sources/forge/connect-forge.ts')
-        const owner = await askTokenOwner({ ...forge, now }, token)
+        const { readTokenOwner } = await import('../sources/forge/connect-forge.ts')
+        const owner = await readTokenOwner({ ...forge, now }, token)
         // A login that is not a valid name here cannot own repositories.
         return owner && isName(owner.login) ? owner : undefined
       } catch (error) {

@@ -67,7 +67,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     },
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
-    limits: {
+    requestLimits: {
       maxConnections: maxConnections(),
       maxRequests: config.maxRequests,
       maxStreams: config.maxStreams,

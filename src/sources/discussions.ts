@@ -1,4 +1,4 @@
-import type { FactsByKind } from '../records/facts.ts'
+import type { FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryName } from './source.ts'
 
 /**

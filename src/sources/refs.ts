@@ -9,7 +9,7 @@ export interface Refs {
 }
 
 /** Decodes a byte string as UTF-8. */
-export function readable(name: string): string {
+export function decodeUtf8(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8')
 }
 
@@ -30,19 +30,19 @@ export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] 
 }
 
 /** Returns the symbolic refs that resolve to an object. */
-export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
+export function resolvableSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
   return resolvedRefs(refs).flatMap(({ ref }) => ('target' in ref ? [ref] : []))
 }
 
 /** Returns the refs with UTF-8 names. */
-export function readableRefs({ head, refs }: Refs) {
+export function decodeRefs({ head, refs }: Refs) {
   return {
     /** The ref that HEAD names, or the commit if HEAD is detached. */
-    head: 'oid' in head ? head.oid : readable(head.target),
-    refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: readable(ref.name) }] : [])),
-    symrefs: resolvingSymrefs(refs).map(({ name, target }) => ({
-      name: readable(name),
-      target: readable(target),
+    head: 'oid' in head ? head.oid : decodeUtf8(head.target),
+    refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: decodeUtf8(ref.name) }] : [])),
+    symrefs: resolvableSymrefs(refs).map(({ name, target }) => ({
+      name: decodeUtf8(name),
+      target: decodeUtf8(target),
     })),
   }
 }

@@ -153,7 +153,7 @@ export interface LicenseFile {
 /** One request of a git client that fetches. Git's protocol over HTTP is stateless. */
 export interface FetchRequest {
   /** `advertisement` lists the refs; `request` responds to the client's request, which the caller writes to the process. */
-  answer: 'advertisement' | 'request'
+  phase: 'advertisement' | 'request'
   protocolVersion: 0 | 1 | 2
   /** Serves the wiki instead of the repository. */
   isWiki: boolean

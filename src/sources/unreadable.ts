@@ -4,7 +4,7 @@ export class Unreadable extends Error {
 }
 
 /** The repository certainly does not exist. */
-export class Gone extends Unreadable {}
+export class RepositoryNotFound extends Unreadable {}
 
 /** Another program is changing the repository. A retry may succeed. */
-export class Busy extends Unreadable {}
+export class RepositoryBusy extends Unreadable {}

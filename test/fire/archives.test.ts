@@ -321,8 +321,8 @@ test('no program in an archive is run', async (t) => {
   assert.equal(await verdictOf([readFileSync(file)]), 'whole')
   const into = join(temporaryDirectory(t), 'into')
   const parts = { git, open: () => [readFileSync(file)], into }
-  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))
-    assert.deepEqual(faults, [])
+  for await (const { errors } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))
+    assert.deepEqual(errors, [])
   assert.deepEqual(traps.programsRun(), [])
   assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))
   assert.doesNotMatch(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /fsmonitor|alias/)

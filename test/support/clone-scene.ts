@@ -20,7 +20,7 @@ import { type GitHost, gitHost } from './git-host.ts'
 import { PREVIEW } from './service.ts'
 import { withTimeout } from './wait-until.ts'
 
-export interface GitEnded {
+export interface GitResult {
   code: number | null
   said: string
 }
@@ -81,7 +81,7 @@ export async function cloneScene(
   function start(
     args: readonly string[],
     env: NodeJS.ProcessEnv = {},
-  ): { child: ChildProcess; ended: Promise<GitEnded> } {
+  ): { child: ChildProcess; ended: Promise<GitResult> } {
     const child = spawn('git', args, {
       cwd: work,
       env: { ...CLIENT, HOME: work, ...env },
@@ -93,7 +93,7 @@ export async function cloneScene(
       output.setEncoding('utf8').on('data', (text: string) => {
         said += text
       })
-    const ended = new Promise<GitEnded>((resolve) => {
+    const ended = new Promise<GitResult>((resolve) => {
       child.once('close', (code) => {
         running.delete(child)
         resolve({ code, said })
@@ -106,7 +106,7 @@ export async function cloneScene(
     ...{ host, db, url, work, clock, key, tokens, source, sync, start },
     log: () => lines.join(''),
     /** Runs git as a client. */
-    git: (...args: string[]): Promise<GitEnded> =>
+    git: (...args: string[]): Promise<GitResult> =>
       withTimeout(() => `git ${args.join(' ')} ends`, start(args).ended),
     /** Returns the clone URL of a repository, with a password. */
     at: (fullName: string, password?: string, user = 'x-access-token') =>

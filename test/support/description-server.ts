@@ -36,7 +36,7 @@ export function descriptionServer(
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
-    limits: {
+    requestLimits: {
       maxConnections: 10,
       maxRequests: 10,
       maxStreams: 10,

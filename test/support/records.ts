@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RepositoryFact } from '../../src/records/fact.ts'
-import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/facts.ts'
+import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/fact-kinds.ts'
 import { writeUser } from '../../src/records/people-records.ts'
 import { readFact } from '../../src/records/read-records.ts'
 import {
-  addressInArchive,
+  createLinks,
   type Links,
-  linksAt,
-  type RecordAddresses,
-} from '../../src/records/record-addresses.ts'
+  type RecordUrls,
+  urlInArchive,
+} from '../../src/records/record-urls.ts'
 import type { RepositoryFile } from '../../src/records/release.ts'
 import { writeRecord } from '../../src/records/write-records.ts'
 
 /** Addresses as GitHub and most hosts have them. */
-export function addressesAt(host: string, people = host): RecordAddresses {
+export function addressesAt(host: string, people = host): RecordUrls {
   return {
     host,
     person: (login) => `${people}/${login}`,
@@ -37,11 +37,11 @@ export const isWrittenKind = (kind: FactKind): kind is WrittenKind =>
 export function writeAnyRecord(
   kind: FactKind,
   fact: FactsByKind[FactKind],
-  addresses: RecordAddresses,
+  addresses: RecordUrls,
 ): Record<string, unknown> {
   const written = isWrittenKind(kind)
     ? writeRecord(kind, fact as never, addresses)
-    : OTHER_WRITERS[kind](fact as never, linksAt(addresses))
+    : OTHER_WRITERS[kind](fact as never, createLinks(addresses))
   return JSON.parse(JSON.stringify(written))
 }
 
@@ -49,7 +49,7 @@ export function writeAnyRecord(
 export function unlikeWritten(
   kind: FactKind,
   record: Record<string, unknown>,
-  addresses: RecordAddresses,
+  addresses: RecordUrls,
 ): string[] {
   const written = writeAnyRecord(kind, readFact(kind, record), addresses)
   return Object.keys({ ...record, ...written }).filter(
@@ -69,7 +69,7 @@ function writeRepositoryFile(stored: RepositoryFile, links: Links) {
     user: links.person(stored.author),
     file_name: stored.name,
     file_content_type: stored.contentType,
-    file_url: addressInArchive(stored.file),
+    file_url: urlInArchive(stored.file),
     created_at: stored.createdAt,
   }
 }

@@ -7,7 +7,7 @@ import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { hasCode } from '../../lib/errno.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
 import { dataPathsOf } from '../../service/data-paths.ts'
-import { markerFolder, NOT_SHARED, unexpectedProcesses } from '../../service/mark-process.ts'
+import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
 import { databaseOf } from './check-database.ts'
@@ -138,7 +138,7 @@ export async function* checkSharedData(config: Config): AsyncGenerator<CheckResu
   if (config.databaseUrl === undefined || folder === undefined) return
   // checkDatabase reports a database that cannot be read.
   const processes = await listProcesses(config.databaseUrl).catch(() => [])
-  const missing = await unexpectedProcesses(folder, processes, Date.now())
+  const missing = await processesWithoutMarker(folder, processes, Date.now())
   if (missing.length > 0) {
     const names = missing.map(({ host, pid, role }) => `${role} ${pid} at ${host}`)
     const advice = `mount one directory at ${config.data} for all processes, or use a bucket (--blobs)`

@@ -32,9 +32,9 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const forge = connectForge({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
   try {
-    const { version, mayHide } = await forge.getKnownForge(signal)
+    const { version, isTokenRestricted } = await forge.getKnownForge(signal)
     yield passed('forge', `${version.kind} ${version.text} at ${url}`)
-    if (mayHide)
+    if (isTokenRestricted)
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
     else yield* checkSudo(forge, signal)
   } catch (error) {

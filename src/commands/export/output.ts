@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ArchivePlan } from '../../archive/plan-archive.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import {
-  type ArchiveOrder,
+  type ArchiveOptions,
   type ArchiveParts,
   archiveBytes,
   exportArchive,
@@ -35,7 +35,11 @@ export interface ExportOutput {
   /** A directory on the filesystem of the output, for temporary files. */
   nearby: string
   refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void>
-  write(parts: ArchiveParts, order: ArchiveOrder, options: WriteOptions): Promise<WrittenArchive[]>
+  write(
+    parts: ArchiveParts,
+    order: ArchiveOptions,
+    options: WriteOptions,
+  ): Promise<WrittenArchive[]>
 }
 
 interface OutputOptions {

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
 import type { DownloadTarget } from '../../client/download-archive.ts'
-import { checkArchive, checkGzip, type Proof } from '../../importer/check-archive.ts'
+import { type CheckMethod, checkArchive, checkGzip } from '../../importer/check-archive.ts'
 import { writeChunk } from '../../lib/chunks.ts'
 import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
@@ -88,12 +88,12 @@ async function toFile(
   await requireCompleteExport(client, id)
 }
 
-const PROOF_TEXTS: Record<Proof, string> = {
+const PROOF_TEXTS: Record<CheckMethod, string> = {
   digests: 'every repository matches its digest',
   gzip: 'the gzip checksum is correct',
 }
 
-async function checkDownload(file: string, signal: AbortSignal): Promise<Proof> {
+async function checkDownload(file: string, signal: AbortSignal): Promise<CheckMethod> {
   using line = progressLine(process.stderr)
   line.update(undefined, 'checking the download')
   return checkArchive(file, signal)

@@ -1,6 +1,6 @@
 import { type Account, type Member, nameKey } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
-import type { RecordAddresses } from '../../records/record-addresses.ts'
+import type { RecordUrls } from '../../records/record-urls.ts'
 import type { ProtectedBranch, Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
@@ -189,7 +189,7 @@ export function creatorOf(
 export function protectedBranchRecords(
   facts: RepositoryFacts,
   migrationOwner: Account,
-  links: RecordAddresses,
+  links: RecordUrls,
 ) {
   const { denies = [] } = facts
   if (denies.length === 0) return []
@@ -221,7 +221,7 @@ export function protectedBranchRecords(
 }
 
 /** Returns the addresses of people and repositories in records: those of the host's own pages. */
-export function recordAddressesOf(addresses: Addresses): RecordAddresses {
+export function recordAddressesOf(addresses: Addresses): RecordUrls {
   return {
     host: new URL(addresses.userHtml('owner')).origin,
     person: addresses.userHtml,

@@ -2,7 +2,7 @@ import { type Account, nameKey } from '../../accounts/account.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
-import { addressInArchive, type RecordAddresses } from '../../records/record-addresses.ts'
+import { type RecordUrls, urlInArchive } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
@@ -53,7 +53,7 @@ export function userRecords(
 
 export function organizationRecords(
   { organizations, records }: PeopleParts,
-  links: RecordAddresses,
+  links: RecordUrls,
 ): object[] {
   // Only the forge knows that some owners are organizations: in a directory, they look like users.
   const fromForge = new Map(records?.organizations)
@@ -69,7 +69,7 @@ export function organizationRecords(
   }))
 }
 
-export const teamRecords = (records: ArchivedRecords, links: RecordAddresses): object[] =>
+export const teamRecords = (records: ArchivedRecords, links: RecordUrls): object[] =>
   [...records.teams.values()].map((team) => writeRecord('teams', team, links))
 
 interface RepositoryOptions {
@@ -80,7 +80,7 @@ interface RepositoryOptions {
 export async function* repositoryRecords(
   repositories: readonly RepositoryFacts[],
   records: ArchivedRecords | undefined,
-  links: RecordAddresses,
+  links: RecordUrls,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
   for (const facts of repositories) {
@@ -91,7 +91,7 @@ export async function* repositoryRecords(
       ...writeRecord('repositories', fact, links),
       ...repositorySettings(facts),
       // A link to a missing wiki breaks importers.
-      ...(hasWikiInArchive(facts) && { wiki_url: addressInArchive(wikiPathOf(facts)) }),
+      ...(hasWikiInArchive(facts) && { wiki_url: urlInArchive(wikiPathOf(facts)) }),
     }
   }
 }
@@ -122,7 +122,7 @@ function withForgeFields(
 export async function* branchRecords(
   { migration, records }: PeopleParts,
   repositories: readonly RepositoryFacts[],
-  links: RecordAddresses,
+  links: RecordUrls,
 ): AsyncGenerator<object> {
   const written = new Set<unknown>()
   for await (const rule of records?.records('protected_branches', links) ?? []) {

@@ -3,9 +3,9 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
-import type { FactsByKind } from '../../records/facts.ts'
+import type { FactsByKind } from '../../records/fact-kinds.ts'
 import type { Organization, Team, User } from '../../records/people.ts'
-import { linksAt, type RecordAddresses } from '../../records/record-addresses.ts'
+import { createLinks, type RecordUrls } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
@@ -78,7 +78,7 @@ export class ArchivedRecords {
   }
 
   /** Yields the records of one kind, as they are written to the archive. */
-  async *records(kind: Kind & keyof FactsByKind, addresses: RecordAddresses) {
+  async *records(kind: Kind & keyof FactsByKind, addresses: RecordUrls) {
     for (const rows of this.#rows) {
       const { forge } = rows.contents
       for await (const fact of this.#read(rows, kind)) {
@@ -108,10 +108,10 @@ export class ArchivedRecords {
   }
 
   /** Rewrites links to attachments in the body of a fact, so that they match the addresses of the attachment records. */
-  #withRewrittenLinks<F extends object>(fact: F, forge: string, addresses: RecordAddresses): F {
+  #withRewrittenLinks<F extends object>(fact: F, forge: string, addresses: RecordUrls): F {
     const { body } = fact as { body?: unknown }
     if (typeof body !== 'string' || this.#attachmentIds.size === 0) return fact
-    const { attachment } = linksAt(addresses)
+    const { attachment } = createLinks(addresses)
     const addressOf = (uuid: string) =>
       this.#attachmentIds.has(uuid) ? attachment(uuid) : undefined
     return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }

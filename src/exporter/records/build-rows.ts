@@ -2,7 +2,11 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { type FactsByKind, ISSUE_TRACKER_KINDS, type WrittenKind } from '../../records/facts.ts'
+import {
+  type FactsByKind,
+  ISSUE_TRACKER_KINDS,
+  type WrittenKind,
+} from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'

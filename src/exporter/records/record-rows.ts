@@ -9,7 +9,7 @@ import { onChunk } from '../../lib/chunks.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
-import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/facts.ts'
+import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import type { User } from '../../records/people.ts'
 
 /** The kinds of facts that are stored as rows, in the order of the archive's files. */

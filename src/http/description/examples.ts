@@ -137,7 +137,7 @@ const summary: Summary = {
 const schedule: Schedule = {
   id: 3,
   owner: alice,
-  maker: alice,
+  runsAs: alice,
   repositories: ['alice/atlas'],
   options: DEFAULT_OPTIONS,
   every: 'week',
@@ -154,7 +154,7 @@ const schedule: Schedule = {
 const run: ScheduleRun = {
   id: 12,
   dueAt: Date.UTC(2026, 4, 3, 1, 30),
-  notedAt: Date.UTC(2026, 4, 3, 1, 30, 9),
+  createdAt: Date.UTC(2026, 4, 3, 1, 30, 9),
   migrationId: 79,
   state: 'exported',
   reason: null,
@@ -367,7 +367,7 @@ function exampleValues(rendering: Rendering) {
         {
           fullName: 'alice/atlas',
           reason: 'an object is missing',
-          isGone: false,
+          isMissing: false,
           isChanged: false,
         },
       ],

@@ -117,7 +117,7 @@ const MAX_WAITING = 200
 /** Less than the minute after which proxies give up on a silent server. */
 const WAIT_MS = 45_000
 
-export type HeavyRequests = ReturnType<typeof heavyRequestLimit>
+export type HeavyRequestLimit = ReturnType<typeof heavyRequestLimit>
 
 /** Limits requests of one kind that need much time or memory. */
 export function heavyRequestLimit() {

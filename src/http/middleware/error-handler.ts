@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { SignInUnavailable } from '../../accounts/forge-sign-in.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
-import { GitFailed } from '../../git/git-end.ts'
+import { GitFailed } from '../../git/git-process.ts'
 import { codeOf } from '../../lib/errno.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../../migrations/errors.ts'
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
@@ -86,7 +86,7 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   // Nobody receives this response. The status is for the log and the metrics.
   if (error instanceof ClientDisconnected) return { status: 499, message: error.message }
   if (error instanceof NotFound) return { status: 404, message: 'Not Found' }
-  if (error instanceof InvalidRequest) return validationFailed(error.faults, resource)
+  if (error instanceof InvalidRequest) return validationFailed(error.errors, resource)
   if (error instanceof Unreadable)
     return validationFailed([{ code: 'unprocessable', message: error.message }], resource)
   if (error instanceof WebhookLimitReached)

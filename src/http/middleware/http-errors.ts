@@ -15,7 +15,7 @@ export class HttpError extends Error {
 export const requiresAuthentication = () => new HttpError(401, 'Requires authentication')
 export const sessionsOnlyForPages = () =>
   new HttpError(403, 'Sessions are for the pages of this server: use a token instead.')
-export const typeWithOthers = () =>
+export const typeNotCombinable = () =>
   new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new HttpError(400, 'Problems parsing JSON')
 export const previewMissing = () =>

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mapInTurns } from '../../lib/turns.ts'
-import type { HeavyRequests } from './concurrency-limit.ts'
+import type { HeavyRequestLimit } from './concurrency-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** A response with more repositories is large. `sendRendered` streams it, so that it is never held in memory as a whole. */
@@ -20,7 +20,7 @@ interface EtagOptions {
   /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
   extraEtagParts?: EtagParts
   /** Inserts values that the ETag must not cover, such as credentials that change every minute. Not called for a 304. */
-  complete?: (json: Buffer) => Buffer
+  insertCredentials?: (json: Buffer) => Buffer
 }
 
 /** Sends a body as JSON with an ETag of the body, or 304 if the client has it already. */
@@ -28,11 +28,11 @@ export function sendJsonWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
-  { extraEtagParts = [], complete }: EtagOptions = {},
+  { extraEtagParts = [], insertCredentials }: EtagOptions = {},
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (sendIfNotModified(request, reply, [...extraEtagParts, text])) return reply
-  return sendText(reply, complete ? complete(Buffer.from(text)) : text)
+  return sendText(reply, insertCredentials ? insertCredentials(Buffer.from(text)) : text)
 }
 
 /** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
@@ -78,9 +78,9 @@ export type Piece = string | Buffer
 /** The items of a JSON list. Each item is rendered with a comma before it, and the comma of the first is removed here. */
 export interface JsonItems {
   /** Renders all items at once. */
-  whole(): Promise<readonly Piece[]>
+  renderAll(): Promise<readonly Piece[]>
   /** Renders the items while they are sent. */
-  inBatches(): AsyncIterable<readonly Piece[]>
+  renderInBatches(): AsyncIterable<readonly Piece[]>
 }
 
 /** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
@@ -91,7 +91,7 @@ interface Rendered {
   repositoryCount: number
   body: () => Body
   /** Limits how many large responses are rendered at a time. */
-  large: HeavyRequests
+  large: HeavyRequestLimit
 }
 
 /** Sends rendered JSON: a large body as a stream, any other body at once. */
@@ -159,7 +159,7 @@ async function renderWhole(body: Body): Promise<Buffer> {
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
     else {
-      const [first, ...others] = await part.whole()
+      const [first, ...others] = await part.renderAll()
       if (first !== undefined) pieces.push(withoutLeadingComma(first), ...others)
     }
   }
@@ -171,7 +171,7 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
     if (typeof part === 'string') yield Buffer.from(part)
     else {
       let isFirst = true
-      for await (const pieces of part.inBatches()) {
+      for await (const pieces of part.renderInBatches()) {
         if (pieces.length === 0) continue
         const bytes = Buffer.concat(pieces.map(toBuffer))
         // The first item needs no comma before it.

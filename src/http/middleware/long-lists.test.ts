@@ -17,7 +17,12 @@ async function migrationServer(t: TestContext) {
   const account = await ensureAccount(db, 'alice', now())
   const token = await addToken(db, account, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
-  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, { db, now, authenticator, limits: LIMITS })
+  const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
+    db,
+    now,
+    authenticator,
+    requestLimits: LIMITS,
+  })
   const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
   const start = (body: unknown) =>
     app.inject({ method: 'POST', url: '/user/migrations', headers, payload: JSON.stringify(body) })

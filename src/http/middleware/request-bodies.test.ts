@@ -64,11 +64,11 @@ test('incomplete requests without a token do not block clones', async (t) => {
 
 onEachEngine('a server with half-sent requests', (engine) => {
   test('responds to complete requests, and rejects further ones of the same address', async (t) => {
-    const limits = {
+    const requestLimits = {
       ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },
       clientTimeoutMs: 600_000,
     }
-    const { url, call, token } = await cloneScene(t, fill, { engine, limits })
+    const { url, call, token } = await cloneScene(t, fill, { engine, requestLimits })
     const mine = await token('alice')
     const head = 'POST /nowhere HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\ncontent-length: 9\r\n\r\n{'
     const open = await Promise.all(Array.from({ length: 25 }, () => halfSent(t, url, [head])))

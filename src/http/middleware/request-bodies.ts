@@ -31,7 +31,7 @@ export interface BodyOptions {
   /** The error for a larger body. */
   tooLarge: () => Error
   /** Whether `content-encoding: gzip` is decompressed. */
-  isUnpacked?: boolean
+  acceptsGzip?: boolean
 }
 
 export type ReadBody = (request: FastifyRequest, options: BodyOptions) => Promise<ReceivedBody>
@@ -45,7 +45,7 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
   const heldBytes = new CallerCounts()
   let anonymousBytes = 0
 
-  return async (request, { maxBytes, tooLarge, isUnpacked = false }) => {
+  return async (request, { maxBytes, tooLarge, acceptsGzip = false }) => {
     const { raw, viewer } = request
     const caller = callerKey(request)
     const chunks: Buffer[] = []
@@ -72,7 +72,7 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
       // A small body often arrives with its headers: after one turn of the event loop Node knows that it is complete.
       if (!raw.complete) await nextEventLoopTurn()
       if (raw.destroyed) throw new ClientDisconnected()
-      const source = isUnpacked ? decompress(raw) : raw
+      const source = acceptsGzip ? decompress(raw) : raw
       if (raw.complete) await readChunks(raw, source, take)
       else {
         using _ = admission.receive(caller)

@@ -28,7 +28,7 @@ const getRepositoryPage = {
  * Redirects the `html_url` of a repository, unless the operator has set another `--web-url`, to its page in the dashboard, which
  * checks what the viewer may read.
  */
-export function repositoryPage(
+export function addRepositoryPageRoute(
   app: FastifyInstance,
   { setApiHeaders, firstSegments }: PageParts,
 ): void {

@@ -21,8 +21,8 @@ import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.t
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
 import type { Git } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-end.ts'
-import type { FactKind } from '../../records/facts.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import type { FactKind } from '../../records/fact-kinds.ts'
 import { readFact } from '../../records/read-records.ts'
 import { type DumpEvent, type DumpParts, dumpForGitea } from './gitea-dump.ts'
 
@@ -314,7 +314,7 @@ describe('git of a dump', () => {
       pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
     })
     const [end] = await dump(SITE)
-    assert.deepEqual(end?.faults, [])
+    assert.deepEqual(end?.errors, [])
     const [pull] = readDump(place).pulls
     assert.equal(pull?.head.sha, fork!.head.sha)
     for (const ref of ['refs/pull/4/head', `refs/heads/${pull?.head.ref}`])
@@ -341,7 +341,7 @@ describe('git of a dump', () => {
       pull_requests: facts.pull_requests!.map((pull) => ({ ...pull, base })),
     })
     const [end] = await dump(SITE)
-    assert.deepEqual(end?.faults, [])
+    assert.deepEqual(end?.errors, [])
     for (const { patch_url } of readDump(place).pulls)
       assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
     const warned = warnings(news).filter((line) => /began at is not in the archive/.test(line))
@@ -356,7 +356,7 @@ describe('git of a dump', () => {
       const { dump, into } = await scene(t)
       const killed = new GitFailed([command], { exitCode: null, stderr: '', killedBy: 'SIGKILL' })
       const [end] = await dump({ ...SITE, git: failingAt(command, killed) })
-      assert.deepEqual(end?.faults, [`git ${command} was killed (SIGKILL)`])
+      assert.deepEqual(end?.errors, [`git ${command} was killed (SIGKILL)`])
       assert.equal(existsSync(into), false)
     })
 
@@ -477,9 +477,9 @@ describe('complete or not at all', () => {
     await writeFile(inTheWay, `${facts.pull_requests![0]!.head.sha}\n`)
     const [site, ...others] = await dump()
     assert.equal(site?.fullName, 'alice/site')
-    assert.match(site.faults.join(), /^git update-ref failed .*refs\/pull\/3/)
+    assert.match(site.errors.join(), /^git update-ref failed .*refs\/pull\/3/)
     assert.deepEqual(
-      others.map(({ fullName, faults }) => [fullName, faults]),
+      others.map(({ fullName, errors }) => [fullName, errors]),
       [
         ['corp/empty', []],
         ['corp/quiet', []],

@@ -5,7 +5,7 @@ import type { Folder } from '../../archive/read-folder.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import type { Git } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-end.ts'
+import { GitFailed } from '../../git/git-process.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import {
@@ -57,7 +57,7 @@ export type DumpEvent =
   /** Objects of the archive that a dump cannot contain, by kind. */
   | { leftBehind: [kind: string, count: number][] }
 
-export type DumpResult = { fullName: string; faults: string[]; isPrivate: boolean }
+export type DumpResult = { fullName: string; errors: string[]; isPrivate: boolean }
 
 const SCRIPT = 'restore.sh'
 
@@ -80,7 +80,7 @@ export async function* dumpForGitea(
   await using work = await unpackToWorkDirectory(into, open(), signal)
   const dumped: Dumped[] = []
   for await (const end of dumpUnpacked(parts, work, destinations, signal)) {
-    if (end.faults.length === 0) {
+    if (end.errors.length === 0) {
       const { fullName, owner, name } = destinations.get(end.fullName.toLowerCase())!
       dumped.push({ directory: fullName, owner, name, isPrivate: end.isPrivate })
     }
@@ -112,7 +112,7 @@ async function* dumpUnpacked(
   for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
     const { fullName } = checked
     if ('errors' in checked) {
-      yield { fullName, faults: checked.errors, isPrivate: true }
+      yield { fullName, errors: checked.errors, isPrivate: true }
       continue
     }
     for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))
@@ -128,10 +128,10 @@ async function* dumpUnpacked(
       signal.throwIfAborted()
       // An error of git concerns one repository. Any other would occur for the next one too.
       if (!(error instanceof GitFailed)) throw error
-      yield { fullName, faults: [error.message], isPrivate: true }
+      yield { fullName, errors: [error.message], isPrivate: true }
       continue
     }
-    yield { fullName, faults: [], isPrivate: context.repository.private }
+    yield { fullName, errors: [], isPrivate: context.repository.private }
   }
   parts.onEvent({ leftBehind: report.end() })
 }

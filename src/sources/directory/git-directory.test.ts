@@ -6,7 +6,7 @@ import { sourceContract } from '../../../test/contracts/source.contract.ts'
 import { asNobody } from '../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import type { Source } from '../source.ts'
-import { Gone, Unreadable } from '../unreadable.ts'
+import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
 sourceContract('a git directory', async () => {
@@ -170,7 +170,7 @@ describe('the tree of a git directory', () => {
     await rm(at('alice', 'site.git', 'config'))
     await assert.rejects(
       source.settleLock(site, async () => false),
-      Gone,
+      RepositoryNotFound,
     )
   })
 

@@ -11,7 +11,7 @@ import type {
   SpellingOf,
   StatedMembers,
 } from '../source.ts'
-import { Gone, Unreadable } from '../unreadable.ts'
+import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
 import { readRepositoryFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
@@ -151,7 +151,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     async settleLock(repository, isWanted) {
       const directories = await existingDirectories(tree, repository)
-      if (directories.length === 0) throw new Gone('the repository no longer exists')
+      if (directories.length === 0) throw new RepositoryNotFound('the repository no longer exists')
       // It is unknown which of several directories was locked: all are unlocked, and none is locked.
       const isWantedHere = async () => {
         const wanted = await isWanted()

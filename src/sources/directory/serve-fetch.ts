@@ -28,7 +28,7 @@ const FIRST_BYTE_TIMEOUT_MS = 30_000
 export async function serveFetch(
   git: Git,
   directory: RepositoryDirectory,
-  { answer, protocolVersion, isWiki, signal }: FetchRequest,
+  { phase, protocolVersion, isWiki, signal }: FetchRequest,
 ): Promise<RunningGit> {
   const { owner, name, dir, wikiDir } = directory
   const fullName = `${owner}/${name}${isWiki ? '.wiki' : ''}`
@@ -36,7 +36,7 @@ export async function serveFetch(
   if (!served || !(await repositoryExists(directory, served)))
     throw new Unreadable(`${fullName}: the repository no longer exists`)
   await refuseExternalFiles({ dir: served, name: fullName }, { git, signal })
-  const part = answer === 'advertisement' ? ['--advertise-refs'] : []
+  const part = phase === 'advertisement' ? ['--advertise-refs'] : []
   return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served], {
     protocolVersion,
     signal,

@@ -135,14 +135,14 @@ const { signal } = new AbortController()
 const USES: Record<string, (made: Made) => Promise<unknown>> = {
   async clone({ name, oid }) {
     const want = `0032want ${oid}\n00000009done\n`
-    for (const answer of ['advertisement', 'request'] as const) {
-      const request = { answer, protocolVersion: 0, isWiki: false, signal } as const
+    for (const phase of ['advertisement', 'request'] as const) {
+      const request = { phase, protocolVersion: 0, isWiki: false, signal } as const
       const running = await source.serveFetch({ owner, name }, request)
       running.stdin.on('error', () => {})
-      running.stdin.end(answer === 'request' ? want : '')
+      running.stdin.end(phase === 'request' ? want : '')
       const bytes = Buffer.concat(await Array.fromAsync(running.stdout))
       await running.done
-      assert.ok(bytes.includes(answer === 'request' ? 'PACK' : 'refs/heads/main'))
+      assert.ok(bytes.includes(phase === 'request' ? 'PACK' : 'refs/heads/main'))
     }
   },
   async export({ name }) {

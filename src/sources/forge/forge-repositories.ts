@@ -60,8 +60,8 @@ export interface CatalogueParts {
 export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function adminClient(signal: AbortSignal): Promise<ForgeClient> {
-    const { client, mayHide } = await getForge(signal)
-    if (mayHide)
+    const { client, isTokenRestricted } = await getForge(signal)
+    if (isTokenRestricted)
       throw new ForgeRequestFailed(403, `the token for ${client.url} is not an administrator's`)
     return client
   }

@@ -30,7 +30,7 @@ export interface ForgeUser {
 /** Short, because a user waits for the result. */
 const TIMEOUT_MS = 5000
 
-export interface AskedForge {
+export interface TokenCheckOptions {
   url: string
   now: () => number
   deadlineMs?: number | undefined
@@ -40,8 +40,8 @@ export interface AskedForge {
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, or does not
  * let it read its own user. Rejects with ForgeUnavailable or ForgeRequestFailed.
  */
-export async function askTokenOwner(
-  { url, now, deadlineMs = TIMEOUT_MS }: AskedForge,
+export async function readTokenOwner(
+  { url, now, deadlineMs = TIMEOUT_MS }: TokenCheckOptions,
   token: string,
 ): Promise<ForgeUser | undefined> {
   const client = new ForgeClient({ url, token, now, timeoutMs: deadlineMs, pauseMs: 200 })

@@ -23,7 +23,7 @@ import { tokenJson } from './service-state-json.ts'
 const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
-export function adminActions(app: FastifyInstance, parts: ApiParts): void {
+export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
   app.register(async (admin) => {
     admin.addHook('onRequest', async (request) => {
       if (!requireViewer(request).account.siteAdmin) throw new NotFound()
@@ -90,7 +90,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     async (request, reply) => {
       const migration = await migrationInPath(request)
       const scope = { owner: migration.owner, by: requireViewer(request).account }
-      const signal = await parts.starts.begin(request, reply)
+      const signal = await parts.startLimit.begin(request, reply)
       const { id } = await retryMigration(
         { ...parts, signal },
         scope,

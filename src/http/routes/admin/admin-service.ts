@@ -34,7 +34,7 @@ const getServiceState = {
 } satisfies openapi.Operation
 
 /** Adds the state of the service; 404 for callers who are not site admins. */
-export function adminService(app: FastifyInstance, parts: ServerParts): void {
+export function addServiceStateRoute(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, version } = parts
   const readStorageUse = storageUse(parts)
 

@@ -3,7 +3,7 @@ import type { Viewer } from '../../../accounts/account.ts'
 import { findTokenHolder } from '../../../accounts/token-store.ts'
 import type { Write } from '../../../archive/copy-archive.ts'
 import type { Db } from '../../../db/database.ts'
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import { isName } from '../../../lib/names.ts'
 import { RECENT } from '../../../repositories/refresh-rights.ts'
 import {
@@ -42,7 +42,7 @@ interface CloneParts extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights'> 
   /** Undefined if this process has no access to the repositories, or serves no clones. */
   source: Source | undefined
   /** Limits how many git processes serve clones at a time. */
-  places: ConcurrencyLimit
+  slots: ConcurrencyLimit
   admission: Admission
   outcomes: OutcomeCounter
   tokens: CloneTokens
@@ -65,7 +65,7 @@ const NO_CACHE = {
 }
 
 /** Serves `git clone`, `fetch` and `ls-remote` by git's smart HTTP protocol, at `OWNER/NAME.git` or without `.git`. */
-export function clones(app: FastifyInstance, parts: CloneParts): void {
+export function addCloneRoutes(app: FastifyInstance, parts: CloneParts): void {
   app.register(async (git) => {
     git.setErrorHandler(gitErrorHandler(parts.log))
     git.removeAllContentTypeParsers()
@@ -111,7 +111,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
   async function serve(
     request: FastifyRequest<CloneRequest>,
     reply: FastifyReply,
-    answer: ServedClone['answer'],
+    phase: ServedClone['phase'],
     read: (() => Promise<ReceivedBody>) | undefined,
   ): Promise<FastifyReply> {
     const { viewer, visible, isWiki } = await findRequested(parts, request)
@@ -122,7 +122,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
     const { owner, name } = visible.entry
     const repository = { owner: owner.login, name }
-    await serveClone(parts, request, reply, { repository, isWiki, answer, read })
+    await serveClone(parts, request, reply, { repository, isWiki, phase, read })
     return reply
   }
 }
@@ -189,7 +189,7 @@ function cloneCredential(authorization: string): string | undefined {
 interface ServedClone {
   repository: RepositoryName
   isWiki: boolean
-  answer: FetchRequest['answer']
+  phase: FetchRequest['phase']
   /** Reads the body of the request; undefined for an advertisement, which has none. */
   read: (() => Promise<ReceivedBody>) | undefined
 }
@@ -204,7 +204,7 @@ async function serveClone(
   reply: FastifyReply,
   clone: ServedClone,
 ): Promise<void> {
-  const { source, places, admission, outcomes, log } = parts
+  const { source, slots, admission, outcomes, log } = parts
   const { repository, read } = clone
   const logFields = { id: request.id, repository: `${repository.owner}/${repository.name}` }
   if (!source) {
@@ -218,7 +218,7 @@ async function serveClone(
   let body: ReceivedBody | undefined
   try {
     body = await read?.()
-    const release = await places.take(callerKey(request), client.signal)
+    const release = await slots.take(callerKey(request), client.signal)
     try {
       admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID)
       await sendGitOutput(source, client, reply, { ...clone, body })
@@ -242,18 +242,18 @@ async function sendGitOutput(
   source: Source,
   client: ClientReader,
   reply: FastifyReply,
-  { repository, isWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
+  { repository, isWiki, phase, body }: ServedClone & { body: ReceivedBody | undefined },
 ): Promise<void> {
   const protocolVersion = protocolVersionOf(reply.request)
   const ended = new AbortController()
   const signal = AbortSignal.any([client.signal, ended.signal])
-  const git = await source.serveFetch(repository, { answer, isWiki, protocolVersion, signal })
+  const git = await source.serveFetch(repository, { phase, isWiki, protocolVersion, signal })
   // Git may exit before it has read all of its input. Then its exit status is the error.
   git.stdin.on('error', () => {})
   git.stdin.end(body?.bytes, () => body?.release())
   let write: Write | undefined
   const begin = async (): Promise<Write> => {
-    const kind = answer === 'advertisement' ? 'advertisement' : 'result'
+    const kind = phase === 'advertisement' ? 'advertisement' : 'result'
     write = client.begin(reply.type(`application/x-git-upload-pack-${kind}`))
     // Version 2 of the protocol has no service line.
     if (kind === 'advertisement' && protocolVersion < 2) await write(SERVICE_LINE)

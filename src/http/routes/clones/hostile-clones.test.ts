@@ -132,7 +132,9 @@ test('requests that no git client sends are refused without starting git', async
 })
 
 test('a request that arrives too slowly times out without starting git', async (t) => {
-  const { url, host } = await cloneScene(t, fill, { limits: { ...FEW, clientTimeoutMs: 300 } })
+  const { url, host } = await cloneScene(t, fill, {
+    requestLimits: { ...FEW, clientTimeoutMs: 300 },
+  })
   const head = 'POST /alice/open/git-upload-pack HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n'
   const { statuses } = await sendRaw(
     url,
@@ -160,7 +162,7 @@ async function startStalledClient(url: string, host: GitHost) {
 }
 
 test('git is killed when the client disconnects or stops reading', async (t) => {
-  const scene = await cloneScene(t, fillLarge, { limits: { ...FEW, clientTimeoutMs: 3000 } })
+  const scene = await cloneScene(t, fillLarge, { requestLimits: { ...FEW, clientTimeoutMs: 3000 } })
   const { url, host, log } = scene
   const client = await startStalledClient(url, host)
   client.destroy()

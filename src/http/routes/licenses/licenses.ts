@@ -35,7 +35,7 @@ const getLicense = {
 const config = { anonymous: true }
 
 /** Adds the target of the `url` of every licence, with its text from the SPDX list. */
-export function licenses(
+export function addLicenseRoutes(
   app: FastifyInstance,
   { rendering }: Pick<ServerParts, 'rendering'>,
 ): void {

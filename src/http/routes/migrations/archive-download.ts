@@ -116,7 +116,7 @@ const downloadOperation = {
 } satisfies openapi.Operation
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
-export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
+export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadParts): void {
   const { db, links, admission, now } = parts
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(

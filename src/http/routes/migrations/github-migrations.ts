@@ -41,7 +41,7 @@ import {
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
-export const githubMigrations: AddMigrationRoutes = (app, parts, migrationsPath) => {
+export const addGithubMigrationRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addList(app, parts, migrationsPath)
   addStatus(app, parts, migrationsPath)
   addRepositories(app, parts, migrationsPath)
@@ -60,7 +60,7 @@ const listOperation = {
 } satisfies openapi.Operation
 
 const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
-  const { db, rendering, text } = parts
+  const { db, rendering, migrationText } = parts
   const { addresses, edition } = rendering
   app.get<WithQuery>(path, previewOptions(listOperation), async (request, reply) => {
     const scope = scopeOf(request)
@@ -76,13 +76,13 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
     const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
     return sendRenderedWithEtag(request, reply, {
       etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-      large: parts.largeResponses,
+      large: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => [
         '[',
         ...migrations.flatMap((migration, index) => [
           index === 0 ? '' : ',',
-          ...text(migration, repositoriesOf(migration)),
+          ...migrationText(migration, repositoriesOf(migration)),
         ]),
         ']',
       ],
@@ -103,7 +103,7 @@ const statusOperation = {
 } satisfies openapi.Operation
 
 const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
-  const { db, rendering, text } = parts
+  const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
   app.get<ById>(url, previewOptions(statusOperation), async (request, reply) => {
     const isBrief = excludesRepositories(request.query)
@@ -113,12 +113,12 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
     return sendRenderedWithEtag(request, reply, {
       // The guid instead of the id, because ids are unique only within one database.
       etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-      large: parts.largeResponses,
+      large: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => {
         const tokenOf = cloneTokensOf(parts, request)
         const list = { form: 'extended', tokenOf, known } as const
-        return text(migration, known && listedRepositories(parts, migration, list))
+        return migrationText(migration, known && listedRepositories(parts, migration, list))
       },
     })
   })
@@ -172,7 +172,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
       return sendRenderedWithEtag(request, reply, {
         // Without the version, because the snapshot of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
-        large: parts.largeResponses,
+        large: parts.largeResponseLimit,
         repositoryCount: paging.perPage,
         body: () => ['[', listedRepositories(parts, migration, list), ']'],
       })
@@ -216,7 +216,7 @@ interface RepositoryList extends RenderOptions {
 }
 
 function listedRepositories(
-  { db, rendered }: ApiParts,
+  { db, repositoryRenderer }: ApiParts,
   migration: Migration,
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
 ): JsonItems {
@@ -230,11 +230,12 @@ function listedRepositories(
   }
   return {
     // A large response is not cached: it would evict what other clients poll.
-    inBatches: () => inBatches(rendered.readUncached),
-    async whole() {
+    renderInBatches: () => inBatches(repositoryRenderer.readUncached),
+    async renderAll() {
       const all = known && knownReferences(migration, page, known)
-      if (all && all.length <= RENDER_BATCH_SIZE) return rendered.read({ form, tokenOf }, all)
-      return (await Array.fromAsync(inBatches(rendered.read))).flat()
+      if (all && all.length <= RENDER_BATCH_SIZE)
+        return repositoryRenderer.read({ form, tokenOf }, all)
+      return (await Array.fromAsync(inBatches(repositoryRenderer.read))).flat()
     },
   }
 }

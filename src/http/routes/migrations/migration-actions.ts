@@ -26,7 +26,7 @@ import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
 /** Operations that GitHub does not have, so no preview is required. */
-export const migrationActions: AddMigrationRoutes = (app, parts, migrationsPath) => {
+export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addProgress(app, parts, migrationsPath)
   addReport(app, parts, migrationsPath)
   addCancel(app, parts, migrationsPath)
@@ -73,7 +73,7 @@ const progressOperation = {
 
 const addProgress: AddMigrationRoutes = (
   app,
-  { db, now, streams, admission, largeResponses },
+  { db, now, streams, admission, largeResponseLimit },
   { path, options },
 ) => {
   app.get<ById>(
@@ -90,7 +90,7 @@ const addProgress: AddMigrationRoutes = (
         admission.stream(reply.raw, viewer.account.id)
         return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
       }
-      if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
+      if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
       const body = progressJson(await progressOf(db, migration), now())
       return sendLongJsonWithEtag(request, reply, body)
     },
@@ -111,13 +111,13 @@ const reportOperation = {
   },
 } satisfies openapi.Operation
 
-const addReport: AddMigrationRoutes = (app, { db, now, largeResponses }, { path, options }) => {
+const addReport: AddMigrationRoutes = (app, { db, now, largeResponseLimit }, { path, options }) => {
   app.get<ById>(
     `${path}/:migration_id/report`,
     options(reportOperation, { alsoAccepts: [TEXT] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
-      if (isLargeResponse(migration.repositoryCount)) await largeResponses.begin(request, reply)
+      if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
       const damaged =
         migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
       const report = reportOf(migration, await progressOf(db, migration), damaged, now())
@@ -186,11 +186,11 @@ const retryOperation = {
 } satisfies openapi.Operation
 
 const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, starts } = parts
+  const { db, log, startLimit } = parts
   const url = `${path}/:migration_id/retry`
   app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    const signal = await starts.begin(request, reply)
+    const signal = await startLimit.begin(request, reply)
     const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
     return sendJson(reply, retryForecastJson(forecast))
   })
@@ -200,7 +200,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
     options(retryOperation),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
-      const signal = await starts.begin(request, reply)
+      const signal = await startLimit.begin(request, reply)
       const retried = await retryMigration(
         { ...parts, signal },
         scopeOf(request),
@@ -217,7 +217,7 @@ const preflightOperation = {
   operationId: 'migrations/preflight',
   tags: ['Migrations'],
   summary: 'Get an estimate of a migration',
-  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
+  description: `Takes the same body as starting a migration and makes the same checks, but startLimit nothing. ${EXTENSION}`,
   body: startRequestSchema,
   responses: {
     200: openapi.recordResponse('The estimate.', 'forecast'),
@@ -232,7 +232,7 @@ const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
     url,
     options(preflightOperation),
     async (request, reply) => {
-      const signal = await parts.starts.begin(request, reply)
+      const signal = await parts.startLimit.begin(request, reply)
       const start = startRequestOf(request.body)
       const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
       return sendLongJson(reply, forecastJson(estimate))

@@ -6,7 +6,7 @@ import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
 import { countMigrations } from '../../../migrations/migration-store.ts'
 import {
   listSummaries,
-  NEWEST_LOOKED_AT,
+  MAX_SEARCHED_MIGRATIONS,
   type Summary,
   summariesCovering,
 } from '../../../migrations/summaries.ts'
@@ -35,7 +35,7 @@ const listOperation = {
     openapi.inQuery(
       'repository',
       string,
-      `\`owner/name\`: only migrations of this repository, among the newest ${NEWEST_LOOKED_AT}.`,
+      `\`owner/name\`: only migrations of this repository, among the newest ${MAX_SEARCHED_MIGRATIONS}.`,
     ),
     ...openapi.PAGE_PARAMETERS,
   ],
@@ -69,8 +69,8 @@ const listLocksOperation = {
 } satisfies openapi.Operation
 
 /** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
-export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  const { db, rendering, largeResponses } = parts
+export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
+  const { db, rendering, largeResponseLimit } = parts
   const { path, options } = migrationsPath
 
   app.get<WithQuery>(`${path}/summaries`, options(listOperation), async (request, reply) => {
@@ -94,7 +94,7 @@ export const migrationSummaries: AddMigrationRoutes = (app, parts, migrationsPat
 
   app.get<ById>(`${migrationPath}/locks`, options(listLocksOperation), async (request, reply) => {
     const { id, heldLocks: count } = await summaryInPath(db, request)
-    if (isLargeResponse(count)) await largeResponses.begin(request, reply)
+    if (isLargeResponse(count)) await largeResponseLimit.begin(request, reply)
     return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
   })
 
@@ -126,7 +126,7 @@ const listOwnLocksOperation = {
 } satisfies openapi.Operation
 
 /** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
-export function ownLocks(app: FastifyInstance, { db }: { db: Db }): void {
+export function addOwnLocksRoute(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
     const body = (await locksOnOwn(db, requireViewer(request))).map(heldLockJson)
     return sendJsonWithEtag(request, reply, body)

@@ -80,10 +80,10 @@ export function reportJson(report: Report, now: number): wire.Report {
 
 export function retryForecastJson({ broken, isUnchanged }: RetryForecast): wire.RetryForecast {
   return {
-    broken: broken.map(({ fullName, reason, isGone, isChanged }) => ({
+    broken: broken.map(({ fullName, reason, isMissing, isChanged }) => ({
       full_name: fullName,
       reason,
-      gone: isGone,
+      gone: isMissing,
       changed: isChanged,
     })),
     unchanged: isUnchanged,

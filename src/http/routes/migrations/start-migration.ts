@@ -36,7 +36,7 @@ const startOperation = {
 
 export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
   app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {
-    const signal = await parts.starts.begin(request, reply)
+    const signal = await parts.startLimit.begin(request, reply)
     const started = await startMigration(
       { ...parts, signal },
       scopeOf(request),
@@ -50,7 +50,7 @@ export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
 
 /** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
-  { rendering, rendered, text, largeResponses, cloneTokens }: ApiParts,
+  { rendering, repositoryRenderer, migrationText, largeResponseLimit, cloneTokens }: ApiParts,
   request: FastifyRequest,
   reply: FastifyReply,
   started: StartedMigration,
@@ -61,18 +61,21 @@ export function sendStarted(
   const { repositories, references } = started
   const tokenOf = cloneTokens.for(requireViewer(request))
   const all = references.map((reference, index) => [reference, repositories[index]!] as const)
-  async function* inBatches() {
+  async function* renderInBatches() {
     for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {
       await nextTurn()
       yield batch.flatMap(([reference, facts]) =>
-        rendered.render({ form: 'extended', tokenOf }, reference, facts),
+        repositoryRenderer.render({ form: 'extended', tokenOf }, reference, facts),
       )
     }
   }
-  const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
+  const listed = {
+    renderInBatches,
+    renderAll: async () => (await Array.fromAsync(renderInBatches())).flat(),
+  }
   return sendRendered(reply, {
-    large: largeResponses,
+    large: largeResponseLimit,
     repositoryCount: isBrief ? 0 : all.length,
-    body: () => text(started, isBrief ? undefined : listed),
+    body: () => migrationText(started, isBrief ? undefined : listed),
   })
 }

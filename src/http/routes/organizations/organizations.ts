@@ -23,7 +23,7 @@ const MEMBERS_ONLY =
   'Only for members of the organization and for site admins; the response is 404 for all others.'
 
 /** Adds the organizations that the caller may see, and the caller's memberships. */
-export function organizations(app: FastifyInstance, parts: Parts): void {
+export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void {
   addOrganization(app, parts)
   addRepositories(app, parts)
   addMembers(app, parts)

@@ -55,7 +55,7 @@ const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositori
 const PATH_PARAMETERS = [openapi.parameter('owner'), openapi.parameter('repo')]
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
-export function oneRepository(app: FastifyInstance, parts: Parts): void {
+export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
   const reader = createSourceReader(parts)
   addRepository(app, parts)
   addBranches(app, parts, reader)
@@ -96,7 +96,9 @@ function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Par
     const body = fullRepositoryJson(facts, origins, rendering.addresses)
     const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
-    return sendJsonWithEtag(request, reply, body, { complete: tokenInserter(rendered, tokenOf) })
+    return sendJsonWithEtag(request, reply, body, {
+      insertCredentials: tokenInserter(rendered, tokenOf),
+    })
   })
 }
 

@@ -48,8 +48,8 @@ test('the error lists all invalid fields', () => {
     () => repositoryQueryOf(wrong),
     (error: InvalidRequest) => {
       assert.ok(error instanceof InvalidRequest)
-      assert.deepEqual(error.faults.map(({ field }) => field).sort(), Object.keys(wrong).sort())
-      assert.deepEqual(error.faults[0], { resource: 'Repository', field: 'type', code: 'invalid' })
+      assert.deepEqual(error.errors.map(({ field }) => field).sort(), Object.keys(wrong).sort())
+      assert.deepEqual(error.errors[0], { resource: 'Repository', field: 'type', code: 'invalid' })
       return true
     },
   )

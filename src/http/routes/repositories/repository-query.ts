@@ -5,7 +5,7 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from '../../../repositories/administered-repositories.ts'
-import { typeWithOthers } from '../../middleware/http-errors.ts'
+import { typeNotCombinable } from '../../middleware/http-errors.ts'
 
 export const visibilities = ['all', 'public', 'private'] as const
 export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
@@ -47,7 +47,7 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   const updatedBefore = parseTime('before')
   const nameContains = lastValue(query.q)
   if (errors.length > 0) throw new InvalidRequest(errors)
-  if (type && (visibility || affiliation)) throw typeWithOthers()
+  if (type && (visibility || affiliation)) throw typeNotCombinable()
 
   const isPrivate = PRIVACY[type ?? visibility ?? 'all']
   return {

@@ -68,7 +68,7 @@ export const listUserRepositories = {
   },
 } satisfies openapi.Operation
 
-export function userRepositories(app: FastifyInstance, parts: ServerParts): void {
+export function addUserRepositoriesRoute(app: FastifyInstance, parts: ServerParts): void {
   app.get<WithQuery>('/user/repos', { schema: listUserRepositories }, async (request, reply) => {
     const viewer = requireViewer(request)
     const query = repositoryQueryOf(request.query)
@@ -102,6 +102,6 @@ export async function sendRepositoryList(
   const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
   return sendJsonWithEtag(request, reply, body, {
     extraEtagParts: [total],
-    complete: tokenInserter(repositories, cloneTokens.for(requireViewer(request))),
+    insertCredentials: tokenInserter(repositories, cloneTokens.for(requireViewer(request))),
   })
 }

@@ -18,7 +18,7 @@ export function scheduleJson(
     id: schedule.id,
     url: `${migrationsAddress(schedule.owner, addresses)}/schedules/${schedule.id}`,
     owner: schedule.owner.login,
-    created_by: schedule.maker.login,
+    created_by: schedule.runsAs.login,
     repositories: schedule.repositories,
     ...startFlagsOf(schedule.options),
     every: schedule.every,
@@ -44,7 +44,7 @@ export function scheduleRunJson(run: ScheduleRun): wire.ScheduleRun {
   return {
     id: run.id,
     due_at: utcTimestampOrNull(run.dueAt),
-    created_at: utcTimestamp(run.notedAt),
+    created_at: utcTimestamp(run.createdAt),
     migration_id: run.migrationId,
     state: run.state,
     reason: run.reason,

@@ -38,7 +38,7 @@ interface ById extends WithQuery {
 const config = { resource: 'Schedule' } as const
 
 /** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview is required. */
-export const schedules: AddMigrationRoutes = (app, parts, migrationsPath) => {
+export const addScheduleRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addReads(app, parts, migrationsPath)
   addChanges(app, parts, migrationsPath)
   addRuns(app, parts, migrationsPath)
@@ -131,7 +131,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     async (request, reply) => {
       const { account } = requireViewer(request)
       const input = scheduleInputOf(request.body)
-      const signal = await parts.starts.begin(request, reply)
+      const signal = await parts.startLimit.begin(request, reply)
       const schedule = await createSchedule({ ...parts, signal }, scopeOf(request), account, {
         ...input,
         options: { ...DEFAULT_OPTIONS, ...input.options },
@@ -147,7 +147,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     options(updateOperation, config),
     async (request, reply) => {
       const { account } = requireViewer(request)
-      const signal = await parts.starts.begin(request, reply)
+      const signal = await parts.startLimit.begin(request, reply)
       const changed = await changeSchedule(
         { ...parts, signal },
         scopeOf(request),
@@ -231,7 +231,7 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
 
   app.post<ById>(runsPath, options(runOperation, config), async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
-    await parts.starts.begin(request, reply)
+    await parts.startLimit.begin(request, reply)
     const run = await runNow(parts, schedule, {
       by: requireViewer(request).account,
       onCommitted(migration) {

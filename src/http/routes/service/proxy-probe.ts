@@ -13,7 +13,7 @@ const PAUSE_MS = 5000
  * Adds the route that `godwit doctor` calls at the public URL, to see how proxies change requests and responses. The link is
  * signed with the key of the service, because the response shows details of the request.
  */
-export function proxyProbe(
+export function addProxyProbeRoute(
   app: FastifyInstance,
   { links, now }: { links: ArchiveLinks; now: () => number },
 ): void {

@@ -48,7 +48,7 @@ const getReadiness = {
  * Adds the checks for load balancers. A process that can read but not write stays ready, with the status `degraded`, so that users
  * can still download archives and delete them to free space.
  */
-export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
+export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dependency[]): void {
   app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
   app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
     const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
@@ -84,7 +84,7 @@ const getMeta = {
 } satisfies openapi.Operation
 
 /** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
-export function meta(
+export function addMetaRoutes(
   app: FastifyInstance,
   { installedVersion }: Pick<ServerParts, 'installedVersion'>,
 ): void {
@@ -120,7 +120,7 @@ const listVersions = {
   },
 } satisfies openapi.Operation
 
-export function versions(app: FastifyInstance): void {
+export function addVersionsRoute(app: FastifyInstance): void {
   app.get(
     '/versions',
     { config: { anonymous: true }, schema: listVersions },

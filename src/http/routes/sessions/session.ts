@@ -79,7 +79,7 @@ const SESSION_HEADERS = {
 }
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
-export function session(app: FastifyInstance, parts: SessionParts): void {
+export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): void {
   const { db, now, log, authenticator, rendering, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {

@@ -24,7 +24,7 @@ const getUser = {
 } satisfies openapi.Operation
 
 /** Adds the target of the `url` of every account: a person or an organization. */
-export function users(app: FastifyInstance, { db, rendering }: Parts): void {
+export function addUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get<{ Params: { username: string } }>(
     '/users/:username',
     { config: { anonymous: true }, schema: getUser },
@@ -47,7 +47,7 @@ const getCurrentUser = {
   responses: openapi.recordResponses('The account of the token.', 'current-user'),
 } satisfies openapi.Operation
 
-export function currentUser(app: FastifyInstance, { db, rendering }: Parts): void {
+export function addCurrentUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
     const { account } = requireViewer(request)
     const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
@@ -63,7 +63,7 @@ const getRateLimit = {
   responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
 } satisfies openapi.Operation
 
-export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
+export function addRateLimitRoute(app: FastifyInstance, limit: RateLimit): void {
   app.get(
     '/rate_limit',
     { config: { uncounted: true }, schema: getRateLimit },

@@ -38,7 +38,7 @@ import {
   webhookInPath,
 } from './webhook-paths.ts'
 
-export const webhooks: AddWebhookRoutes = (app, parts, webhooksPath) => {
+export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => {
   addListAndCreate(app, parts, webhooksPath)
   addReadAndChange(app, parts, webhooksPath)
   addConfig(app, parts, webhooksPath)

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SortedRows } from '../../../lib/sorted-rows.ts'
-import type { FactKind, FactsByKind } from '../../../records/facts.ts'
+import type { FactKind, FactsByKind } from '../../../records/fact-kinds.ts'
 import { isFactKind, type OnInvalid, readFacts } from '../../../records/read-records.ts'
 import { kindOfFile, readRecordFile } from '../../../records/record-file.ts'
 import type { RepositoryRecord } from '../../../records/record-shapes.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
-import { readable, resolvedRefs } from '../../refs.ts'
+import { decodeUtf8, resolvedRefs } from '../../refs.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { RepositoryCall } from '../files/git-records.ts'
@@ -73,8 +73,8 @@ async function readFacts(
   const isSha256 = settings.get('extensions.objectformat')?.at(-1) === 'sha256'
   const objectFormat = isSha256 ? 'sha256' : 'sha1'
   const { head, refs } = await readRefs({ dir, name: '', objectFormat })
-  const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: readable(ref.name), oid }))
-  const at: Head = 'oid' in head ? { commit: head.oid } : { ref: readable(head.target) }
+  const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: decodeUtf8(ref.name), oid }))
+  const at: Head = 'oid' in head ? { commit: head.oid } : { ref: decodeUtf8(head.target) }
   const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
   if (tips.length === 0) return { refs: await summarizeRefs(at, []), oldest: null, tree: null }
   if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')

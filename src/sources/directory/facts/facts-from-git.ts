@@ -1,7 +1,7 @@
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { gitRecords, type RepositoryCall } from '../files/git-records.ts'

@@ -1,5 +1,5 @@
 import type { Git, GitCall } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import type { LicenseFile } from '../../source.ts'
 import { gitRecords, type RepositoryCall, readBlobs } from '../files/git-records.ts'
 import { languageTally } from './main-language.ts'

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { ifExists } from '../../../lib/errno.ts'
-import { type Refs, readable } from '../../refs.ts'
+import { decodeUtf8, type Refs } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
 import { type NamedDirectory, readText } from './regular-file.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
@@ -32,7 +32,7 @@ export async function refuseExternalRefs(repository: NamedDirectory): Promise<vo
   for (const { name, entry } of [head, ...(await listLooseRefs(repository))]) {
     if (entry?.isSymbolicLink()) await readSymbolicLink(repository, name)
     else if (entry && !entry.isFile())
-      throw new Unsupported(repository.name, `${readable(name)} is not a regular file`)
+      throw new Unsupported(repository.name, `${decodeUtf8(name)} is not a regular file`)
   }
 }
 
@@ -79,7 +79,7 @@ async function readPackedRefs(repository: BareRepository): Promise<Map<string, P
     const name = line.slice(space + 1).trimEnd()
     const oid = line.slice(0, space)
     if (!isObjectName(repository, oid) || !isRefName(name))
-      throw new Damaged(repository.name, `unexpected line in packed-refs: ${readable(line)}`)
+      throw new Damaged(repository.name, `unexpected line in packed-refs: ${decodeUtf8(line)}`)
     packed.set(name, { oid })
   }
   return packed
@@ -98,7 +98,7 @@ async function readPointer(
   if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
   const oid = /^[0-9a-f]+(?=\s|$)/.exec(text)?.[0]
   if (oid !== undefined && isObjectName(repository, oid)) return { oid }
-  throw new Damaged(repository.name, `${readable(name)} points to no object (broken ref)`)
+  throw new Damaged(repository.name, `${decodeUtf8(name)} points to no object (broken ref)`)
 }
 
 /**
@@ -113,7 +113,7 @@ async function readSymbolicLink(
   if (target === undefined || isRefName(target)) return target
   throw new Unsupported(
     repository.name,
-    `${readable(name)} is a symbolic link to a path outside refs`,
+    `${decodeUtf8(name)} is a symbolic link to a path outside refs`,
   )
 }
 

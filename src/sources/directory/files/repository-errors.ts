@@ -1,4 +1,4 @@
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 

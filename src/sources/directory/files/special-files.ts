@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
-import { readable } from '../../refs.ts'
+import { decodeUtf8 } from '../../refs.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { type NamedDirectory, readRegularFile } from './regular-file.ts'
 import { Unsupported } from './repository-errors.ts'
@@ -129,7 +129,7 @@ async function readAlternates(
   if (lines.length === 0) return []
   const from = realpathSync(store)
   return lines.map((line) => {
-    const alternate = readable(line.startsWith('"') ? unquote(line) : line)
+    const alternate = decodeUtf8(line.startsWith('"') ? unquote(line) : line)
     if (alternate.includes('\uFFFD'))
       throw refusal(repository, `${fileLabel} names a path that is not UTF-8`)
     return resolve(from, alternate)
@@ -192,7 +192,7 @@ function listFolders(
     const name = entry.name.toString('latin1')
     if (!entry.isDirectory()) {
       hasLinks = true
-      const entryLabel = `${label}/${readable(name)}`
+      const entryLabel = `${label}/${decodeUtf8(name)}`
       const target = refuseSpecial(repository, `${path}/${name}`, entryLabel)
       if (!target?.isDirectory()) continue
       if (!mayBeLinks) throw refusal(repository, `${entryLabel} is a link to a directory`)

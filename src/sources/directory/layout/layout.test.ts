@@ -7,7 +7,7 @@ import { sourceContract } from '../../../../test/contracts/source.contract.ts'
 import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Source } from '../../source.ts'
-import { Gone, Unreadable } from '../../unreadable.ts'
+import { RepositoryNotFound, Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
 import type { LayoutOptions } from './create-layout.ts'
 
@@ -98,7 +98,7 @@ describe('layouts of a git directory', () => {
         })
         const site = { owner: 'Team', name: 'site' }
         assert.equal((await source.examine(site, signal)).wiki, null)
-        const fetch = { answer: 'advertisement', isWiki: false, signal } as const
+        const fetch = { phase: 'advertisement', isWiki: false, signal } as const
         const answer = await source.serveFetch(site, { ...fetch, protocolVersion: 0 })
         assert.match(await text(answer.stdout), /refs\/heads\/main/)
       } finally {
@@ -242,6 +242,9 @@ test('a name that may be in lower case is not reported as gone in an unreadable 
   await chmod(join(host.root, '..'), 0o755)
   const refused = await asNobody(() => settling().catch((error: unknown) => error))
   await chmod(join(host.root, 'Ann'), 0o755)
-  assert.ok(refused instanceof Unreadable && !(refused instanceof Gone), String(refused))
+  assert.ok(
+    refused instanceof Unreadable && !(refused instanceof RepositoryNotFound),
+    String(refused),
+  )
   await settling()
 })

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { until, withTimeout } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
-import { Busy } from '../../unreadable.ts'
+import { RepositoryBusy } from '../../unreadable.ts'
 import { livenessName } from './abandoned-edits.ts'
 import { editConfig } from './edit-config.ts'
 import { settlePushLock } from './push-lock.ts'
@@ -197,7 +197,7 @@ describe('a config that is edited', () => {
     assert.equal(String(await config()), `${before}[ours]\n`)
     const never = { ...edit, isStillWanted: () => new Promise<boolean>(() => {}) }
     const timeouts = { answerMs: 1, maxAnswerMs: 1 }
-    await assert.rejects(editConfig(dir, never, timeouts), Busy)
+    await assert.rejects(editConfig(dir, never, timeouts), RepositoryBusy)
     assert.deepEqual(await leftovers(), [])
   })
 

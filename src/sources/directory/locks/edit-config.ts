@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
-import { Busy, Unreadable } from '../../unreadable.ts'
+import { RepositoryBusy, Unreadable } from '../../unreadable.ts'
 import { MAX_CONFIG_BYTES } from '../files/repository-settings.ts'
 import {
   draftName,
@@ -173,10 +173,10 @@ class LockWaiting {
     const now = performance.now()
     if (holder === undefined || holder !== this.#holder) this.#heldSince = now
     else if (now - this.#heldSince > this.#timeouts.holderMs)
-      throw new Busy('its config cannot be changed: another program holds config.lock')
+      throw new RepositoryBusy('its config cannot be changed: another program holds config.lock')
     this.#holder = holder
     if (++this.#attempts === MAX_ATTEMPTS)
-      throw new Busy('its config cannot be changed: other programs keep changing it')
+      throw new RepositoryBusy('its config cannot be changed: other programs keep changing it')
     const wait = Math.min(MIN_WAIT_MS * 2 ** this.#attempts, MAX_WAIT_MS)
     await pause(wait * (0.5 + Math.random()))
   }
@@ -189,7 +189,7 @@ class LockWaiting {
       const ms = Math.min(answerMs * 2 ** this.#timeoutCount, maxAnswerMs)
       await pause(ms, undefined, { signal: ended.signal })
       if (++this.#timeoutCount === MAX_TIMEOUTS)
-        throw new Busy('the state of its lock could not be read in time')
+        throw new RepositoryBusy('the state of its lock could not be read in time')
       return undefined
     }
     try {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
-import { Busy, Unreadable } from '../../unreadable.ts'
+import { RepositoryBusy, Unreadable } from '../../unreadable.ts'
 import { orUnreadable, toUnreadable } from '../files/repository-errors.ts'
 import { refuseSpecialConfig } from '../files/special-files.ts'
 import { lstatIfExists } from '../files/sync-fs.ts'
@@ -90,7 +90,7 @@ export async function settlePushLock(
     if (!(await isWanted()) || state === 'open') continue
     throw new Unreadable('its config shows refs again that the lock hides')
   }
-  throw new Busy('other programs keep changing its config, or git reads another config')
+  throw new RepositoryBusy('other programs keep changing its config, or git reads another config')
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-end.ts'
+import { GitFailed } from '../../../git/git-process.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
 import { openObjectFiles, parseCommit, parseTag } from '../files/read-objects.ts'

@@ -5,7 +5,7 @@ import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { addDiskFacts } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
-import { readable, resolvingSymrefs } from '../../refs.ts'
+import { decodeUtf8, resolvableSymrefs } from '../../refs.ts'
 import type { BareRepository, ExaminedRepository, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/regular-file.ts'
@@ -120,7 +120,7 @@ function textFiles(found: ExaminedRepository): TextFile[] {
     textFile('info/nwo', Buffer.from(found.name).toString('latin1')),
     ...(attributes === undefined ? [] : [textFile('info/attributes', attributes)]),
     textFile('packed-refs', `# pack-refs with: sorted \n${packed.join('')}`),
-    ...resolvingSymrefs(found.refs).map(({ name, target }) =>
+    ...resolvableSymrefs(found.refs).map(({ name, target }) =>
       textFile(pathOf(found, name), `ref: ${target}\n`),
     ),
   ]
@@ -133,7 +133,7 @@ function textFile(path: string, text: string): TextFile {
 
 /** A symbolic ref needs a file of its own, since packed-refs cannot hold it, and paths in an archive are UTF-8. */
 function pathOf(found: ExaminedRepository, name: string): string {
-  const path = readable(name)
+  const path = decodeUtf8(name)
   if (Buffer.from(path).equals(Buffer.from(name, 'latin1'))) return path
   throw new Unsupported(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
 }

@@ -1,4 +1,4 @@
-import { readable } from '../../refs.ts'
+import { decodeUtf8 } from '../../refs.ts'
 import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { orDamaged } from '../files/repository-errors.ts'
@@ -103,7 +103,7 @@ function importerWarnings({ repository, wiki }: Examination): string[] {
   if (parts.some(({ objectFormat }) => objectFormat === 'sha256'))
     warnings.push("GitHub's importers do not take repositories with SHA-256 objects")
   const refNames = parts.flatMap(({ refs }) => refs.map(({ name }) => name))
-  const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(readable)
+  const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(decodeUtf8)
   if (hexNames.length > 0)
     warnings.push(`GitHub's importers refuse names of 40 hex digits: ${firstNames(hexNames)}`)
   const lfsCount = parts.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)

@@ -12,7 +12,7 @@ export interface KnownForge {
   can: ReturnType<typeof capabilitiesOf>
   pageSize: number
   /** Whether the token is not an administrator's. Lists may then omit entries. */
-  mayHide: boolean
+  isTokenRestricted: boolean
   /** Owners that the forge has confirmed not to be organizations. */
   notOrganizations: Set<string>
 }
@@ -29,7 +29,7 @@ export const knownForgeCache = (client: ForgeClient, now: () => number = Date.no
       version,
       can: capabilitiesOf(version),
       pageSize: await readPageSize(client, signal),
-      mayHide: !(await isAdministrator(client, signal)),
+      isTokenRestricted: !(await isAdministrator(client, signal)),
       notOrganizations: new Set(),
     }
   })

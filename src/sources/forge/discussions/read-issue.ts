@@ -156,7 +156,7 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
   const listing = {
     ...listingOf(context, `issues/${issueNumber}/timeline`),
     limit: forge.pageSize,
-    mayOmit: forge.mayHide,
+    mayOmit: forge.isTokenRestricted,
     omitted: inlineComments,
   }
   const list = () => listFiltered(forge.client, listing, signal)

@@ -11,7 +11,7 @@ import {
 import { addressesAt, writeAnyRecord } from '../../../../test/support/records.ts'
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Reaction } from '../../../records/fact.ts'
-import type { FactKind, FactsByKind } from '../../../records/facts.ts'
+import type { FactKind, FactsByKind } from '../../../records/fact-kinds.ts'
 import { writeRecord } from '../../../records/write-records.ts'
 import type { JsonObject } from '../client/forge-values.ts'
 import { releaseFact } from './file-facts.ts'

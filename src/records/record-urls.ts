@@ -4,17 +4,17 @@ import type { IssueOrPull, TeamName } from './fact.ts'
  * The URLs of the host that an archive was exported from. `url` is the key of every record, and every link from one record to
  * another is a URL. Paths are GitHub's even if the host uses others, because importers know only those.
  */
-export interface RecordAddresses {
+export interface RecordUrls {
   /** The base URL of teams and attachments, without a trailing slash. */
   host: string
   person(login: string): string
   repository(fullName: string): string
 }
 
-export type Links = ReturnType<typeof linksAt>
+export type Links = ReturnType<typeof createLinks>
 
 /** Returns functions that build the URL of each kind of record. A link to null is null. */
-export function linksAt({ host, person, repository }: RecordAddresses) {
+export function createLinks({ host, person, repository }: RecordUrls) {
   const issueOrPull = (name: string, { kind, number }: IssueOrPull) =>
     `${repository(name)}/${kind === 'issue' ? 'issues' : 'pull'}/${number}`
   const inPull = (name: string, pull: number, anchor: string) =>
@@ -61,7 +61,7 @@ export function pathInArchive(url: string): string | undefined {
   return url.startsWith(IN_ARCHIVE) ? url.slice(IN_ARCHIVE.length) : undefined
 }
 
-export function addressInArchive(path: string): string {
+export function urlInArchive(path: string): string {
   return `${IN_ARCHIVE}${path}`
 }
 
@@ -87,7 +87,7 @@ const LINKS_TO_RECORDS = new Set([
 const EXTERNAL_FIELDS = new Set(['head', 'permissions', 'close_issue_references'])
 
 /** Returns the URLs in a record that must refer to another record or to an entry of the archive. */
-export function linksOf(record: unknown): RecordLink[] {
+export function findLinks(record: unknown): RecordLink[] {
   const links: RecordLink[] = []
   collectLinks(record, '', '', links)
   return links

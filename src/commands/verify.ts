@@ -58,9 +58,9 @@ export async function verifyFile(
 function labelFinding(
   finding: Exclude<Finding, { compared: boolean }>,
 ): [label: 'error' | 'warning' | 'note' | 'verified', text: string] {
-  if ('fault' in finding) return ['error', finding.fault]
+  if ('error' in finding) return ['error', finding.error]
   if ('warning' in finding) return ['warning', finding.warning]
-  return 'note' in finding ? ['note', finding.note] : ['verified', finding.whole]
+  return 'note' in finding ? ['note', finding.note] : ['verified', finding.verified]
 }
 
 function describeResult(

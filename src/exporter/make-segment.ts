@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
-import type { BlobStore, Bytes } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailable, type Bytes } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { onChunk } from '../lib/chunks.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
 import { decodeRefs } from '../sources/refs.ts'
 import type { Examination, ExaminedRepository, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
 
 /** Reads repositories and writes segments. Every method rejects with Unreadable if the repository cannot be exported. */
@@ -218,8 +219,12 @@ export type SegmentReply =
   | { id: number; error: PlainError }
   | { blobError: BlobOperation }
 
-/** Errors lose their class between threads. This has the name, message, stack and all fields that are strings or numbers. */
-export type PlainError = Record<string, string | number> & { name: string; message: string }
+/** Errors lose their class between threads. `fields` are the name, the stack and all others that are strings or numbers. */
+export interface PlainError {
+  kind: 'unreadable' | 'blobs-unavailable' | 'other'
+  message: string
+  fields: Record<string, string | number>
+}
 
 /** Handles the requests that arrive at `port`. Called in a segment thread. */
 export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): void {
@@ -254,7 +259,12 @@ function run(
 function plainError(error: Error): PlainError {
   const { name, message, stack = '' } = error
   const fields = Object.entries(error).filter(([, value]) => /string|number/.test(typeof value))
-  return { ...Object.fromEntries(fields), name, message, stack }
+  return { kind: kindOf(error), message, fields: { ...Object.fromEntries(fields), name, stack } }
+}
+
+function kindOf(error: Error): PlainError['kind'] {
+  if (error instanceof Unreadable) return 'unreadable'
+  return error instanceof BlobsUnavailable ? 'blobs-unavailable' : 'other'
 }
 
 export type CheckParts = Omit<MakerParts, 'blobs'>

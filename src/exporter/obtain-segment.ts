@@ -204,8 +204,8 @@ class SegmentThread {
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never
 
 /** Restores the classes that callers distinguish. */
-function errorOf(error: PlainError): Error {
-  if (error.name === 'Unreadable') return new Unreadable(error.message)
-  if (error.name === 'BlobsUnavailable') return new BlobsUnavailable(error.message)
-  return Object.assign(new Error(error.message), error)
+function errorOf({ kind, message, fields }: PlainError): Error {
+  if (kind === 'unreadable') return new Unreadable(message)
+  if (kind === 'blobs-unavailable') return new BlobsUnavailable(message)
+  return Object.assign(new Error(message), fields)
 }

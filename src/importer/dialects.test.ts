@@ -66,12 +66,12 @@ async function verified(open: () => Bytes | Folder, file?: string): Promise<Find
   return findings
 }
 
-const faultsIn = (findings: Finding[]) =>
-  findings.flatMap((each) => ('fault' in each ? [each.fault] : []))
+const errorsIn = (findings: Finding[]) =>
+  findings.flatMap((each) => ('error' in each ? [each.error] : []))
 const notesIn = (findings: Finding[]) =>
   findings.flatMap((each) => ('note' in each ? [each.note] : []))
 const wholeIn = (findings: Finding[]) =>
-  findings.flatMap((each) => ('whole' in each ? [each.whole] : []))
+  findings.flatMap((each) => ('verified' in each ? [each.verified] : []))
 
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
@@ -95,7 +95,7 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
 
   async function isVerified(open: () => Bytes | Folder): Promise<void> {
     const findings = await verified(open)
-    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(errorsIn(findings), [])
     assert.deepEqual(wholeIn(findings), [NAME])
     assert.deepEqual(findings.at(-1), { compared: false })
   }
@@ -163,7 +163,7 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     const whole = readFileSync(REAL_ARCHIVE.file)
     for (const part of [0.3, 0.6, 0.9]) {
       const cut = whole.subarray(0, whole.length * part)
-      assert.ok(faultsIn(await verified(() => [cut])).length > 0, `cut at ${part}`)
+      assert.ok(errorsIn(await verified(() => [cut])).length > 0, `cut at ${part}`)
       await assert.rejects(
         restored(() => [cut]),
         /damaged/,
@@ -171,9 +171,9 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
       const flipped = Buffer.from(whole)
       flipped[Math.floor(whole.length * part)]! ^= 1
       const findings = await verified(() => [flipped]).catch((error: Error) => [
-        { fault: error.message },
+        { error: error.message },
       ])
-      assert.ok(faultsIn(findings).length > 0, `flipped at ${part}`)
+      assert.ok(errorsIn(findings).length > 0, `flipped at ${part}`)
     }
   })
 })
@@ -191,7 +191,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
       await write(ours, archive)
       const findings = await verified(fileOf(archive), archive)
-      assert.deepEqual(faultsIn(findings), [])
+      assert.deepEqual(errorsIn(findings), [])
       assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
       assert.deepEqual(findings.at(-1), { compared: true })
       assert.match(notesIn(findings).join('\n'), /not compared: it was packed again/)
@@ -221,13 +221,13 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       await cp(ours, folder, { recursive: true })
       await edit(join(folder, 'repositories/alice/site.git'))
       const findings = await verified(() => ({ folder }), folder)
-      assert.match(faultsIn(findings).join('\n'), expected)
+      assert.match(errorsIn(findings).join('\n'), expected)
       assert.deepEqual(wholeIn(findings), ['alice/notes'])
     })
 
   test('a directory is verified and restored, and refused if it contains no archive', async () => {
     const findings = await verified(() => ({ folder: ours }), ours)
-    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(errorsIn(findings), [])
     assert.match(notesIn(findings).join('\n'), /not compared: it is a directory/)
     await restored(() => ({ folder: ours }))
     await assert.rejects(
@@ -261,7 +261,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       const from = name === 'the folder' ? ['-C', base, 'ours'] : ['-C', '/', ours.slice(1)]
       await runTool('GNU tar', ['-czf', archive, ...from])
       const findings = await verified(fileOf(archive), archive)
-      assert.deepEqual(faultsIn(findings), [])
+      assert.deepEqual(errorsIn(findings), [])
       assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
       assert.deepEqual(findings.at(-1), { compared: true })
       const again = await restored(fileOf(archive))
@@ -304,7 +304,7 @@ describe('an archive of another program', () => {
       await writeFile(join(folder, 'README'), 'hello')
     })
     const findings = await verified(() => archive)
-    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(errorsIn(findings), [])
     assert.deepEqual(
       findings.filter((each) => 'warning' in each),
       [],
@@ -320,7 +320,7 @@ describe('an archive of another program', () => {
       }),
     )
     const findings = await verified(() => archive)
-    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(errorsIn(findings), [])
     const warnings = findings.flatMap((each) => ('warning' in each ? [each.warning] : []))
     assert.equal(warnings.length, 1)
     assert.match(warnings[0]!, /^repositories_000001\.json: \[\d\]\.private is not true or false/)
@@ -348,7 +348,7 @@ describe('an archive of another program', () => {
         JSON.stringify([{ url: 'https://x.test/1', issue: issue({}).url, asset_url }]),
       )
     })
-    assert.deepEqual(faultsIn(await verified(() => archive)), [
+    assert.deepEqual(errorsIn(await verified(() => archive)), [
       'attachments_000001.json: [0].asset_url leads to tarball://root/attachments/1/shot.png, which is not in the archive',
       'issues_000001.json: [1].user leads to https://x.test/nobody, which has no record',
     ])
@@ -390,5 +390,5 @@ test('names that differ only in case are refused', async () => {
 test('an archive that was compressed again or not at all is verified', async () => {
   const tar = gunzipSync(readFileSync(oursPacked))
   for (const bytes of [tar, gzipSync(tar, { level: 9 })])
-    assert.deepEqual(faultsIn(await verified(() => [bytes])), [])
+    assert.deepEqual(errorsIn(await verified(() => [bytes])), [])
 })

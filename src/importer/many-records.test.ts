@@ -69,7 +69,7 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
   const restored = await Array.fromAsync(
     restoreArchive({ git, open: archive, into: join(into, 'bare'), onEvent }, signal),
   )
-  assert.deepEqual(restored, [{ fullName: 'alice/site', faults: [] }])
+  assert.deepEqual(restored, [{ fullName: 'alice/site', errors: [] }])
   assert.equal(warningsIn(news).length, 102)
   assert.ok(warningsIn(news).includes(LEFT_OUT))
 
@@ -83,7 +83,7 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
     ...options,
   }
   const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))
-  assert.deepEqual(dumped, { fullName: 'alice/site', faults: [], isPrivate: true })
+  assert.deepEqual(dumped, { fullName: 'alice/site', errors: [], isPrivate: true })
   assert.ok(warningsIn(news).includes(LEFT_OUT))
   assert.ok(warningsIn(news).length < 250, String(warningsIn(news).length))
 })

@@ -127,8 +127,8 @@ test('a complete archive is restored completely', async (t) => {
   const { into, restore } = await scene(t)
   const restored = await restore(whole)
   assert.deepEqual(restored, [
-    { fullName: 'alice/notes', faults: [] },
-    { fullName: 'alice/site', faults: [] },
+    { fullName: 'alice/notes', errors: [] },
+    { fullName: 'alice/site', errors: [] },
   ])
   const names = ['notes.git', 'site.git', 'site.wiki.git']
   assert.deepEqual(readdirSync(join(into, 'alice')).sort(), names)
@@ -210,9 +210,9 @@ test('the work directory of a killed restore is removed, and other directories s
 test('the work directory of a running restore stays', async (t) => {
   const { into, restoring } = await scene(t)
   const first = restoring()
-  assert.deepEqual((await first.next()).value, { fullName: 'alice/notes', faults: [] })
+  assert.deepEqual((await first.next()).value, { fullName: 'alice/notes', errors: [] })
   await assert.rejects(Array.fromAsync(restoring()), /notes\.git already exists/)
-  assert.deepEqual(await Array.fromAsync(first), [{ fullName: 'alice/site', faults: [] }])
+  assert.deepEqual(await Array.fromAsync(first), [{ fullName: 'alice/site', errors: [] }])
   assert.deepEqual(readdirSync(into), ['alice'])
 })
 

@@ -264,24 +264,24 @@ const FAULTS: Fault[] = [
 for (const [name, make, expected] of FAULTS)
   test(`verify reports ${name}`, async (t) => {
     const lines = await verified(t, make())
-    assert.match(lines.filter((line) => line.startsWith('fault: ')).join('\n'), expected)
+    assert.match(lines.filter((line) => line.startsWith('error: ')).join('\n'), expected)
   })
 
 test('a truncated archive still verifies the repositories before the damage', async (t) => {
   const lines = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
-  assert.match(lines.join('\n'), /fault: alice\/site: it is incomplete/)
-  assert.doesNotMatch(lines.join('\n'), /whole:/)
+  assert.match(lines.join('\n'), /error: alice\/site: it is incomplete/)
+  assert.doesNotMatch(lines.join('\n'), /verified:/)
 })
 
 test('all repositories of a complete archive are verified', async (t) => {
-  assert.deepEqual(await verified(t, whole), ['whole: alice/site', 'whole: alice/video'])
+  assert.deepEqual(await verified(t, whole), ['verified: alice/site', 'verified: alice/video'])
   const directory = await temporaryFolder(t)
   await writeFile(join(directory, 'a'), whole)
   assert.equal(await checkArchive(join(directory, 'a'), signal), 'digests')
 })
 
 test('a note says what cannot be compared', async (t) => {
-  const wholes = ['whole: alice/site', 'whole: alice/video']
+  const wholes = ['verified: alice/site', 'verified: alice/video']
   const notes = async (archive: Buffer, isKept = true) => {
     const lines = await verified(t, archive, isKept)
     assert.deepEqual(
@@ -309,7 +309,7 @@ test('LFS objects that were missing on the host are a note', async (t) => {
   assert.ok((await verified(t, lacking(1))).includes(one))
   const lines = (await verified(t, lacking(4))).join('\n')
   assert.match(lines, /^note: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m)
-  assert.doesNotMatch(lines, /^fault/m)
+  assert.doesNotMatch(lines, /^error/m)
 })
 
 test('skipped repositories and missing data are notes', async (t) => {
@@ -337,11 +337,11 @@ test('without git data, only links to repositories are not followed', async (t) 
   }
   const lines = await verified(t, packEntries([...bare, ...metadata, naming]))
   assert.deepEqual(
-    lines.filter((line) => line.startsWith('fault: ')),
+    lines.filter((line) => line.startsWith('error: ')),
     [
-      'fault: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
+      'error: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
     ],
   )
   const there = packEntries([...bare, ...metadata, naming, aFile('attachments/u1/a.txt')])
-  assert.doesNotMatch((await verified(t, there)).join('\n'), /^fault/m)
+  assert.doesNotMatch((await verified(t, there)).join('\n'), /^error/m)
 })

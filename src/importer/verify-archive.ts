@@ -26,12 +26,12 @@ import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 
 export type Finding =
-  | Limited<{ fault: string }>
+  | Limited<{ error: string }>
   /** Something that a user should know and that does not make the archive invalid. */
   | Limited<{ warning: string }>
   | Limited<{ note: string }>
   /** The full name of a verified repository: it has all its objects, each with the right digest. */
-  | { whole: string }
+  | { verified: string }
   /** The last finding: whether the archive has a manifest that it was compared with. */
   | { compared: boolean }
 
@@ -55,7 +55,7 @@ export async function* verifyArchive(
   const scratch = join(directory, 'scratch')
   await mkdir(scratch)
   const unpacked = await unpackArchive(archive, join(directory, 'unpacked'), signal)
-  if (unpacked.damage) yield { fault: unpacked.damage.message }
+  if (unpacked.damage) yield { error: unpacked.damage.message }
 
   const { root } = unpacked
   let manifest: Manifest | undefined
@@ -66,13 +66,13 @@ export async function* verifyArchive(
       yield { note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }
   } catch (error) {
     if (!(error instanceof ManifestInvalid)) throw error
-    yield { fault: error.message }
+    yield { error: error.message }
   }
-  if (manifest) yield* faultsOf('entries', await unexpectedEntries(root, manifest))
-  for (const fault of await schemaErrors(root)) yield { fault }
+  if (manifest) yield* errorsOf('entries', await unexpectedEntries(root, manifest))
+  for (const error of await schemaErrors(root)) yield { error }
   if (manifest) {
-    yield* faultsOf('metadata files', compareMetadata(root, manifest))
-    yield* faultsOf('stored files', compareStoredFiles(root, manifest))
+    yield* errorsOf('metadata files', compareMetadata(root, manifest))
+    yield* errorsOf('stored files', compareStoredFiles(root, manifest))
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
@@ -80,8 +80,8 @@ export async function* verifyArchive(
     const { fullName } = checked
     if ('snapshot' in checked) {
       if (checked.isPackedAgain) packedAgain += 1
-      yield { whole: fullName }
-    } else for (const error of checked.errors) yield { fault: `${fullName}: ${error}` }
+      yield { verified: fullName }
+    } else for (const error of checked.errors) yield { error: `${fullName}: ${error}` }
   }
   if (manifest) {
     if (packedAgain > 0)
@@ -98,8 +98,8 @@ export async function* verifyArchive(
 
 type Lines = Iterable<string> | AsyncIterable<string>
 
-async function* faultsOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
-  for (const { text, count } of await limitLines(kind, lines)) yield { fault: text, count }
+async function* errorsOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
+  for (const { text, count } of await limitLines(kind, lines)) yield { error: text, count }
 }
 
 async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
@@ -118,7 +118,7 @@ async function* segmentFindings(
     yield { note: `the digests of its segments were not compared: ${compared.incomparable}` }
   else
     for (const fullName of compared.differing)
-      yield { fault: `${fullName}: its compressed bytes differ from the exported ones (SHA-256)` }
+      yield { error: `${fullName}: its compressed bytes differ from the exported ones (SHA-256)` }
 }
 
 /** Returns a line for each file and directory that Godwit never writes. */
@@ -161,7 +161,7 @@ async function schemaErrors(root: string): Promise<string[]> {
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const urls = new Set<string>()
   const records = await readRecords(root, (url) => urls.add(url))
-  yield* faultsOf('record files', records.errors)
+  yield* errorsOf('record files', records.errors)
   for (const { text, count } of records.warnings) yield { warning: text, count }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
@@ -174,5 +174,5 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     ...brokenLinks(records, isInArchive),
     ...(await brokenRecordLinks(root, records, urls, isInArchive)),
   ])
-    yield { fault: text, count }
+    yield { error: text, count }
 }

@@ -445,9 +445,9 @@ describe('complete or not at all', () => {
   test('several repositories, also empty ones, are dumped with a script for all', async () => {
     const { dumped, into } = await dumpOfAll()
     assert.deepEqual(dumped, [
-      { fullName: 'alice/site', faults: [], isPrivate: false },
-      { fullName: 'corp/empty', faults: [], isPrivate: false },
-      { fullName: 'corp/quiet', faults: [], isPrivate: true },
+      { fullName: 'alice/site', errors: [], isPrivate: false },
+      { fullName: 'corp/empty', errors: [], isPrivate: false },
+      { fullName: 'corp/quiet', errors: [], isPrivate: true },
     ])
     assert.deepEqual(readdirSync(into).sort(), ['alice', 'corp', 'restore.sh'])
     assert.equal(statSync(join(into, 'restore.sh')).mode & 0o111, 0o111)
@@ -461,7 +461,7 @@ describe('complete or not at all', () => {
   test('only the selected repository is written', async (t) => {
     const { dump, into, news } = await scene(t)
     assert.deepEqual(await dump({ repositories: ['Corp/quiet'] }), [
-      { fullName: 'corp/quiet', faults: [], isPrivate: true },
+      { fullName: 'corp/quiet', errors: [], isPrivate: true },
     ])
     assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
     assert.deepEqual(news, [{ leftBehind: [] }])

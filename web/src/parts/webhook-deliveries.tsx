@@ -64,7 +64,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
 }
 
 const eventOf = ({ event, action, redelivery }: WebhookDelivery): string =>
-  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (refresh)' : ''}`
+  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (again)' : ''}`
 
 /** Whether this is the latest delivery of its event. */
 const isLatest = (all: readonly WebhookDelivery[], { id, guid }: WebhookDelivery): boolean =>

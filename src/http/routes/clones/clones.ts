@@ -83,7 +83,7 @@ export function addCloneRoutes(app: FastifyInstance, parts: CloneParts): void {
 const CLONE_BODY = {
   maxBytes: 16 * 1024 * 1024,
   tooLarge: cloneRequestTooLarge,
-  isUnpacked: true,
+  acceptsGzip: true,
 }
 
 function addRoutes(git: FastifyInstance, parts: CloneParts): void {

@@ -69,7 +69,7 @@ test('another process takes over the job of a killed process', bounded, async (t
   await once(killed.child, 'exit')
   const heir = await startWorker(t, databaseUrl, 'heir')
   heir.letFinish()
-  await firstFallsSilent(db, () => heir.log.includes('took job'))
+  await firstFallsSilent(db, () => heir.log.includes('claimed job'))
   assert.deepEqual(await untilDone(db, 1), [{ login: 'job', by: 'heir' }])
 })
 
@@ -83,7 +83,7 @@ test(
     await frozen.says('claimed')
     frozen.child.kill('SIGSTOP')
     const heir = await startWorker(t, databaseUrl, 'heir')
-    await firstFallsSilent(db, () => heir.log.includes('took job'))
+    await firstFallsSilent(db, () => heir.log.includes('claimed job'))
     frozen.child.kill('SIGCONT')
     await frozen.says('lost')
     frozen.letFinish()
@@ -99,7 +99,7 @@ test('work continues after all connections to PostgreSQL are cut', bounded, asyn
   // It looks for work only when it is notified.
   const worker = await startWorker(t, databaseUrl, 'worker', NEVER)
   await enqueue(['a', 'b', 'c'])
-  await worker.says('took a', 'took b')
+  await worker.says('claimed a', 'claimed b')
   const admin = new pg.Client(databaseUrl)
   await admin.connect()
   t.after(() => admin.end())

@@ -42,7 +42,7 @@ export interface ArchiveOptions {
   /** The number of repositories that are exported at the same time. */
   concurrency: number
   /** Called for each repository when its export ends. */
-  onEnd: (result: RepositoryResult) => void
+  onResult: (result: RepositoryResult) => void
 }
 
 interface Exported {
@@ -146,7 +146,7 @@ async function seal(
  */
 async function exportAll(
   parts: ArchiveParts,
-  { repositories, allowPartial, concurrency, onEnd }: ArchiveOptions,
+  { repositories, allowPartial, concurrency, onResult }: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
@@ -157,7 +157,7 @@ async function exportAll(
     const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
     const reason = 'reason' in result ? result.reason : null
     exported[position] = { position, facts, segmentKey, records, outcome, reason }
-    onEnd({ facts, ...result })
+    onResult({ facts, ...result })
   })
   const failure = failureOf(exported)
   if (failure) throw new ExportFailed(failure)

@@ -22,7 +22,7 @@ import { withTimeout } from './wait-until.ts'
 
 export interface GitResult {
   code: number | null
-  said: string
+  output: string
 }
 
 /** The environment of the git client, independent of the machine's configuration. */
@@ -88,15 +88,15 @@ export async function cloneScene(
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)
-    let said = ''
+    const output = ''
     for (const output of [child.stdout, child.stderr])
       output.setEncoding('utf8').on('data', (text: string) => {
-        said += text
+        output += text
       })
     const ended = new Promise<GitResult>((resolve) => {
       child.once('close', (code) => {
         running.delete(child)
-        resolve({ code, said })
+        resolve({ code, output })
       })
     })
     return { child, ended }

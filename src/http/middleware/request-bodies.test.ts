@@ -48,7 +48,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
     attackers.some(({ response }) => response().startsWith('HTTP/1.1 429 ')),
   )
   const anonymous = await git('clone', '--quiet', at('alice/open'), 'anonymous')
-  assert.equal(anonymous.code, 0, anonymous.said)
+  assert.equal(anonymous.code, 0, anonymous.output)
   // With a token, a large request is read as well.
   const commit = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
   const body = `${`0032want ${commit}\n`.repeat(200_000)}00000009done\n`

@@ -30,9 +30,9 @@ test('full, shallow, partial and repeated clones work with every protocol versio
       .split('\n')
       .map((line) => line.replace(' commit', ''))
   const run = async (...args: string[]) => {
-    const { code, said } = await git(...args)
-    assert.equal(code, 0, `git ${args.join(' ')}: ${said}`)
-    return said
+    const { code, output } = await git(...args)
+    assert.equal(code, 0, `git ${args.join(' ')}: ${output}`)
+    return output
   }
   for (const version of [0, 1, 2]) {
     const protocol = ['-c', `protocol.version=${version}`]
@@ -73,9 +73,9 @@ test('full, shallow, partial and repeated clones work with every protocol versio
     const mirror = join(work, `many-${version}`)
     const fetchArgs = ['-c', `protocol.version=${version}`, '-C', mirror, 'fetch', 'origin']
     const { ended } = scene.start(fetchArgs, { GIT_TRACE_CURL: '1' })
-    const { code, said } = await ended
-    assert.equal(code, 0, said)
-    assert.match(said, /Content-Encoding: gzip/)
+    const { code, output } = await ended
+    assert.equal(code, 0, output)
+    assert.match(output, /Content-Encoding: gzip/)
     assert.equal((await run('-C', mirror, 'for-each-ref')).split('\n').length, BRANCHES + 5)
   }
   assert.ok(!existsSync(join(host.path('alice/site'), 'gc.log')))
@@ -89,8 +89,8 @@ test('a locked repository can be cloned', async (t) => {
   const scene = await cloneScene(t, fillSmall)
   await scene.source.settleLock({ owner: 'alice', name: 'site' }, async () => true)
   const address = scene.at('alice/site', await scene.token('alice'))
-  const { code, said } = await scene.git('clone', '--quiet', address, 'locked')
-  assert.equal(code, 0, said)
+  const { code, output } = await scene.git('clone', '--quiet', address, 'locked')
+  assert.equal(code, 0, output)
 })
 
 test('every push is refused with a message that git prints', async (t) => {
@@ -98,10 +98,10 @@ test('every push is refused with a message that git prints', async (t) => {
   const address = at('alice/site', await token('alice'))
   assert.equal((await git('clone', '--quiet', address, 'mine')).code, 0)
   for (const to of [address, at('alice/site'), at('nobody/none')]) {
-    const { code, said } = await git('-C', 'mine', 'push', to, 'HEAD:refs/heads/other')
+    const { code, output } = await git('-C', 'mine', 'push', to, 'HEAD:refs/heads/other')
     assert.equal(code, 128)
     assert.match(
-      said,
+      output,
       /^remote: This address is for cloning and fetching only\. It does not accept pushes\./m,
     )
   }

@@ -134,7 +134,7 @@ onEachEngine('temp_clone_token', (engine) => {
 
     const own = all[1]!.find(({ name }) => name === 'site')!.temp_clone_token!
     const listRefs = async (name: string, password: string) =>
-      (await git('ls-remote', at(`alice/${name}.git`, password))).said
+      (await git('ls-remote', at(`alice/${name}.git`, password))).output
     assert.match(await listRefs('site', own), /refs\/heads\/main/)
     for (const name of ['other', 'none'])
       assert.match(await listRefs(name, own), /Authentication failed/)

@@ -29,8 +29,8 @@ onEachEngine('a clone', (engine) => {
       ['public-with-token', [], at('alice/open.git', await token('bob'))],
     ]
     for (const [name, args, address] of forms) {
-      const { code, said } = await git(...args, 'clone', '--quiet', address, name)
-      assert.equal(code, 0, `${name}: ${said}`)
+      const { code, output } = await git(...args, 'clone', '--quiet', address, name)
+      assert.equal(code, 0, `${name}: ${output}`)
     }
   })
 
@@ -38,15 +38,15 @@ onEachEngine('a clone', (engine) => {
     const { git, at, token, url } = await cloneScene(t, fill, { engine })
     const bob = await token('bob')
     for (const path of ['alice/site', 'alice/none', 'nobody/none', 'alice/site.wiki']) {
-      const { code, said } = await git('ls-remote', at(path, bob))
+      const { code, output } = await git('ls-remote', at(path, bob))
       assert.equal(code, 128)
-      assert.match(said, /^remote: Repository not found\.\nfatal: repository '.*' not found/)
+      assert.match(output, /^remote: Repository not found\.\nfatal: repository '.*' not found/)
       const none = await fetch(`${url}/${path}/info/refs?service=git-upload-pack`)
       assert.equal(none.status, 401)
       assert.match(none.headers.get('www-authenticate') ?? '', /^Basic realm=/)
       assert.equal(await none.text(), 'Requires authentication\n')
       const wrong = await git('ls-remote', at(path, 'gwt_wrong'))
-      assert.match(wrong.said, /Authentication failed/)
+      assert.match(wrong.output, /Authentication failed/)
     }
   })
 
@@ -108,11 +108,11 @@ test('a clone is logged and counted like any request, without the credential', a
   assert.match(metrics, /godwit_clone_requests\{state="running"\} 0/)
   assert.equal((await git('ls-remote', at('alice/site', alice))).code, 0)
   const over = await git('ls-remote', at('alice/site', alice))
-  assert.match(over.said, /remote: API rate limit exceeded for user ID \d+\./)
+  assert.match(over.output, /remote: API rate limit exceeded for user ID \d+\./)
   for (let times = 0; times < 2; times++)
     assert.equal((await git('ls-remote', at('alice/open'))).code, 0)
   assert.match(
-    (await git('ls-remote', at('alice/open'))).said,
+    (await git('ls-remote', at('alice/open'))).output,
     /remote: Rate limit exceeded for 127/,
   )
 })
@@ -120,8 +120,8 @@ test('a clone is logged and counted like any request, without the credential', a
 test('without access to the repositories, clones are 404 and the log says why', async (t) => {
   for (const without of [{ source: undefined }, { cloneSlots: { max: 0, waitMs: 0 } }]) {
     const { git, at, token, log } = await cloneScene(t, fill, without)
-    const { said } = await git('ls-remote', at('alice/site', await token('alice')))
-    assert.match(said, /remote: Repository not found\./)
+    const { output } = await git('ls-remote', at('alice/site', await token('alice')))
+    assert.match(output, /remote: Repository not found\./)
     assert.match(log(), /"repository":"alice\/site","msg":"cannot serve a clone: this process has/)
   }
 })

@@ -117,7 +117,7 @@ test('requests that no git client sends are refused without starting git', async
       'version=2:x=\u00e9',
       '',
     ]) {
-      const { code, said } = await git(
+      const { code, output } = await git(
         '-c',
         'protocol.version=0',
         '-c',
@@ -125,7 +125,7 @@ test('requests that no git client sends are refused without starting git', async
         'ls-remote',
         at('alice/open'),
       )
-      if (!version.startsWith('version=2')) assert.equal(code, 0, `${version}: ${said}`)
+      if (!version.startsWith('version=2')) assert.equal(code, 0, `${version}: ${output}`)
     }
   })
   assert.deepEqual(gitProcesses(host), [])
@@ -183,7 +183,7 @@ test('clones above the limit get 503 with a message that git prints', async (t) 
   const first = await startStalledClient(url, host)
   const second = await git('ls-remote', at('alice/large'))
   assert.match(
-    second.said,
+    second.output,
     /^remote: Too many clones are running at the moment\. Please try again later\./,
   )
   const response = await fetch(`${url}/alice/large/info/refs?service=git-upload-pack`)
@@ -207,7 +207,7 @@ test('a repository that refers to an endless file is cloned without it or refuse
   await mkdir(dirname(attributes), { recursive: true })
   await symlink('/dev/zero', attributes)
   assert.match(
-    (await clone('alice/linked')).said,
+    (await clone('alice/linked')).output,
     /remote: alice\/linked: info\/attributes is not a regular file/,
   )
   await appendFile(
@@ -215,7 +215,7 @@ test('a repository that refers to an endless file is cloned without it or refuse
     '[includeIf "gitdir:/"]\n\tpath = /dev/zero\n',
   )
   assert.match(
-    (await clone('alice/included')).said,
+    (await clone('alice/included')).output,
     /remote: alice\/included: its config includes something that is not a file/,
   )
 })
@@ -230,23 +230,23 @@ test('a clone runs no program that a repository configures and reads no other re
   const { git, at, host } = scene
   for (const version of [0, 2]) {
     const protocol = ['-c', `protocol.version=${version}`]
-    const { code, said } = await git(
+    const { code, output } = await git(
       ...protocol,
       'clone',
       '--quiet',
       at('alice/trap'),
       `trap-${version}`,
     )
-    assert.equal(code, 0, said)
+    assert.equal(code, 0, output)
   }
   assert.deepEqual(traps.programsRun(), [])
 
   const [open, secret] = [host.path('alice/open'), host.path('bob/secret')]
   const shown = async () => {
-    const { said } = await git('ls-remote', at('alice/open'))
+    const { output } = await git('ls-remote', at('alice/open'))
     const known = await host.git(['rev-parse', 'HEAD'], { dir: secret })
-    assert.ok(!said.includes(known), said)
-    return said
+    assert.ok(!output.includes(known), output)
+    return output
   }
   await appendFile(join(open, 'objects/info/alternates'), `${secret}/objects\n`).catch(() => {})
   const foreign = join(open, 'refs/heads/foreign')

@@ -77,7 +77,7 @@ async function runExport(
     repositories,
     allowPartial: options.allowPartial ?? false,
     concurrency: config.concurrency,
-    onEnd(result: RepositoryResult) {
+    onResult(result: RepositoryResult) {
       results.push(result)
       progress.add(result)
     },

@@ -34,9 +34,9 @@ async function setUp(
   const repositories = await factsForViewer(db, { account: owner }, entries)
   const results: string[] = []
   const runExport = (allowPartial = false, signal = new AbortController().signal) => {
-    const onEnd = (result: Parameters<typeof formatRepositoryResult>[0]) =>
+    const onResult = (result: Parameters<typeof formatRepositoryResult>[0]) =>
       void results.push(formatRepositoryResult(result))
-    const order = { owner, repositories, allowPartial, concurrency: 1, onEnd }
+    const order = { owner, repositories, allowPartial, concurrency: 1, onResult }
     return exportArchive(parts, order, signal)
   }
   return { ...exported, results, runExport }

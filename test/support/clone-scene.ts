@@ -88,9 +88,9 @@ export async function cloneScene(
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)
-    const output = ''
-    for (const output of [child.stdout, child.stderr])
-      output.setEncoding('utf8').on('data', (text: string) => {
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
     const ended = new Promise<GitResult>((resolve) => {

@@ -51,7 +51,7 @@ export async function archiveOfHost(
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
   const repositories = await factsForViewer(db, { account: owner }, entries)
-  const order = { owner, repositories, allowPartial: false, concurrency: 2, onEnd: () => {} }
+  const order = { owner, repositories, allowPartial: false, concurrency: 2, onResult: () => {} }
   await using archive = await exportArchive(parts, order, new AbortController().signal)
   return await collect(readArchive(archive.plan, blobs))
 }

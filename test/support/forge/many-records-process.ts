@@ -95,7 +95,7 @@ try {
   await syncCatalogue(parts)
   const owner = await ensureAccount(db, 'ann', 0)
   const repositories = await factsForViewer(db, { account: owner }, await listCatalogue(db))
-  const order = { owner, repositories, allowPartial: false, concurrency: 1, onEnd: () => {} }
+  const order = { owner, repositories, allowPartial: false, concurrency: 1, onResult: () => {} }
   await using archive = await exportArchive(parts, order, new AbortController().signal)
   const output = createWriteStream(OUTPUT)
   await pipeline(readArchive(archive.plan, blobs), output)

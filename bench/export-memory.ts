@@ -37,8 +37,10 @@ export async function exportMemory(flags: readonly string[] = []): Promise<Expor
   })
 }
 
-/** Returns undefined where Ceph is not installed. */
-export async function withBucket<T>(act: (flags: string[]) => Promise<T>): Promise<T | undefined> {
+/** Returns undefined where Ceph is not installed. `flagsOfNewStore` returns the flags of a store that no database uses yet. */
+export async function withBucket<T>(
+  act: (flagsOfNewStore: () => string[]) => Promise<T>,
+): Promise<T | undefined> {
   if (!(await has('radosgw'))) return undefined
   const store = await startObjectStore()
   try {
@@ -50,7 +52,7 @@ export async function withBucket<T>(act: (flags: string[]) => Promise<T>): Promi
     const s3 = new S3({ endpoint: store.endpoint, forcePathStyle: true })
     await s3.createBucket({ Bucket: bucket })
     s3.destroy()
-    return await act(['--blobs', `s3://${bucket}/godwit`])
+    return await act(() => ['--blobs', `s3://${bucket}/${randomBytes(8).toString('hex')}`])
   } finally {
     await store.stop()
   }

@@ -66,18 +66,18 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
 /** Leaves out the bucket where Ceph is not installed. */
 async function exportPeaks(rounds: number): Promise<{ store: string; peaks: number[] }[]> {
   const onDisk = await peaksOf(rounds)
-  const inBucket = await withBucket((flags) => peaksOf(rounds, flags))
+  const inBucket = await withBucket((flagsOfNewStore) => peaksOf(rounds, flagsOfNewStore))
   return [
     { store: 'a directory', peaks: onDisk },
     ...(inBucket ? [{ store: 'a bucket', peaks: inBucket }] : []),
   ]
 }
 
-async function peaksOf(rounds: number, flags: readonly string[] = []): Promise<number[]> {
+async function peaksOf(rounds: number, flags: () => string[] = () => []): Promise<number[]> {
   // The first start is discarded here too.
-  await exportMemory(flags)
+  await exportMemory(flags())
   const peaks: number[] = []
-  for (let round = 1; round <= rounds; round += 1) peaks.push((await exportMemory(flags)).peak)
+  for (let round = 1; round <= rounds; round += 1) peaks.push((await exportMemory(flags())).peak)
   return peaks
 }
 

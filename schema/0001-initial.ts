@@ -338,7 +338,7 @@ const webhooks = (engine: Engine): string[] => [
   'create index webhook_deliveries_by_event on webhook_deliveries (event_id)',
   'create index webhook_deliveries_by_age on webhook_deliveries (delivered_at)',
   'create table webhook_tallies (outcome text primary key, count bigint not null)',
-  `insert into webhook_tallies values ('delivered', 0), ('failed', 0), ('given up', 0)`,
+  `insert into webhook_tallies values ('delivered', 0), ('failed', 0), ('given_up', 0)`,
 ]
 
 /** What was read from a Gitea or Forgejo. */

@@ -11,7 +11,7 @@ const read = (path: string) => readFile(new URL(path, ROOT), 'utf8')
 const TESTED_SEPARATELY = [
   'github.com',
   'GNU tar, with a folder around it',
-  'Python, pax, files only, in the contrary order',
+  'Python, pax, files only, in reverse order',
   'a directory that an archive was unpacked into',
   'DecompressionStream of browsers',
   'git, on what was unpacked',

@@ -331,7 +331,7 @@ export interface Tables {
     facts: string
     /** The JSON to send. Rendered at the first attempt and sent again at all later ones. */
     payload: string | null
-    /** `waiting`, `delivered` or `given up`. */
+    /** `waiting`, `delivered` or `given_up`. */
     state: string
     /** Incremented with every redelivery. Jobs with an earlier number are ignored. */
     generation: number

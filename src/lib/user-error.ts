@@ -23,7 +23,7 @@ export const exitCodes: readonly [code: string, meaning: string][] = [
   ],
   [
     '128+N',
-    'stopped by signal N: 130 after Ctrl-C; no unfinished files are left but the part that a download resumes',
+    'stopped by signal N: 130 after Ctrl-C; no unfinished files are left, except the `.part` file that the next download resumes',
   ],
 ]
 

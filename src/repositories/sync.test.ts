@@ -15,6 +15,7 @@ import { addToken } from '../accounts/token-store.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
+import { factsOfUnreadable } from './facts.ts'
 import { findByNameAsMap, listCatalogue } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
@@ -258,6 +259,21 @@ onEachEngine('the catalogue', (engine) => {
     }
     await assert.rejects(syncCatalogue({ ...parts, source }), /no memory left/)
     assert.ok(ended)
+  })
+
+  test('takes many new repositories of a new owner, in several batches', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const names = Array.from({ length: 450 }, (_, n) => `r${n}`)
+    const source: Partial<Source> = {
+      async *list() {
+        for (const name of names)
+          yield { found: { owner: 'alice', name, stamp: '', hasWiki: false } }
+      },
+      facts: async () => factsOfUnreadable(0),
+    }
+    const { read } = await syncCatalogue({ db, source: source as Source, now: Date.now })
+    assert.equal(read, names.length)
+    assert.equal((await listCatalogue(db)).length, names.length)
   })
 
   test('can be refreshed by name: new repositories are added, missing ones marked', async (t) => {

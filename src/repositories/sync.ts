@@ -257,8 +257,15 @@ function oldestCreation(owner: string, batch: OwnedUpdate[]): number | undefined
 function catalogueWriter({ db, now }: SyncParts) {
   const owners = new Map<string, Account>()
   let waiting: OwnedUpdate[] = []
+  let writing = Promise.resolve()
 
-  async function flush(): Promise<void> {
+  /** Batches are written one after the other: another connection does not see a new owner before the transaction commits. */
+  function flush(): Promise<void> {
+    writing = writing.then(writeBatch)
+    return writing
+  }
+
+  async function writeBatch(): Promise<void> {
     // By name, not by completion, so that new repositories get reproducible ids.
     const batch = waiting.toSorted((a, b) => (keyOfUpdate(a) < keyOfUpdate(b) ? -1 : 1))
     waiting = []

@@ -49,7 +49,7 @@ export function createDeliveries(parts: DeliverParts) {
     run: (job, run) => deliver(parts, parked, job, run),
     onGiveUp: async (tx, job) => {
       await dropEvent(tx, (job.payload as DeliverJob).eventId)
-      await tallyDelivery(tx, 'given up')
+      await tallyDelivery(tx, 'given_up')
     },
   }
   const handlers: Handlers = { [DELIVER_WEBHOOK]: handler }
@@ -130,7 +130,7 @@ function resultOf(
 ) {
   const left = attemptsLeft - 1
   if (isDelivered) return { state: 'delivered' as const, attemptsLeft: left, nextAt: now }
-  if (left <= 0) return { state: 'given up' as const, attemptsLeft: 0, nextAt: now }
+  if (left <= 0) return { state: 'given_up' as const, attemptsLeft: 0, nextAt: now }
   return { state: 'waiting' as const, attemptsLeft: left, nextAt: now + pauseAfter(attempts + 1) }
 }
 
@@ -145,8 +145,8 @@ async function recordResult(
   await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
   const last = { at: deliveredAt, isDelivered, status, statusCode }
   const since = await recordLastDelivery(tx, webhook, last)
-  if (state !== 'given up') return
-  await tallyDelivery(tx, 'given up')
+  if (state !== 'given_up') return
+  await tallyDelivery(tx, 'given_up')
   if (since === null || now() - since < DISABLED_AFTER_MS) return
   const day = new Date(since).toISOString().slice(0, 10)
   await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())

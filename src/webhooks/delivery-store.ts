@@ -116,7 +116,7 @@ function deliveryOf({ redelivery, ...row }: DeliveryRow): Delivery {
 }
 
 /** `delivered` and `failed` count attempts, `given up` counts events. */
-type DeliveryTally = 'delivered' | 'failed' | 'given up'
+type DeliveryTally = 'delivered' | 'failed' | 'given_up'
 
 /** Called in the transaction that writes the outcome. */
 export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {

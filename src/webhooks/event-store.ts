@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { DeliveredEvent } from './webhook.ts'
 
-export type EventState = 'waiting' | 'delivered' | 'given up'
+export type EventState = 'waiting' | 'delivered' | 'given_up'
 
 /** An event to be delivered to one webhook. */
 export interface WebhookEvent extends DeliveredEvent {
@@ -68,7 +68,7 @@ export async function recordAttempt(
 export async function dropEvent(tx: Db, id: number): Promise<void> {
   await tx
     .updateTable('webhook_events')
-    .set({ state: 'given up', attempts_left: 0 })
+    .set({ state: 'given_up', attempts_left: 0 })
     .where('id', '=', id)
     .where('state', '=', 'waiting')
     .execute()

@@ -142,7 +142,7 @@ onEachEngine('parked deliveries', (engine) => {
     assert.deepEqual(others, [])
     assert.deepEqual(
       [listed!.status, listed!.statusCode, listed!.state, listed!.action],
-      ['Not sent: 500 events are waiting already', 0, 'given up', 'exported'],
+      ['Not sent: 500 events are waiting already', 0, 'given_up', 'exported'],
     )
     await scene.db.deleteFrom('webhook_events').where('event', '=', 'ping').execute()
     await redeliver(scene.parts, webhook, listed!.eventId)

@@ -83,7 +83,7 @@ export async function enqueueWebhookEvent(
       event,
       action,
       facts: JSON.stringify(facts),
-      state: isEnqueued ? 'waiting' : 'given up',
+      state: isEnqueued ? 'waiting' : 'given_up',
       generation: 1,
       attempts: 0,
       attempts_left: isEnqueued ? attempts : 0,
@@ -98,7 +98,7 @@ export async function enqueueWebhookEvent(
     ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },
     ...{ url: webhook.url, requestHeaders: {}, response: null },
   })
-  await tallyDelivery(tx, 'given up')
+  await tallyDelivery(tx, 'given_up')
 }
 
 export const enqueueDelivery = (

@@ -52,6 +52,7 @@ async function nginxBefore(t: Pick<TestContext, 'after'>, upstream: string): Pro
   writeFileSync(join(base, 'key.pem'), SELF_SIGNED.key)
   const site = replaced(readFileSync(EXAMPLE, 'utf8'), {
     'server 127.0.0.1:3000;': `server ${upstream};`,
+    'listen 80;': `listen 127.0.0.1:${await freePort()};`,
     'listen 443 ssl http2;': `listen 127.0.0.1:${port} ssl http2;`,
     '/etc/letsencrypt/live/migrations.example.com/fullchain.pem': join(base, 'cert.pem'),
     '/etc/letsencrypt/live/migrations.example.com/privkey.pem': join(base, 'key.pem'),

@@ -146,7 +146,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
 function addOutcomeCounter(register: Registry, name: string, help: string): OutcomeCounter {
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [register] })
   // Every series starts at 0, so that Prometheus sees the first increment in a rate.
-  for (const outcome of ['whole', 'ended_by_client', 'failed_at_source'])
+  for (const outcome of ['complete', 'ended_by_client', 'failed'])
     counter.inc({ outcome }, 0)
   return { add: (outcome) => counter.inc({ outcome }) }
 }

@@ -57,7 +57,7 @@ export function watchClient(raw: ServerResponse) {
 
 /** Counts how downloads or clones through this process ended. */
 export interface OutcomeCounter {
-  add(outcome: 'whole' | 'ended_by_client' | 'failed_at_source'): void
+  add(outcome: 'complete' | 'ended_by_client' | 'failed'): void
 }
 
 export const EVENT_STREAM = 'text/event-stream'

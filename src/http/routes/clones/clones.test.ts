@@ -104,7 +104,7 @@ test('a clone is logged and counted like any request, without the credential', a
     metrics,
     /godwit_http_requests_total\{method="POST",route="\/:owner\/:name\/git-upload-pack",status="200"\} 1/,
   )
-  assert.match(metrics, /godwit_clone_requests_total\{outcome="whole"\} 2/)
+  assert.match(metrics, /godwit_clone_requests_total\{outcome="complete"\} 2/)
   assert.match(metrics, /godwit_clone_requests\{state="running"\} 0/)
   assert.equal((await git('ls-remote', at('alice/site', alice))).code, 0)
   const over = await git('ls-remote', at('alice/site', alice))

@@ -222,14 +222,14 @@ async function serveClone(
     try {
       admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID)
       await sendGitOutput(source, client, reply, { ...clone, body })
-      outcomes.add('whole')
+      outcomes.add('complete')
     } finally {
       release()
     }
   } catch (error) {
     if (error instanceof HttpError) throw error
     const isDisconnected = client.signal.aborted || error instanceof ClientDisconnected
-    outcomes.add(isDisconnected ? 'ended_by_client' : 'failed_at_source')
+    outcomes.add(isDisconnected ? 'ended_by_client' : 'failed')
     if (isDisconnected) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
     else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')
     endOrRefuse(reply, error)

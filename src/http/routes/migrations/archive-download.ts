@@ -195,10 +195,10 @@ async function sendArchive(
       onVerified: (key) => verified.add(key),
     })
     reply.raw.end()
-    downloads.add('whole')
+    downloads.add('complete')
   } catch (err) {
     const isDisconnected = client.signal.aborted || err instanceof ClientDisconnected
-    downloads.add(isDisconnected ? 'ended_by_client' : 'failed_at_source')
+    downloads.add(isDisconnected ? 'ended_by_client' : 'failed')
     if (isDisconnected) log.info(logFields(), 'the client ended a download')
     else log.error({ err, ...logFields() }, 'an archive cannot be read')
     // Before the connection is closed: a client that resumes the download must get an error, not the rest.

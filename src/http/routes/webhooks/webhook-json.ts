@@ -69,7 +69,7 @@ export function deliveryJson(delivery: Delivery) {
     installation_id: null,
     repository_id: null,
     throttled_at: null,
-    state: delivery.state === 'given up' ? ('given_up' as const) : delivery.state,
+    state: delivery.state,
     next_attempt_at: utcTimestampOrNull(delivery.nextAt),
   } satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 }

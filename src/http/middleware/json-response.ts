@@ -70,7 +70,7 @@ async function renderLong(body: WithRepositories): Promise<string> {
   return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
 }
 
-const sendText = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
+const sendText = (reply: FastifyReply, json: Piece): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
 
 export type Piece = string | Buffer
@@ -154,7 +154,8 @@ function matchesEtag(header: string | undefined, etag: string): boolean {
   })
 }
 
-async function renderWhole(body: Body): Promise<Buffer> {
+/** Returns text as it is: Node sends it together with the headers, without a copy. */
+async function renderWhole(body: Body): Promise<Piece> {
   const pieces: Piece[] = []
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
@@ -163,6 +164,7 @@ async function renderWhole(body: Body): Promise<Buffer> {
       if (first !== undefined) pieces.push(withoutLeadingComma(first), ...others)
     }
   }
+  if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
   return Buffer.concat(pieces.map(toBuffer))
 }
 

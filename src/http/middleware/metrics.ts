@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from '../../db/database.ts'
+import { memoize } from '../../lib/memoize.ts'
 import { readStoreChecks } from '../../migrations/segment-check-store.ts'
 import { countSegments } from '../../migrations/segment-store.ts'
 import {
@@ -19,6 +20,8 @@ import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
 import type { CompletedRequest } from './request-log.ts'
 import type { OutcomeCounter } from './response-stream.ts'
+
+const MAX_CACHED_SERIES = 1000
 
 interface MetricsParts {
   db: Db
@@ -133,10 +136,20 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers,
   })
+  // Finding a series by its labels costs more than counting in it.
+  const seriesOf = memoize(
+    MAX_CACHED_SERIES,
+    ({ method, route = 'none', status }: CompletedRequest) => ({
+      count: requests.labels({ method, route, status }),
+      duration: seconds.labels({ route }),
+    }),
+    ({ method, route, status }) => `${method} ${status} ${route}`,
+  )
   return {
-    onRequestCompleted({ method, route = 'none', status, ms }: CompletedRequest): void {
-      requests.inc({ method, route, status })
-      seconds.observe({ route }, ms / 1000)
+    onRequestCompleted(request: CompletedRequest): void {
+      const { count, duration } = seriesOf(request)
+      count.inc()
+      duration.observe(request.ms / 1000)
     },
     downloads,
     clones,
@@ -146,8 +159,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
 function addOutcomeCounter(register: Registry, name: string, help: string): OutcomeCounter {
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [register] })
   // Every series starts at 0, so that Prometheus sees the first increment in a rate.
-  for (const outcome of ['complete', 'ended_by_client', 'failed'])
-    counter.inc({ outcome }, 0)
+  for (const outcome of ['complete', 'ended_by_client', 'failed']) counter.inc({ outcome }, 0)
   return { add: (outcome) => counter.inc({ outcome }) }
 }
 

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WrittenKind } from '../src/records/fact-kinds.ts'
-import { splitIntoFiles, writeRecord } from '../src/records/write-records.ts'
+import { splitIntoFiles, toRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
-import { addressesAt } from '../test/support/records.ts'
+import { hostUrlsAt } from '../test/support/records.ts'
 import { run } from './measure.ts'
 
-const ADDRESSES = addressesAt('https://github.com')
+const ADDRESSES = hostUrlsAt('https://github.com')
 const REPOSITORY = 'alice/site'
 const WORDS = 'The godwit flies eleven days over open sea, and nobody has seen it land. See #1. '
 const FIRST = Date.UTC(2020, 0, 1)
@@ -32,7 +32,7 @@ export async function makeDiscussions(directory: string, issues: number): Promis
 }
 
 function* records(kind: WrittenKind, facts: Iterable<unknown>): Generator<unknown> {
-  for (const fact of facts) yield writeRecord(kind, fact as never, ADDRESSES)
+  for (const fact of facts) yield toRecord(kind, fact as never, ADDRESSES)
 }
 
 function* factsOf(issues: number): Generator<[WrittenKind, Iterable<unknown>]> {

@@ -30,7 +30,7 @@ const accounts = (engine: Engine): string[] => [
     expires_at bigint,
     last_used_at bigint,
     revoked_at bigint,
-    asked_at bigint)`,
+    forge_checked_at bigint)`,
   'create index tokens_by_account on tokens (account_id)',
   `create table sessions (
     digest text primary key,
@@ -343,18 +343,18 @@ const webhooks = (engine: Engine): string[] => [
 
 /** What was read from a Gitea or Forgejo. */
 const forge = (): string[] => [
-  `create table forge_questions (
+  `create table forge_token_checks (
     digest text primary key,
-    answer text not null,
-    next_at bigint not null)`,
-  'create index forge_questions_by_time on forge_questions (next_at)',
+    result text not null,
+    check_again_at bigint not null)`,
+  'create index forge_token_checks_by_time on forge_token_checks (check_again_at)',
   `create table forge_repositories (
     name_key text primary key,
     facts text not null,
-    asked_at bigint not null)`,
+    requested_at bigint not null)`,
   `create table forge_rights (
     account_id bigint primary key references accounts (id),
-    asked_at bigint not null,
+    requested_at bigint not null,
     removal text)`,
   `create table forge_budgets (
     forge text primary key,

@@ -13,10 +13,10 @@ const DEFAULTS_BY_CORES: Partial<Record<string, string>> = {
 
 function settingsTable(): string {
   const rows = optionNames.map((name) => {
-    const { argument, about, fallback, otherwise } = optionOf(name)
-    const standard = DEFAULTS_BY_CORES[name] ?? fallback ?? otherwise ?? ''
-    const shown =
-      fallback !== undefined && !(name in DEFAULTS_BY_CORES) ? `\`${standard}\`` : standard
+    const { argument, about, defaultValue, defaultDescription } = optionOf(name)
+    const text = DEFAULTS_BY_CORES[name] ?? defaultValue ?? defaultDescription ?? ''
+    const isLiteral = defaultValue !== undefined && !(name in DEFAULTS_BY_CORES)
+    const shown = isLiteral ? `\`${text}\`` : text
     const flag = `\`${flagOf(name)} ${argument}\``.replaceAll('|', '\\|')
     return `| ${flag} | \`${variableOf(name)}\` | ${shown} | ${about} |`
   })

@@ -30,7 +30,7 @@ export async function findAccountsById(
 }
 
 /** Returns a function that maps a login in any case to its stored spelling. It covers `logins`, or all accounts by default. */
-export async function knownSpellings(
+export async function readLoginSpellings(
   db: Db,
   logins?: readonly string[],
 ): Promise<(login: string) => string | undefined> {
@@ -54,8 +54,8 @@ export async function ensureAccount(
   const row = await db
     .insertInto('accounts')
     .values({ login, login_key: nameKey(login), type, site_admin: 0, created_at: createdAt })
-    .onConflict((conflict) =>
-      conflict.column('login_key').doUpdateSet({
+    .onConflict((oc) =>
+      oc.column('login_key').doUpdateSet({
         login,
         created_at: sql<number>`case when excluded.created_at < accounts.created_at
           then excluded.created_at else accounts.created_at end`,
@@ -93,9 +93,9 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
     .selectFrom('accounts')
     .select('id')
     .where('id', '=', id)
-    .where('id', 'not in', (query) => query.selectFrom('tokens').select('account_id'))
-    .where('id', 'not in', (query) => query.selectFrom('schedules').select('owner_id'))
-    .where('id', 'not in', (query) => query.selectFrom('webhooks').select('owner_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('tokens').select('account_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('schedules').select('owner_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('webhooks').select('owner_id'))
     // An account with a forge_id belongs to somebody on the forge, even if their unused tokens were deleted.
     .where('forge_id', 'is', null)
     .where('migration_count', '=', 0)

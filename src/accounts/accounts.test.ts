@@ -8,8 +8,8 @@ import {
   addToken,
   createToken,
   digestOf,
+  isGodwitToken,
   listTokens,
-  looksLikeToken,
   revokeToken,
 } from './token-store.ts'
 
@@ -19,10 +19,10 @@ const DAY = 86_400_000
 test('a token is recognizable, and its checksum detects a typo', () => {
   const token = createToken()
   assert.match(token, /^gwt_[0-9A-Za-z]{38}$/)
-  assert.ok(looksLikeToken(token))
+  assert.ok(isGodwitToken(token))
   const wrong = token.slice(0, 10) + (token[10] === 'a' ? 'b' : 'a') + token.slice(11)
-  assert.equal(looksLikeToken(wrong), false)
-  assert.equal(looksLikeToken(`${token}x`), false)
+  assert.equal(isGodwitToken(wrong), false)
+  assert.equal(isGodwitToken(`${token}x`), false)
   assert.notEqual(createToken(), token)
 })
 

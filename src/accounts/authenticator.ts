@@ -2,24 +2,24 @@ import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
 import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
-import { digestOf, findViewer, looksLikeToken, recordTokenUse } from './token-store.ts'
+import { digestOf, findViewerByDigest, isGodwitToken, recordTokenUse } from './token-store.ts'
 
 export interface Authenticator {
   /**
-   * Returns the owner of a token, or undefined if it is not valid. Tokens are looked up every time, so a revoked one stops working at
-   * once, and one that was revoked on the forge within a minute. If `mayAskForge` resolves to false, because the caller has sent too
-   * many bad tokens, the forge is not asked about new tokens. Rejects with SignInUnavailable if the forge must be asked but cannot.
+   * Returns the owner of a token, or undefined if it is not valid. A token that was revoked here stops working at once, a token that
+   * was revoked on the forge after at most a minute. `mayCheckNew` resolves to false if the caller has sent too many bad tokens: then
+   * tokens that the forge has never accepted are rejected. Rejects with SignInUnavailable if the forge must check the token but cannot.
    */
-  viewerOf(token: string, mayAskForge?: MayAskForge): Promise<Viewer | undefined>
+  viewerOf(token: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
   /** Returns the owner of a browser session by its secret. */
   viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
   /** Stores when tokens were last used. Called regularly and when the process stops, so that requests need not write. */
   recordUses(): Promise<void>
 }
 
-type MayAskForge = () => Promise<boolean>
+type MayCheckNew = () => Promise<boolean>
 
-const always: MayAskForge = async () => true
+const always: MayCheckNew = async () => true
 
 interface AuthenticatorParts {
   db: Db
@@ -31,13 +31,14 @@ interface AuthenticatorParts {
 export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
   let usedAt = new Map<number, number>()
 
-  async function find(token: string, mayAskForge: MayAskForge): Promise<Viewer | undefined> {
+  async function find(token: string, mayCheckNew: MayCheckNew): Promise<Viewer | undefined> {
     const issuer = mayBeForgeToken(token) ? forge : undefined
-    if (!issuer && !looksLikeToken(token)) return undefined
-    const findStored = () => findViewer(db, digestOf(token), now())
+    if (!issuer && !isGodwitToken(token)) return undefined
+    const findStored = () => findViewerByDigest(db, digestOf(token), now())
     const stored = await findStored()
     if (stored || !issuer) return stored
-    return (await issuer.isValid(token, await mayAskForge())) ? findStored() : undefined
+    const isAccepted = await issuer.checkToken(token, { mayCheckNew: await mayCheckNew() })
+    return isAccepted ? findStored() : undefined
   }
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */
@@ -46,8 +47,8 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
   }
 
   return {
-    async viewerOf(token, mayAskForge = always) {
-      const viewer = await find(token, mayAskForge)
+    async viewerOf(token, mayCheckNew = always) {
+      const viewer = await find(token, mayCheckNew)
       if (viewer) usedAt.set(viewer.tokenId, now())
       return viewer
     },

@@ -67,7 +67,7 @@ export async function giveUpLogin(
   await tx
     .deleteFrom('memberships')
     .where('origin', '=', 'forge')
-    .where((is) => is.or([is('organization_id', '=', id), is('account_id', '=', id)]))
+    .where((eb) => eb.or([eb('organization_id', '=', id), eb('account_id', '=', id)]))
     .execute()
 }
 
@@ -86,7 +86,7 @@ async function moveToLogin(
   if (!same || same.id === named?.id) return
   if (isFree) await rename(tx, same, login)
   else if (await isUnused(tx, named)) {
-    // A sync created this account for a directory with the new login, before the forge was asked about its owner.
+    // A sync created this account for a directory with the new login, before its owner was read from the forge.
     await rename(tx, named, `${login}--unused-${named.id}`)
     await rename(tx, same, login)
   }

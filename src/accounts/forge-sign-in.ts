@@ -5,7 +5,7 @@ import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
 import { digestOf } from './token-store.ts'
 
-/** The forge cannot be asked about a token at the moment. The token may still be valid. */
+/** The forge cannot check a token at the moment. The token may still be valid. */
 export class SignInUnavailable extends Error {
   override name = 'SignInUnavailable'
   /** Epoch milliseconds. */
@@ -19,8 +19,8 @@ export class SignInUnavailable extends Error {
 
 interface SignInParts {
   db: Db
-  /** Asks the forge who owns a token. Resolves to undefined if the forge rejects the token; rejects with SignInUnavailable. */
-  askForge(token: string): Promise<ForgeOwner | undefined>
+  /** Requests the owner of a token from the forge; undefined if the forge rejects the token. Rejects with SignInUnavailable. */
+  readTokenOwner(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has accepted a token, before the sign-in succeeds. */
   onSignedIn?(account: Account): Promise<void>
   now: () => number
@@ -30,20 +30,21 @@ interface SignInParts {
 
 export interface ForgeSignIn {
   /**
-   * Returns whether the forge accepts a token. Its answer may be a minute old. Rejects with SignInUnavailable. If `mayAskNew` is
-   * false, the forge is not asked about a token that it has never accepted, so that guessing tokens does not load the forge.
+   * Returns whether the forge accepts a token; the result may be a minute old. Stores an accepted token, and creates the account
+   * of its owner. Rejects with SignInUnavailable. If `mayCheckNew` is false, a token that the forge has never accepted is
+   * rejected without a request, so that guessing tokens does not load the forge.
    */
-  isValid(token: string, mayAskNew: boolean): Promise<boolean>
+  checkToken(token: string, options: { mayCheckNew: boolean }): Promise<boolean>
 }
 
 /** Personal tokens of Gitea and Forgejo are 40 hexadecimal digits; those of applications are longer and have dots. */
 const SHAPE = /^(?!gwt_)[\w.-]{20,2048}$/
 
-/** Returns whether the forge may know the token. A mistyped token of Godwit must not be sent there. */
+/** Returns whether the forge may have issued the token. A mistyped token of Godwit must not be sent there. */
 export const mayBeForgeToken = (token: string): boolean => SHAPE.test(token)
 
 const MAX_CONCURRENT_CHECKS = 32
-/** After a failure, the forge is not asked again for this long. */
+/** After a failure, nothing is requested from the forge for this long. */
 const PAUSE_MS = 3000
 const POLL_INTERVAL_MS = 50
 const MAX_WAIT_MS = 8000
@@ -62,13 +63,13 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     parts.warn(error.message)
   }
 
-  async function ask(token: string, digest: string): Promise<boolean> {
-    const askedAt = now()
+  async function checkWithForge(token: string, digest: string): Promise<boolean> {
+    const checkedAt = now()
     try {
-      const user = await parts.askForge(token)
+      const user = await parts.readTokenOwner(token)
       const account = user && (await findOrCreateAccount(parts, user))
       if (account) await parts.onSignedIn?.(account)
-      await storeAnswer(db, { digest, account, askedAt })
+      await storeResult(db, { digest, account, checkedAt })
       return account !== undefined
     } catch (error) {
       if (error instanceof SignInUnavailable) noteFailure(error)
@@ -77,32 +78,34 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     }
   }
 
-  async function check(token: string, digest: string, mayAskNew: boolean): Promise<boolean> {
-    const known = await findTokenCheck(db, digest)
-    const isOutdated = !known || known.nextAt <= now() || known.nextAt > now() + 2 * MINUTE_MS
-    if (!isOutdated) return awaitAnswer(db, digest, now)
-    if (!mayAskNew && !(await wasAcceptedByForge(db, digest))) return false
+  async function check(token: string, digest: string, mayCheckNew: boolean): Promise<boolean> {
+    const last = await findTokenCheck(db, digest)
+    // A later time was written with a wrong clock.
+    const isCurrent =
+      last && last.checkAgainAt > now() && last.checkAgainAt <= now() + 2 * MINUTE_MS
+    if (isCurrent) return storedResult(db, digest, now)
+    if (!mayCheckNew && !(await wasAcceptedByForge(db, digest))) return false
     if (unavailableUntil > now())
-      throw new SignInUnavailable(unavailableUntil, 'the forge did not answer')
+      throw new SignInUnavailable(unavailableUntil, 'the forge did not respond')
     if (pending.size > MAX_CONCURRENT_CHECKS)
-      throw new SignInUnavailable(now() + PAUSE_MS, 'too many tokens to ask the forge about')
-    if (!(await claimTokenCheck(db, digest, now()))) return awaitAnswer(db, digest, now)
-    const isValid = await ask(token, digest)
+      throw new SignInUnavailable(now() + PAUSE_MS, 'too many tokens are being checked')
+    if (!(await claimTokenCheck(db, digest, now()))) return storedResult(db, digest, now)
+    const isAccepted = await checkWithForge(token, digest)
     if (sweptAt + MINUTE_MS <= now()) {
       sweptAt = now()
-      await deleteOldTokenChecks(db, now())
+      await deleteOldChecksAndTokens(db, now())
     }
-    return isValid
+    return isAccepted
   }
 
   return {
-    isValid(token, mayAskNew) {
+    checkToken(token, { mayCheckNew }) {
       const digest = digestOf(token)
       const running = pending.get(digest)
       if (running) return running
-      const answer = check(token, digest, mayAskNew).finally(() => pending.delete(digest))
-      pending.set(digest, answer)
-      return answer
+      const result = check(token, digest, mayCheckNew).finally(() => pending.delete(digest))
+      pending.set(digest, result)
+      return result
     },
   }
 }
@@ -117,50 +120,54 @@ async function findOrCreateAccount(
   return undefined
 }
 
-/** Stores the answer of the forge. Until then, the previous answer applies. */
-async function storeAnswer(
+/** Stores the result of a check. An undefined account means that the token is rejected. */
+async function storeResult(
   db: Db,
-  { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
+  check: { digest: string; account: Account | undefined; checkedAt: number },
 ): Promise<void> {
+  const { digest, account, checkedAt } = check
   await db.transaction().execute(async (tx) => {
-    if (account) await storeForgeToken(tx, { digest, accountId: account.id, askedAt })
-    else await expireForgeToken(tx, digest, askedAt)
-    await recordTokenCheck(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
+    if (account) await storeForgeToken(tx, { digest, accountId: account.id, checkedAt })
+    else await expireForgeToken(tx, digest, checkedAt)
+    await recordTokenCheck(tx, digest, account ? 'accepted' : 'rejected', checkedAt + MINUTE_MS)
   })
 }
 
-/** Waits, by polling the row, until another request or process has the answer of the forge. */
-async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<boolean> {
+/**
+ * Returns the stored result of a check. If another process is checking the token, waits for its result. Throws SignInUnavailable if
+ * that takes too long, or if the forge did not respond.
+ */
+async function storedResult(db: Db, digest: string, now: () => number): Promise<boolean> {
   const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
     const tokenCheck = await findTokenCheck(db, digest)
-    if (tokenCheck && tokenCheck.answer !== 'asking') {
-      if (tokenCheck.answer !== 'unknown') return tokenCheck.answer === 'good'
-      throw new SignInUnavailable(tokenCheck.nextAt, 'the forge did not answer')
+    if (tokenCheck && tokenCheck.result !== 'checking') {
+      if (tokenCheck.result !== 'unknown') return tokenCheck.result === 'accepted'
+      throw new SignInUnavailable(tokenCheck.checkAgainAt, 'the forge did not respond')
     }
     if (!tokenCheck || performance.now() > deadline)
-      throw new SignInUnavailable(now() + PAUSE_MS, 'the forge did not answer')
+      throw new SignInUnavailable(now() + PAUSE_MS, 'the forge did not respond')
     await sleep(POLL_INTERVAL_MS)
   }
 }
 
 export const MINUTE_MS = 60_000
-/** A process that has asked the forge for longer than this has died. */
-const MAX_ASKING_MS = 10_000
-/** A token that was not used for this long is deleted. If it is used again, the forge is asked about it again. */
+/** A process that has checked a token for longer than this has died. */
+const MAX_CHECK_MS = 10_000
+/** A token of the forge that was not used for this long is deleted. If it is used again, it is treated as new. */
 const MAX_UNUSED_MS = 30 * 24 * 60 * MINUTE_MS
 
-/** Claims the check of a token. Returns false if any process asked the forge within the last minute, or is asking now. */
+/** Claims the check of a token. Returns false if any process checked it within the last minute, or is checking it now. */
 async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boolean> {
-  const asking = { answer: 'asking', next_at: now + MAX_ASKING_MS }
+  const checking = { result: 'checking', check_again_at: now + MAX_CHECK_MS }
   const row = await db
-    .insertInto('forge_questions')
-    .values({ digest, ...asking })
-    .onConflict((same) =>
-      same
+    .insertInto('forge_token_checks')
+    .values({ digest, ...checking })
+    .onConflict((oc) =>
+      oc
         .column('digest')
-        .doUpdateSet(asking)
-        .where(hasExpired('forge_questions.next_at', { now, maxTtlMs: MINUTE_MS })),
+        .doUpdateSet(checking)
+        .where(hasExpired('forge_token_checks.check_again_at', { now, maxTtlMs: MINUTE_MS })),
     )
     .returning('digest')
     .executeTakeFirst()
@@ -170,80 +177,84 @@ async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boo
 async function recordTokenCheck(
   db: Db,
   digest: string,
-  answer: TokenCheck['answer'],
-  nextAt: number,
+  result: TokenCheck['result'],
+  checkAgainAt: number,
 ): Promise<void> {
   await db
-    .updateTable('forge_questions')
-    .set({ answer, next_at: nextAt })
+    .updateTable('forge_token_checks')
+    .set({ result, check_again_at: checkAgainAt })
     .where('digest', '=', digest)
     .execute()
 }
 
 interface TokenCheck {
   /** `unknown` if the forge did not respond. */
-  answer: 'good' | 'refused' | 'unknown' | 'asking'
-  nextAt: number
+  result: 'accepted' | 'rejected' | 'unknown' | 'checking'
+  checkAgainAt: number
 }
 
 async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck | undefined> {
   const row = await db
-    .selectFrom('forge_questions')
+    .selectFrom('forge_token_checks')
     .selectAll()
     .where('digest', '=', digest)
     .executeTakeFirst()
-  return row && { answer: row.answer as TokenCheck['answer'], nextAt: row.next_at }
+  return row && { result: row.result as TokenCheck['result'], checkAgainAt: row.check_again_at }
 }
 
 /** Stores a token of the forge as valid for a minute. If an operator revoked it here, it stays revoked. */
 export async function storeForgeToken(
   tx: Db,
-  { digest, accountId, askedAt }: { digest: string; accountId: number; askedAt: number },
+  { digest, accountId, checkedAt }: { digest: string; accountId: number; checkedAt: number },
 ): Promise<void> {
-  const validity = { account_id: accountId, asked_at: askedAt, expires_at: askedAt + MINUTE_MS }
+  const validity = {
+    account_id: accountId,
+    forge_checked_at: checkedAt,
+    expires_at: checkedAt + MINUTE_MS,
+  }
   await tx
     .insertInto('tokens')
     .values({
       digest,
       name: 'token of the forge',
-      created_at: askedAt,
+      created_at: checkedAt,
       last_used_at: null,
       revoked_at: null,
       ...validity,
     })
-    .onConflict((same) => same.column('digest').doUpdateSet(validity))
+    .onConflict((oc) => oc.column('digest').doUpdateSet(validity))
     .execute()
 }
 
-/** Returns whether the forge has ever accepted the token. */
+/** Returns whether the forge has accepted the token before. */
 async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   const row = await db
     .selectFrom('tokens')
     .select('id')
     .where('digest', '=', digest)
-    .where('asked_at', 'is not', null)
+    .where('forge_checked_at', 'is not', null)
     .executeTakeFirst()
   return row !== undefined
 }
 
 /** Expires a token that the forge rejected. */
-export async function expireForgeToken(tx: Db, digest: string, askedAt: number): Promise<void> {
+export async function expireForgeToken(tx: Db, digest: string, checkedAt: number): Promise<void> {
   await tx
     .updateTable('tokens')
-    .set({ asked_at: askedAt, expires_at: askedAt })
+    .set({ forge_checked_at: checkedAt, expires_at: checkedAt })
     .where('digest', '=', digest)
-    .where('asked_at', 'is not', null)
+    .where('forge_checked_at', 'is not', null)
     .execute()
 }
 
-async function deleteOldTokenChecks(db: Db, now: number): Promise<void> {
+async function deleteOldChecksAndTokens(db: Db, now: number): Promise<void> {
   await db
-    .deleteFrom('forge_questions')
-    .where('next_at', '<', now - MINUTE_MS)
+    .deleteFrom('forge_token_checks')
+    .where('check_again_at', '<', now - MINUTE_MS)
     .execute()
   await db
     .deleteFrom('tokens')
-    .where('asked_at', '<', now - MAX_UNUSED_MS)
+    .where('forge_checked_at', '<', now - MAX_UNUSED_MS)
     // A token that was revoked here must stay revoked, whatever the forge says.
     .where('revoked_at', 'is', null)
     .execute()

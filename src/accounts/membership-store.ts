@@ -59,8 +59,8 @@ export async function putMembership(
   await db
     .insertInto('memberships')
     .values({ organization_id: organization.id, account_id: accountId, origin, role })
-    .onConflict((known) =>
-      known.columns(['organization_id', 'account_id', 'origin']).doUpdateSet({ role }),
+    .onConflict((oc) =>
+      oc.columns(['organization_id', 'account_id', 'origin']).doUpdateSet({ role }),
     )
     .execute()
 }
@@ -120,8 +120,8 @@ export async function organizationsWithMembers(
   return db
     .selectFrom('accounts')
     .select(['id', 'login'])
-    .where('id', 'in', (ids) =>
-      ids.selectFrom('memberships').select('organization_id').where('origin', '=', origin),
+    .where('id', 'in', (eb) =>
+      eb.selectFrom('memberships').select('organization_id').where('origin', '=', origin),
     )
     .execute()
 }

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
-import { digestOf, looksLikeToken } from './token-store.ts'
+import { digestOf, isGodwitToken } from './token-store.ts'
 
 /** A browser that stays open keeps its cookie, but the session ends after this time. */
 const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
@@ -17,7 +17,7 @@ export async function openSession(
   { tokenId, token }: { tokenId: number; token: string },
   now: number,
 ): Promise<string> {
-  const encrypted = looksLikeToken(token) ? undefined : encryptToken(token)
+  const encrypted = isGodwitToken(token) ? undefined : encryptToken(token)
   const random = randomBytes(SECRET_BYTES).toString('base64url')
   const secret = encrypted ? `${random}.${encrypted.text}` : random
   await db

@@ -39,7 +39,7 @@ export async function addToken(
   return token
 }
 
-const holderOf = prepared(
+const unrevokedTokenByDigest = prepared(
   (db, { digest }: { digest: string }) =>
     db
       .selectFrom('tokens')
@@ -55,28 +55,34 @@ const holderOf = prepared(
     },
 )
 
-export async function findViewer(db: Db, digest: string, now: number): Promise<Viewer | undefined> {
-  const holder = await holderOf(db, { digest })
-  return holder && holder.expiresAt > now ? holder.viewer : undefined
+/** Returns undefined if the token is revoked or has expired. */
+export async function findViewerByDigest(
+  db: Db,
+  digest: string,
+  now: number,
+): Promise<Viewer | undefined> {
+  const token = await unrevokedTokenByDigest(db, { digest })
+  return token && token.expiresAt > now ? token.viewer : undefined
 }
 
 /**
- * The condition that a token was valid when it was last used. A token of the forge is valid for a minute; then the forge must be
- * asked again, which needs the token itself. Until a request contains it, the last answer of the forge applies.
+ * The condition for using a token that the current request does not contain. A token of Godwit must be valid. A token of the forge
+ * expires after a minute and cannot be checked again without the token itself, so the result of its last check applies.
  */
-export function wasValidAtLastUse(now: number): Expression<SqlBool> {
-  const is = expressionBuilder<Tables, 'tokens'>()
-  return is.and([
-    is('tokens.revoked_at', 'is', null),
-    is.or([
-      is('tokens.expires_at', 'is', null),
-      is('tokens.expires_at', '>', now),
-      is('tokens.expires_at', '>', is.ref('tokens.asked_at')),
+export function isUsableById(now: number): Expression<SqlBool> {
+  const eb = expressionBuilder<Tables, 'tokens'>()
+  return eb.and([
+    eb('tokens.revoked_at', 'is', null),
+    eb.or([
+      eb('tokens.expires_at', 'is', null),
+      eb('tokens.expires_at', '>', now),
+      eb('tokens.expires_at', '>', eb.ref('tokens.forge_checked_at')),
     ]),
   ])
 }
 
-export async function findTokenHolder(
+/** Returns undefined unless the token `isUsableById`. */
+export async function findViewerByTokenId(
   db: Db,
   tokenId: number,
   now: number,
@@ -86,7 +92,7 @@ export async function findTokenHolder(
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('accounts')
     .where('tokens.id', '=', tokenId)
-    .where(wasValidAtLastUse(now))
+    .where(isUsableById(now))
     .executeTakeFirst()
   return row && { account: accountFromRow(row), tokenId }
 }
@@ -98,7 +104,7 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
     .selectAll('tokens')
     .select('accounts.login')
     // Tokens of the forge are managed there.
-    .where('asked_at', 'is', null)
+    .where('forge_checked_at', 'is', null)
     .orderBy('tokens.id')
     .execute()
   return rows.map((row) => ({
@@ -151,12 +157,12 @@ export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boo
 }
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const SECRET_LENGTH = 32 // 190 bits
+const SECRET_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHAPE = /^gwt_[0-9A-Za-z]{38}$/
 
 /**
- * Creates a token: `gwt_`, 32 random characters and their checksum. With the checksum, secret scanners recognize leaked tokens, and
+ * Creates a token: `gwt_`, 32 random characters (190 bits) and their checksum. With the checksum, secret scanners recognize leaked tokens, and
  * a mistyped token is rejected without a query.
  */
 export function createToken(): string {
@@ -165,13 +171,14 @@ export function createToken(): string {
   return `gwt_${secret}${checksum(secret)}`
 }
 
-export function looksLikeToken(text: string): boolean {
+/** Returns whether the text has the form and the checksum of a token of Godwit. */
+export function isGodwitToken(text: string): boolean {
   return (
     SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
   )
 }
 
-/** A hash without salt is sufficient, since 190 random bits cannot be guessed. */
+/** A hash without salt is sufficient, since tokens and secrets of sessions are too random to be guessed. */
 export function digestOf(token: string): string {
   return hash('sha256', token)
 }

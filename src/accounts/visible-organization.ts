@@ -3,8 +3,8 @@ import { prepared } from '../db/prepared.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
-/** An organization in a path, which has its login or its id. */
-type OrganizationName = { login: string } | { id: number }
+/** How a path refers to an organization. */
+type OrganizationRef = { login: string } | { id: number }
 
 export interface VisibleOrganization {
   account: Account
@@ -19,13 +19,13 @@ export interface VisibleOrganization {
 export async function findVisibleOrganization(
   db: Db,
   { account }: Pick<Viewer, 'account'>,
-  name: OrganizationName,
+  ref: OrganizationRef,
 ): Promise<VisibleOrganization | undefined> {
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
   const found =
-    'login' in name
-      ? await byLogin(db, { ...query, loginKey: nameKey(name.login) })
-      : await byId(db, { ...query, id: name.id })
+    'login' in ref
+      ? await byLogin(db, { ...query, loginKey: nameKey(ref.login) })
+      : await byId(db, { ...query, id: ref.id })
   return found && { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
 }
 
@@ -45,7 +45,7 @@ const byId = prepared(
   readRows,
 )
 
-/** Selects one row for each origin of the membership. */
+/** Selects one row for each origin of the viewer's membership, or one row without a role for a site admin who is not a member. */
 function visibleRows(db: Db, { accountId, isAdmin }: Query) {
   return db
     .selectFrom('accounts')
@@ -55,8 +55,8 @@ function visibleRows(db: Db, { accountId, isAdmin }: Query) {
     .selectAll('accounts')
     .select('role')
     .where('type', '=', 'Organization')
-    .where((is) =>
-      is.or([is('role', 'is not', null), is(is.cast<number>(is.val(isAdmin), 'integer'), '=', 1)]),
+    .where((eb) =>
+      eb.or([eb('role', 'is not', null), eb(eb.cast<number>(eb.val(isAdmin), 'integer'), '=', 1)]),
     )
 }
 

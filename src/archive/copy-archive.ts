@@ -234,6 +234,6 @@ async function* readPiece(
   }
   // A blob that is too short must break the download: the following bytes would be at the wrong offset.
   if (read !== length) {
-    throw new SegmentDamaged(key, `it gave ${read} of ${length} bytes from ${range.start}`)
+    throw new SegmentDamaged(key, `it has ${read} of ${length} bytes from ${range.start}`)
   }
 }

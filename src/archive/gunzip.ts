@@ -74,7 +74,7 @@ async function* inflated(gzip: ByteReader): AsyncGenerator<Buffer> {
 /** Writes to zlib until the member ends, and puts the remaining bytes back. */
 async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
   for (;;) {
-    const chunk = await gzip.upTo(Infinity)
+    const chunk = await gzip.some(Infinity)
     if (chunk.length === 0) {
       // Destroying the stream would discard output that was not read yet.
       while (inflate.readableLength > 0 && !inflate.destroyed) await nextTurn()
@@ -94,7 +94,7 @@ async function hasAnother(gzip: ByteReader): Promise<boolean> {
   if (next.length === 0) return false
   if (isGzip(next)) return true
   for (let padding = 0; padding <= MAX_PADDING_BYTES; ) {
-    const some = await gzip.upTo(Infinity)
+    const some = await gzip.some(Infinity)
     if (some.length === 0) return false
     if (some.some((byte) => byte !== 0)) break
     padding += some.length
@@ -113,7 +113,7 @@ export class ByteReader {
   }
 
   /** Returns the bytes that are available, at most `max`. Empty only at the end. */
-  async upTo(max: number): Promise<Buffer> {
+  async some(max: number): Promise<Buffer> {
     while (this.#ahead.length === 0) {
       const next = await this.#next()
       if (!next) break
@@ -129,7 +129,7 @@ export class ByteReader {
   async take(length: number): Promise<Buffer> {
     const parts: Buffer[] = []
     for (let left = length; left > 0; left -= parts.at(-1)!.length) {
-      const some = await this.upTo(left)
+      const some = await this.some(left)
       if (some.length === 0) break
       parts.push(some)
     }

@@ -77,14 +77,14 @@ describe('an invalid manifest is refused with the field and the reason', () => {
     ['stored_files', undefined, 'stored_files is not a list: undefined'],
     ['repositories.0.files', undefined, 'repositories[0].files is not a list: undefined'],
     ['metadata', undefined, 'metadata is not an object: undefined'],
-    ['metadata.files.0.path', '../x', "metadata.files[0].path is not a path: '../x'"],
+    ['metadata.files.0.path', '../x', "metadata.files[0].path is not a safe relative path: '../x'"],
     [
       'metadata.files.0.path',
       'godwit-manifest.json',
-      "metadata.files[0].path is not a path: 'godwit-manifest.json'",
+      "metadata.files[0].path is not a safe relative path: 'godwit-manifest.json'",
     ],
-    ['generator', '', "generator is not a text: ''"],
-    ['migration_guid', undefined, 'migration_guid is not a text: undefined'],
+    ['generator', '', "generator is not a non-empty string: ''"],
+    ['migration_guid', undefined, 'migration_guid is not a non-empty string: undefined'],
     ['created_at', '2024-02-29', "created_at is not a time in UTC: '2024-02-29'"],
     [
       'created_at',
@@ -147,7 +147,7 @@ describe('an invalid manifest is refused with the field and the reason', () => {
       '0',
       "repositories[0].lfs[0].size is not a whole number from 0 to 9007199254740991: '0'",
     ],
-    ['skipped.0.reason', ' ', "skipped[0].reason is not a text: ' '"],
+    ['skipped.0.reason', ' ', "skipped[0].reason is not a non-empty string: ' '"],
   ] as const) {
     test(message, () => {
       assert.throws(() => parseManifest(changed(path, value)), {

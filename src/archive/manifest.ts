@@ -17,11 +17,11 @@ import { unsafePath } from './tar-header.ts'
 /** The last entry of an archive. It lists the contents of the archive. */
 export const MANIFEST_PATH = 'godwit-manifest.json'
 
-/** The folders of the files that records refer to. */
-export const STORED_FOLDERS = ['attachments', 'release_assets', 'repository_files']
+/** The folders of the files that users uploaded: attachments and release assets. `repository_files` are attachments in old archives. */
+export const UPLOAD_FOLDERS = ['attachments', 'release_assets', 'repository_files']
 
-export const isStoredFile = (path: string): boolean =>
-  STORED_FOLDERS.some((folder) => path.startsWith(`${folder}/`))
+export const isUploadedFile = (path: string): boolean =>
+  UPLOAD_FOLDERS.some((folder) => path.startsWith(`${folder}/`))
 
 /** Formats 1 to 3 were never released. */
 export const MANIFEST_FORMAT = 4
@@ -31,12 +31,15 @@ const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 /** Checks those of git's rules for ref names that keep a name inside `refs/`. */
 const REF = /^refs(\/(?!\.)[^\p{Cc} ~^:?*[\\/]+)+$/u
 
-const words = text('a text', (value) => value.trim() !== '')
+const nonEmpty = text('a non-empty string', (value) => value.trim() !== '')
 const sha256 = text('a SHA-256', (value) => OID.sha256.test(value))
 const fullName = text('OWNER/NAME', isFullName)
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
-const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
+const path = text(
+  'a safe relative path',
+  (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH,
+)
 
 const segment = object({
   sha256,
@@ -89,7 +92,7 @@ export interface ManifestRepository extends ManifestGit {
   segment: ManifestSegment
   wiki: ManifestGit | null
   lfs: { oid: string; size: number }[]
-  /** Objects that LFS pointers of the repository or its wiki name and that the host did not have. Absent if there are none. */
+  /** Objects that the host did not have although LFS pointers of the repository or its wiki refer to them. Absent if there are none. */
   lfs_missing?: { oid: string; size: number }[]
   /** All files except objects of git and LFS, which can be verified by their names. */
   files: ManifestFile[]
@@ -110,7 +113,7 @@ const repository = byFormat<ManifestRepository>((format) =>
   ),
 )
 
-/** Everything outside repositories, except the manifest itself. */
+/** All files except those of repositories, uploaded files and the manifest itself. */
 const metadata = object({ segment, files })
 export type ManifestMetadata = ReturnType<typeof metadata>
 
@@ -124,11 +127,11 @@ const format: Shape<typeof MANIFEST_FORMAT> = (value) => {
 const manifest = object({
   format,
   /** The program that wrote the archive, and its version, such as `godwit 0.1.0`. */
-  generator: words,
-  migration_guid: words,
+  generator: nonEmpty,
+  migration_guid: nonEmpty,
   created_at: time,
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
-  skipped: list(object({ full_name: fullName, reason: words })),
+  skipped: list(object({ full_name: fullName, reason: nonEmpty })),
   metadata,
   /** The segments with the attachments of a repository's issues and pull requests, and with the assets of its releases. */
   stored_files: list(object({ full_name: fullName, segment, files })),
@@ -140,7 +143,7 @@ export class ManifestInvalid extends Error {
   override name = 'ManifestInvalid'
 }
 
-/** Requires every field and allows no others. Refuses names and paths that would be unsafe to restore. */
+/** Rejects missing and unknown fields; only `lfs_missing` is optional. Rejects names and paths that would be unsafe to restore. */
 export function parseManifest(json: string): Manifest {
   try {
     return manifest(parseJson(json), '')

@@ -51,7 +51,7 @@ async function* closing(
 
 async function* allOf(bytes: ByteReader): AsyncGenerator<Buffer> {
   for (;;) {
-    const some = await bytes.upTo(Infinity)
+    const some = await bytes.some(Infinity)
     if (some.length === 0) return
     yield some
   }
@@ -62,12 +62,9 @@ function errorForType(start: Buffer): Error {
     OTHER_TYPES.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
   if (name)
     return new ArchiveNotSupported(`it is ${name}; only a tar, plain or gzipped, can be read`)
-  if (start.length < TAR_BLOCK)
-    return new ArchiveDamaged(
-      start.length === 0 ? 'it is empty: unexpected end of file' : 'it ends too early',
-      0,
-    )
-  return new ArchiveDamaged('it is neither a gzip file nor a tar', 0)
+  if (start.length === 0) return new ArchiveDamaged('the file is empty')
+  if (start.length < TAR_BLOCK) return new ArchiveDamaged('it ends too early')
+  return new ArchiveDamaged('it is not an archive: neither gzip nor tar')
 }
 
 /** Reads the bytes of a tar by length. Errors of gzip are reported with the offset in the tar. */
@@ -84,18 +81,18 @@ export class PlainBytes {
 
   /** Returns the bytes that are available, at most `max`. Throws ArchiveDamaged at the end. */
   async some(max: number): Promise<Buffer> {
-    const bytes = await this.#bytes.upTo(max).catch(this.#rethrow)
+    const bytes = await this.#bytes.some(max).catch(this.#rethrow)
     if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }
 
   /** Returns `length` bytes, or fewer at the end. */
-  async upTo(length: number): Promise<Buffer> {
+  async take(length: number): Promise<Buffer> {
     return this.#bytes.take(length).catch(this.#rethrow)
   }
 
   async exactly(length: number): Promise<Buffer> {
-    const bytes = await this.upTo(length)
+    const bytes = await this.take(length)
     if (bytes.length < length) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }

@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib'
 import { TAR_BLOCK } from './tar-header.ts'
 import { type Segment, storedBlocks } from './write-segment.ts'
 
+/** A segment in the blob store. */
 export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {
   key: string
   /** Null if it is unknown. Then the bytes are not verified when they are read. */
@@ -15,6 +16,7 @@ type ArchivePart =
 
 export interface ArchivePlan {
   length: number
+  /** The length of the tar, before compression. */
   plainLength: number
   /** A strong entity tag with its quotes. */
   etag: string
@@ -74,8 +76,8 @@ function checkSegment({ key, length, plainLength, crc32, sha256 }: StoredSegment
 const isLength = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 /*
- * Appending n bytes to a message multiplies its CRC by x^8n, modulo the CRC's polynomial over GF(2). Polynomials are
- * bit-reversed as in zlib: the highest bit is x^0.
+ * The CRC of A followed by B is (CRC of A) · x^8n + (CRC of B), where n is the length of B in bytes, modulo the CRC's polynomial over
+ * GF(2). Polynomials are bit-reversed as in zlib: the highest bit is x^0.
  */
 const POLYNOMIAL = 0xedb88320
 const ONE = 0x80000000

@@ -24,7 +24,8 @@ export interface ArchiveEntry extends TarEntry {
 }
 
 /**
- * Reads the entries of an archive: a tar of any dialect, plain or gzipped. The CRC is checked only after the last entry. Throws ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and errors of the stream unchanged.
+ * Reads the entries of an archive: a tar of any dialect, plain or gzipped. The CRC is checked only after the last entry. Throws
+ * ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, and errors of the stream unchanged.
  */
 export async function* readEntries(
   archive: Bytes,
@@ -53,11 +54,11 @@ export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promis
 /** The content of an entry. It can be read until the next entry is requested. */
 function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   let left = size
-  let passed = false
+  let isSkipped = false
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
-    while (left > 0 || passed) {
-      if (passed)
+    while (left > 0 || isSkipped) {
+      if (isSkipped)
         throw new Error(`the content of ${path} was read after the next entry was requested`)
       const some = await tar.some(left)
       left -= some.length
@@ -66,7 +67,7 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   }
 
   async function skipRest(): Promise<void> {
-    passed = left > 0
+    isSkipped = left > 0
     while (left > 0) left -= (await tar.some(left)).length
   }
 
@@ -79,7 +80,7 @@ const MAX_PADDING_BYTES = 16 * 1024 * 1024
 /** Throws unless only zeros follow. */
 async function assertOnlyZerosLeft(tar: PlainBytes): Promise<void> {
   const end = tar.offset
-  for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.upTo(TAR_BLOCK)) {
+  for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.take(TAR_BLOCK)) {
     const offset = tar.offset - rest.length
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
@@ -153,7 +154,7 @@ export class TarEntries {
         return true
       }
       case 'K': // The target of a link. The link itself is refused.
-        await this.#content(header, 'a long name', MAX_NAME_BYTES)
+        await this.#content(header, 'a long link target', MAX_NAME_BYTES)
         return true
       case 'V': // The label of the volume.
         await this.#content(header, 'a label', MAX_NAME_BYTES)

@@ -1,6 +1,7 @@
 import { constants, type Dirent, existsSync } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { UserError } from '../lib/user-error.ts'
 import type { ArchiveEntry } from './read-entries.ts'
 import { unsafePath } from './tar-header.ts'
 import { ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
@@ -35,7 +36,7 @@ async function* entriesBelow(
   const found = await readdir(folder, { withFileTypes: true, encoding: 'buffer' })
   for (const each of found.sort((a, b) => Buffer.compare(a.name, b.name))) {
     signal?.throwIfAborted()
-    const path = `${prefix}${nameOf(each.name)}`
+    const path = `${prefix}${decodeName(each.name, prefix)}`
     const bad = unsafePath(path)
     if (bad) throw new ArchiveRefused(`the path ${JSON.stringify(path)} ${bad}`)
     const here = Buffer.concat([folder, SLASH, each.name])
@@ -60,14 +61,14 @@ async function* fileEntry(
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   await using handle = await open(here, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   const stats = await handle.stat()
-  if (!stats.isFile()) throw new ArchiveNotSupported(`${path} is no longer a file`)
+  if (!stats.isFile()) throw changedDuringRead(path)
   const { size, mtimeMs: modifiedAt } = stats
   async function* content(): AsyncGenerator<Uint8Array> {
     for (let done = 0; done < size; ) {
       signal?.throwIfAborted()
       const wanted = Math.min(CHUNK, size - done)
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(wanted), 0, wanted, done)
-      if (bytesRead === 0) throw new ArchiveRefused(`${path} became shorter while it was read`)
+      if (bytesRead === 0) throw changedDuringRead(path)
       done += bytesRead
       yield buffer.subarray(0, bytesRead)
     }
@@ -75,11 +76,17 @@ async function* fileEntry(
   yield { path, kind: 'file', size, modifiedAt, content: content() }
 }
 
-function nameOf(name: Buffer): string {
+const changedDuringRead = (path: string) =>
+  new UserError(
+    `${path} was changed while it was read: try again when no program changes the directory`,
+  )
+
+function decodeName(name: Buffer, prefix: string): string {
   try {
     return utf8.decode(name)
   } catch {
-    throw new ArchiveNotSupported('a path in it is not UTF-8')
+    const path = JSON.stringify(`${prefix}${name.toString('utf8')}`)
+    throw new ArchiveNotSupported(`the path ${path} is not UTF-8`)
   }
 }
 

@@ -1,9 +1,10 @@
-/** The archive is corrupt or truncated. `offset` is the position in the tar. */
+/** The archive is corrupt or truncated. `offset` is the position in the tar; undefined if there is no tar. */
 export class ArchiveDamaged extends Error {
   override name = 'ArchiveDamaged'
 
-  constructor(what: string, offset: number, options?: ErrorOptions) {
-    super(`the archive is damaged at byte ${offset} of its tar: ${what}`, options)
+  constructor(what: string, offset?: number, options?: ErrorOptions) {
+    const at = offset === undefined ? '' : ` at byte ${offset} of its tar`
+    super(`the archive is damaged${at}: ${what}`, options)
   }
 }
 

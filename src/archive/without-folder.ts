@@ -1,8 +1,8 @@
-import { MANIFEST_PATH, STORED_FOLDERS } from './manifest.ts'
+import { MANIFEST_PATH, UPLOAD_FOLDERS } from './manifest.ts'
 import type { ArchiveEntry } from './read-entries.ts'
 import { ArchiveRefused } from './unreadable-archive.ts'
 
-const FOLDERS = ['repositories', ...STORED_FOLDERS]
+const FOLDERS = ['repositories', ...UPLOAD_FOLDERS]
 const TOP_LEVEL_PATH = new RegExp(
   `^(?:schema\\.json|${MANIFEST_PATH.replace('.', '\\.')}|[a-z][a-z_]*_\\d{6}\\.json|(?:${FOLDERS.join('|')})/.+)$`,
   's',

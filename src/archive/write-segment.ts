@@ -27,8 +27,11 @@ export type SegmentEntry = DirectoryEntry | FileEntry
 
 /** The description of a segment, see FORMAT.md. */
 export interface Segment {
+  /** The length of the tar entries, before compression. */
   plainLength: number
+  /** The length of the deflated bytes. */
   length: number
+  /** The CRC-32 of the tar entries. */
   crc32: number
   /** The CRC-32 of the deflated bytes, which every download compares. */
   storedCrc32: number

@@ -68,7 +68,10 @@ export interface BlobStore {
   delete(key: string): Promise<void>
   /** Lists finished blobs in any order. Blobs that are added or deleted meanwhile may be missing. */
   list(): AsyncIterable<StoredBlob>
-  /** Removes the leftovers of puts that stopped at least `olderThanMs` ago. Resolves to the number of such puts. */
+  /**
+   * Removes the leftovers of puts that wrote nothing for `olderThanMs`, and resolves to the number of such puts. 0 also aborts puts that
+   * are running.
+   */
   sweepUnfinished(olderThanMs: number): Promise<number>
   /** Resolves if the store responds. */
   probe(options?: Abortable): Promise<void>

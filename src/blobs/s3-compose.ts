@@ -38,7 +38,7 @@ interface UploadedPart {
 
 /** How many parts are sent concurrently. An uploaded part takes `minBytes` of memory, a copied part none. */
 const PART_CONCURRENCY = 4
-/** An uploaded part may consist of a thousand small blobs. */
+/** How many blobs of one uploaded part are read concurrently. A part may consist of a thousand small blobs. */
 const READ_CONCURRENCY = 16
 
 /**
@@ -127,12 +127,14 @@ function* planCopies(
   from: number,
   maxBytes: number,
 ): Generator<CopiedPart> {
-  const count = Math.ceil((length - from) / maxBytes)
-  const least = Math.floor((length - from) / count)
-  const longer = (length - from) % count
-  const cut = (n: number) => from + n * least + Math.min(n, longer)
+  const bytes = length - from
+  const count = Math.ceil(bytes / maxBytes)
+  const minLength = Math.floor(bytes / count)
+  const remainder = bytes % count
+  // The first `remainder` copies are one byte longer than `minLength`.
+  const startOf = (n: number) => from + n * minLength + Math.min(n, remainder)
   for (let n = 0; n < count; n += 1) {
-    const range = { start: cut(n), end: cut(n + 1) }
+    const range = { start: startOf(n), end: startOf(n + 1) }
     const isWholeObject = from === 0 && count === 1
     yield { kind: 'copied', key, range, isWholeObject, length: range.end - range.start }
   }

@@ -37,7 +37,7 @@ export class ApiCalls {
   }
 
   /** Returns the message for a resource that the caller or the organization does not have. */
-  missing(resource: string): string {
+  notFoundMessage(resource: string): string {
     return `${this.server.url} has no ${resource} for ${this.server.org ?? 'this account'}`
   }
 

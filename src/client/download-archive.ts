@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTemporaryError, RequestRejected, retryPause, ServerUnreachable } from './errors.ts'
-import { readRetryAfter } from './explain-error.ts'
+import {
+  asTemporaryError,
+  DownloadFailed,
+  RequestRejected,
+  retryPause,
+  ServerUnreachable,
+} from './errors.ts'
+import { busyErrorOf } from './explain-error.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
 /** The destination of an archive's bytes. It may hold the first part of them already. */
@@ -22,10 +28,10 @@ export interface DownloadOptions {
   onError(error: Error, position: number): void
 }
 
-const MAX_ATTEMPTS_WITHOUT_PROGRESS = 6
+const MAX_RETRIES_WITHOUT_PROGRESS = 6
 const FIRST_PAUSE_MS = 250
 
-/** Downloads an archive. A broken connection is retried as long as attempts make progress. */
+/** Downloads an archive. A temporary error is retried as long as attempts make progress. */
 export async function downloadArchive(
   api: MigrationsApi,
   id: number,
@@ -42,7 +48,7 @@ export async function downloadArchive(
       const outage = asTemporaryError(error, api.server.url)
       if (!outage) throw error
       if (target.position > before) failures = 0
-      if (failures === MAX_ATTEMPTS_WITHOUT_PROGRESS) throw outage
+      if (failures === MAX_RETRIES_WITHOUT_PROGRESS) throw outage
       onError(outage, target.position)
       await sleep(retryPause(outage, FIRST_PAUSE_MS * 2 ** failures), undefined, { signal })
     }
@@ -62,7 +68,7 @@ async function attempt(
     // An unread body would keep its connection open.
     await response.body?.cancel()
     if (isComplete(response, target)) return
-    throw await rejectResponse(api, response, target)
+    throw await rejectResponse(response, target)
   }
   if (!isPartial) await target.begin(strongEtag(response.headers.get('etag')))
   const length = Number(response.headers.get('content-length') ?? Number.NaN)
@@ -73,20 +79,26 @@ async function attempt(
     onBytes(target.position, total)
   }
   if (total !== undefined && target.position !== total)
-    throw cutOff(api, `received ${target.position} of ${total} bytes`)
+    throw new ServerUnreachable(
+      api.server.url,
+      new Error(`received ${target.position} of ${total} bytes`),
+    )
 }
 
 /** Returns the error for a response that does not continue the download. If the archive has changed, discards the target's bytes. */
 async function rejectResponse(
-  api: MigrationsApi,
-  { status }: Response,
+  { status, url }: Response,
   target: DownloadTarget,
-): Promise<Error> {
-  if (status !== 416 && status !== 206) return cutOff(api, `${status} for the archive`)
+): Promise<DownloadFailed> {
+  // The path and query of the link are a credential.
+  if (status !== 416 && status !== 206)
+    return new DownloadFailed(`${new URL(url).origin} responded ${status} to the archive download`)
   await target.begin(undefined)
-  const why =
-    status === 416 ? 'the archive is shorter than the downloaded part' : 'the archive has changed'
-  return cutOff(api, `${why}: starting again`)
+  return new DownloadFailed(
+    status === 416
+      ? 'the archive is shorter than the downloaded part'
+      : 'the archive has changed during the download',
+  )
 }
 
 const MAX_REDIRECTS = 5
@@ -116,7 +128,7 @@ async function follow(
 }
 
 async function throwIfBusy(response: Response, server: string): Promise<Response> {
-  const busy = readRetryAfter(response, server)
+  const busy = busyErrorOf(response, server)
   if (!busy) return response
   await response.body?.cancel()
   throw busy
@@ -140,6 +152,3 @@ function continues({ headers }: Response, { position, etag }: DownloadTarget): b
   const sentEtag = headers.get('etag')
   return Boolean(startsHere) && (sentEtag === null || sentEtag === etag)
 }
-
-const cutOff = ({ server }: MigrationsApi, why: string) =>
-  new ServerUnreachable(server.url, new Error(why))

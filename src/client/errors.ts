@@ -60,6 +60,11 @@ export class ServerBusy extends Error {
   }
 }
 
+/** The response to an attempt to download an archive cannot be used. A retry may succeed. */
+export class DownloadFailed extends Error {
+  override name = 'DownloadFailed'
+}
+
 /** Whether the server may have carried out the request despite this error. */
 export const mayHaveArrived = (error: unknown): boolean =>
   (error instanceof ServerUnreachable || error instanceof ServerError) && error.mayHaveArrived
@@ -72,8 +77,8 @@ export const retryPause = (error: Error, ms: number): number =>
 
 /** Returns an error that a retry may resolve, or undefined if the error is permanent. */
 export function asTemporaryError(error: unknown, url: string): Error | undefined {
-  if ([ServerUnreachable, ServerError, ServerBusy].some((each) => error instanceof each))
-    return error as Error
+  const temporary = [ServerUnreachable, ServerError, ServerBusy, DownloadFailed]
+  if (temporary.some((each) => error instanceof each)) return error as Error
   // fetch reports a body that breaks off as a TypeError caused by the socket's error, and a timeout of ours as an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error
   const isTimeout = error instanceof Error && error.name === 'AbortError'

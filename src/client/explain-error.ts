@@ -28,8 +28,8 @@ export function explainError(error: unknown, request: FailedRequest): unknown {
   const options = { cause: error }
   const isServerError = status >= 500
   const headers = new Headers(response.headers)
-  const otherwise = isServerError ? undefined : DEFAULT_RETRY_AFTER_S
-  const seconds = secondsToWait({ status, headers }, otherwise)
+  const defaultSeconds = isServerError ? undefined : DEFAULT_RETRY_AFTER_S
+  const seconds = secondsToWait({ status, headers }, defaultSeconds)
   if (seconds !== undefined) {
     const message = isServerError
       ? describeServerError(request, error)
@@ -40,12 +40,12 @@ export function explainError(error: unknown, request: FailedRequest): unknown {
   return new RequestRejected(status, describeRejection(request, status, response.data), options)
 }
 
-/** Returns an error if a response that was not read by Octokit asks to retry later. */
-export function readRetryAfter(response: Response, server: string): ServerBusy | undefined {
+/** Returns undefined if the response does not ask to retry later. For responses that Octokit does not read. */
+export function busyErrorOf(response: Response, server: string): ServerBusy | undefined {
   const { status } = response
   const seconds = secondsToWait(response, undefined)
   if (seconds === undefined) return undefined
-  const message = `${server} answers ${status} and asks to wait ${formatSeconds(seconds)}`
+  const message = `${server} responded ${status} and asks the client to wait ${formatSeconds(seconds)}`
   return new ServerBusy(status, seconds, message)
 }
 
@@ -62,7 +62,7 @@ function describeServerError(
 }
 
 const describeRateLimit = ({ url }: FailedRequest, data: unknown, seconds: number): string =>
-  `${url} refuses more requests for now: ${messageIn(data)}. Try again in ${formatSeconds(seconds)}`
+  `${url} limits the rate of requests: ${messageIn(data)}. Try again in ${formatSeconds(seconds)}`
 
 function describeRejection(request: FailedRequest, status: number, data: unknown): string {
   const { url, missing } = request
@@ -75,9 +75,9 @@ function describeRejection(request: FailedRequest, status: number, data: unknown
     case 415:
       return `${url} does not accept the media type (${message}): check --vendor`
     case 422:
-      return `${url} refuses: ${message}${validationErrors(data, request.repositories ?? [])}`
+      return `${url} rejected the request: ${message}${validationErrors(data, request.repositories ?? [])}`
     default:
-      return `${url} refuses with ${status}: ${message}`
+      return `${url} rejected the request with ${status}: ${message}`
   }
 }
 

@@ -3,7 +3,7 @@ import { arrayOf } from '../wire/schema.ts'
 import type { RetryRequest, StartRequest } from '../wire/types.ts'
 import { ApiCalls, PLAIN_TEXT, type Resource } from './api-calls.ts'
 import { notThisApi, RequestRejected, ServerError } from './errors.ts'
-import { readRetryAfter } from './explain-error.ts'
+import { busyErrorOf } from './explain-error.ts'
 import { ADMIN_PATHS } from './paths.ts'
 import {
   anyObject,
@@ -140,7 +140,7 @@ export class MigrationsApi {
     const { status } = response
     // A proxy sends these while the server restarts, so the server may still have event streams.
     if ([502, 503, 504].includes(status))
-      throw readRetryAfter(response, url) ?? new ServerError(status, `${url} answers ${status}`)
+      throw busyErrorOf(response, url) ?? new ServerError(status, `${url} responded ${status}`)
     return undefined
   }
 
@@ -265,7 +265,7 @@ export class MigrationsApi {
     return `${this.server.url} does not have ${what}, or this account is not a site admin of it`
   }
 
-  #missingMigration = (id: number): string => this.#calls.missing(`migration ${id}`)
+  #missingMigration = (id: number): string => this.#calls.notFoundMessage(`migration ${id}`)
 }
 
 /** Returns undefined if the server does not have an operation: it rejects the request, or its response has another shape. */

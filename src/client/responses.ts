@@ -144,8 +144,8 @@ export const webhookResponse = pick(
 )
 export type WebhookResponse = Static<typeof webhookResponse>
 
-const deliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
-const deliveryOptions = [
+const requiredDeliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
+const optionalDeliveryFields = [
   'redelivery',
   'duration',
   'status_code',
@@ -153,7 +153,11 @@ const deliveryOptions = [
   'state',
   'next_attempt_at',
 ] as const
-export const deliveryResponse = pick(webhookDeliverySchema, deliveryFields, deliveryOptions)
+export const deliveryResponse = pick(
+  webhookDeliverySchema,
+  requiredDeliveryFields,
+  optionalDeliveryFields,
+)
 export type DeliveryResponse = Static<typeof deliveryResponse>
 export const fullDeliveryResponse = pick(
   object({
@@ -161,8 +165,8 @@ export const fullDeliveryResponse = pick(
     request: outermost(fullWebhookDeliverySchema.properties.request),
     response: outermost(fullWebhookDeliverySchema.properties.response),
   }),
-  [...deliveryFields, 'request', 'response'],
-  [...deliveryOptions, 'url'],
+  [...requiredDeliveryFields, 'request', 'response'],
+  [...optionalDeliveryFields, 'url'],
 )
 export type FullDeliveryResponse = Static<typeof fullDeliveryResponse>
 

@@ -47,7 +47,7 @@ test('a request for events reports the Retry-After of a proxy', async (t) => {
   await assert.rejects(events(), (error) => {
     assert.ok(error instanceof ServerBusy)
     assert.deepEqual([error.status, error.seconds], [503, 1800])
-    assert.equal(error.message, `${url} answers 503 and asks to wait 30 min`)
+    assert.equal(error.message, `${url} responded 503 and asks the client to wait 30 min`)
     return true
   })
   response = [502, LATER]
@@ -70,10 +70,13 @@ test('a download reports the Retry-After of the server, or of the storage by its
   const fromServer = await firstErrorOf(api)
   assert.ok(fromServer instanceof ServerBusy)
   assert.equal(fromServer.seconds, 1800)
-  assert.equal(fromServer.message, `${url} answers 429 and asks to wait 30 min`)
+  assert.equal(fromServer.message, `${url} responded 429 and asks the client to wait 30 min`)
   location = `${storage.url}/signed?secret=1`
   const fromStorage = await firstErrorOf(api)
-  assert.equal(fromStorage?.message, `${storage.url} answers 503 and asks to wait 30 min`)
+  assert.equal(
+    fromStorage?.message,
+    `${storage.url} responded 503 and asks the client to wait 30 min`,
+  )
 })
 
 test('a short pause calls onWait of the request and onWait of the client', async (t) => {

@@ -64,7 +64,7 @@ export class SchedulesApi {
     return {
       path: `${paths.schedule}${subpath}`,
       parameters: { schedule_id: id },
-      missing: `${this.#calls.missing(`schedule ${id}`)}: \`godwit schedule list${orgFlag}\` shows all`,
+      missing: `${this.#calls.notFoundMessage(`schedule ${id}`)}: \`godwit schedule list${orgFlag}\` shows all`,
     }
   }
 }

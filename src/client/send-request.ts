@@ -58,13 +58,13 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Reques
   }
 }
 
-/** Returns how long a response asks to wait, or undefined if it does not. `otherwise` is for a 429 or 503 without a time. */
+/** Returns how long a response asks to wait, or undefined if it does not. `defaultSeconds` is for a 429 or 503 without a time. */
 export function secondsToWait(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
-  otherwise: number | undefined,
+  defaultSeconds: number | undefined,
 ): number | undefined {
   const seconds = retryAfter(headers)
-  if (status === 429 || status === 503) return seconds ?? otherwise
+  if (status === 429 || status === 503) return seconds ?? defaultSeconds
   return status === 403 ? seconds : undefined
 }
 

@@ -41,7 +41,7 @@ export class WebhooksApi {
     const current = await this.show(id)
     if (losesSecret(current) && config?.secret === undefined)
       throw new SecretNeeded(
-        `${this.#calls.server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
+        `${this.#calls.server.url} would remove the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret to remove it`,
       )
     const mergedConfig = config && { config: { ...current.config, ...config } }
     return this.#calls.call('PATCH', this.#webhook(id), webhookResponse, {
@@ -99,7 +99,7 @@ export class WebhooksApi {
 
   #missing(resource: string): string {
     const list = `godwit webhook list${this.#calls.orgFlag}`
-    return `${this.#calls.missing(resource)}: \`${list}\` shows all webhooks`
+    return `${this.#calls.notFoundMessage(resource)}: \`${list}\` shows all webhooks`
   }
 }
 

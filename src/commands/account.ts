@@ -54,8 +54,11 @@ export function accountCommands(program: Command, about: string): void {
   )
     .option('--create', 'create the account if it does not exist')
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
-    .option('--site-admin', 'may see the whole service')
-    .option('--no-site-admin', 'may see only its own migrations')
+    .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
+    .option(
+      '--no-site-admin',
+      'may see and manage only what belongs to it and to its organizations',
+    )
     .action(changeAccount)
 }
 

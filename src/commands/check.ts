@@ -185,9 +185,10 @@ function describeDamage(
   { damaged, intact }: { damaged: number; intact: number },
   archives: unknown[],
 ) {
-  const found = `${damaged} of ${damaged + intact} stored segments and archives are damaged`
-  const again = 'the next migration of these repositories exports them again'
+  const verb = damaged === 1 ? 'is' : 'are'
+  const found = `${damaged} of ${damaged + intact} stored segments and archives ${verb} damaged`
+  const again = 'the next migration of a damaged repository exports it again'
   return archives.length === 0
-    ? `${found}; no archive contains them, and ${again}`
-    : `${found}; ${again}. Restore the data directory or bucket from a backup to repair the named archives`
+    ? `${found}; no archive contains damaged data, and ${again}`
+    : `${found}; ${again}. Restore the data directory or bucket from a backup to repair the listed archives`
 }

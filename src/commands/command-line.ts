@@ -44,9 +44,9 @@ export const isSetting = (option: Option): boolean => option.helpGroupHeading ==
 
 /** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
-  const { argument, about, fallback, otherwise } = optionOf(name)
-  const standard = fallback ?? otherwise
-  const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
+  const { argument, about, defaultValue, defaultDescription } = optionOf(name)
+  const shownDefault = defaultValue ?? defaultDescription
+  const help = `${about}; ${variableOf(name)}${shownDefault ? ` (default: ${shownDefault})` : ''}`
   return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
 }
 
@@ -79,15 +79,16 @@ export function configFileOf(command: Command): ConfigFile | undefined {
 }
 
 /** Reads the settings of a command, from its own options and those of its parents. */
-export function settingsOf(command: Command): Config {
+export function readCommandConfig(command: Command): Config {
   const flags = command.optsWithGlobals<Record<string, string>>()
   // An option of the command may have the name of a setting.
   for (const option of command.options) if (!isSetting(option)) delete flags[option.attributeName()]
   return readConfig(flags, process.env, configFileOf(command))
 }
 
-/** Reads the settings of a command that works on the service's data, so it must know where the data is. */
-export const configOf = (command: Command): Config => requireKnownDataDirectory(settingsOf(command))
+/** Reads the settings of a command that works on the service's data. Throws if it is not known where the data is. */
+export const readServiceConfig = (command: Command): Config =>
+  requireKnownDataDirectory(readCommandConfig(command))
 
 /** Throws if only an unreadable configuration file says where the data is. */
 export function requireKnownDataDirectory(config: Config): Config {
@@ -99,9 +100,9 @@ export function requireKnownDataDirectory(config: Config): Config {
   return config
 }
 
-/** Reads the settings like `configOf`, and switches from root to the owner of the data directory. */
+/** Reads the settings like `readServiceConfig`, and switches from root to the owner of the data directory. */
 export function configAsDataOwner(command: Command): Config {
-  const config = configOf(command)
+  const config = readServiceConfig(command)
   switchUserToOwnerOf(config.data)
   return config
 }

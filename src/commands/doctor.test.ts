@@ -18,7 +18,7 @@ import { gitHost } from '../../test/support/git-host.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { startSharedService } from '../../test/support/service-row.ts'
-import { KNOWN_SCHEMA } from '../db/upgrade.ts'
+import { NEWEST_SCHEMA } from '../db/upgrade.ts'
 import { checkFreeSpace } from './doctor/check-data.ts'
 import { clockResult } from './doctor/check-database.ts'
 import { checkClock } from './doctor/check-machine.ts'
@@ -32,7 +32,7 @@ test('all checks pass, and no files are left behind', async (t) => {
   const settings = { data: service.data, repositories: host.root, listen }
   const busy = await doctor(settings)
   assertFinding(busy, 'listen', 'passed', /^a service runs at/)
-  assertFinding(busy, 'database', 'passed', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+  assertFinding(busy, 'database', 'passed', new RegExp(`, schema ${NEWEST_SCHEMA}$`))
 
   assertFinding(busy, 'trusted-proxies', 'passed', /forwarded/)
   await fetch(`${service.url}/user`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
@@ -51,7 +51,7 @@ test('all checks pass, and no files are left behind', async (t) => {
   assertFinding(findings, 'data', 'passed', /, writable$/)
   assertFinding(findings, 'repositories', 'passed', /^2 repositories of 2 owners in /)
   assertFinding(findings, 'locks', 'passed', /can be locked/)
-  assertFinding(findings, 'database', 'passed', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+  assertFinding(findings, 'database', 'passed', new RegExp(`, schema ${NEWEST_SCHEMA}$`))
   assertFinding(findings, 'listen', 'passed', /is free$/)
   assert.deepEqual(await contents(service.data, host.root), before)
 })

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
-import { addCommand, printPainted, printResult, settingsOf } from './command-line.ts'
+import { addCommand, printPainted, printResult, readCommandConfig } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
 import { paint } from './terminal.ts'
 
@@ -18,7 +18,7 @@ export function doctorCommand(program: Command, about: string): void {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Imported here, so that the help does not load every part of the service.
       const { everyCheck } = await import('./doctor/every-check.ts')
-      const config = settingsOf(command)
+      const config = readCommandConfig(command)
       // The checks run as the service's user, because its permissions matter.
       const user = switchUserToOwnerOf(config.data)
       const results: CheckResult[] = []

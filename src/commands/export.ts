@@ -18,7 +18,7 @@ import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
 import type { ForgeUnavailable } from '../sources/forge-errors.ts'
 import { writeFileAtomically } from './atomic-file.ts'
-import { addCommand, printMessage, settingsOf } from './command-line.ts'
+import { addCommand, printMessage, readCommandConfig } from './command-line.ts'
 import { chooseOutput, type WrittenArchive } from './export/output.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
@@ -51,7 +51,7 @@ export function exportCommand(program: Command, about: string): void {
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
-      runUntilStopped((signal) => runExport(settingsOf(command), names, options, signal)),
+      runUntilStopped((signal) => runExport(readCommandConfig(command), names, options, signal)),
     )
 }
 

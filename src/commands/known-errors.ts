@@ -6,6 +6,7 @@ import {
 } from '../archive/unreadable-archive.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import {
+  DownloadFailed,
   RequestRejected,
   SecretNeeded,
   ServerBusy,
@@ -31,6 +32,7 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [ManifestInvalid, EXIT.failed],
     [Unreadable, EXIT.failed],
     [SecretNeeded, EXIT.misused],
+    [DownloadFailed, EXIT.unreachable],
     [RequestRejected, EXIT.refused],
     [RightsUnavailable, EXIT.unreachable],
     [ServerBusy, EXIT.unreachable],

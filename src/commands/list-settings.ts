@@ -20,10 +20,11 @@ export function settingsCommand(program: Command, about: string): void {
 /** Lists all settings, for the help, the JSON output and the manual page. */
 export const listSettings = () =>
   allNames.map((name) => {
-    const { argument, about, fallback, otherwise } = anyOptionOf(name)
+    const { argument, about, defaultValue, defaultDescription } = anyOptionOf(name)
     // The number of cores differs between machines.
-    const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise)
-    return { ...namesOf(name), argument, default: standard ?? null, about }
+    const shownDefault =
+      name === 'concurrency' ? 'number of CPU cores' : (defaultValue ?? defaultDescription)
+    return { ...namesOf(name), argument, default: shownDefault ?? null, about }
   })
 
 export const HOW_TO_SET = [

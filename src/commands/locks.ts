@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
+import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
 import { releaseRepository } from '../migrations/locks.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -27,21 +27,21 @@ export function locksCommand(program: Command, about: string): void {
   command
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const locks = await withDatabase(configAsDataOwner(command), ({ db }) => knownLocks(db))
+      const locks = await withDatabase(configAsDataOwner(command), ({ db }) => recordedLocks(db))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
       printResult({ isJson: json }, locks.map(lockJson), [titles, ...locks.map(lockRow)])
     })
   addReleaseCommand(command)
 }
 
-function lockRow(lock: KnownLock): string[] {
+function lockRow(lock: RecordedLock): string[] {
   const { owner, name, migrationId, holder, lockedAt, expiresAt, releasedAt } = lock
   const state = releasedAt === null ? 'held' : `released ${formatTime(releasedAt)}, not yet removed`
   const times = [formatTime(lockedAt), formatTime(expiresAt)]
   return [`${owner}/${name}`, String(migrationId), holder, ...times, state]
 }
 
-const lockJson = (lock: KnownLock) => ({
+const lockJson = (lock: RecordedLock) => ({
   full_name: `${lock.owner}/${lock.name}`,
   migration_id: lock.migrationId,
   login: lock.holder,

@@ -67,7 +67,7 @@ async function findByOwner(source: Source, owner: string) {
 }
 
 /** Returns the owner that the entry would have if it were a repository. */
-function ownerOf({ path, hides }: RefusedEntry): string {
-  const name = !hides ? path : 'fullName' in hides ? hides.fullName : hides.beginning
+function ownerOf({ path, hiddenRepositories: hidden }: RefusedEntry): string {
+  const name = !hidden ? path : 'fullName' in hidden ? hidden.fullName : hidden.prefix
   return name.split('/')[0]!
 }

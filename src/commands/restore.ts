@@ -18,7 +18,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { formatRecordCount } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, settingsOf } from './command-line.ts'
+import { addCommand, print, readCommandConfig } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
@@ -58,7 +58,7 @@ export function restoreCommand(program: Command, about: string): void {
     .option('--target <URL>', 'with --as: base URL of the new server, for links and accounts')
     .action((file: string, repositories: string[], options: RestoreOptions, command: Command) =>
       runUntilStopped((signal) =>
-        runRestore(settingsOf(command), file, repositories, options, signal),
+        runRestore(readCommandConfig(command), file, repositories, options, signal),
       ),
     )
 }

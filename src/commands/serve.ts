@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type Log, openLog } from '../service/log.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { addCommand, configOf, outputFailure, print } from './command-line.ts'
+import { addCommand, outputFailure, print, readServiceConfig } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
@@ -16,7 +16,7 @@ export function serveCommand(program: Command, about: string): void {
     'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
   )
   command.action(async (_options, command: Command) => {
-    const config = configOf(command)
+    const config = readServiceConfig(command)
     const logging = openLog(config)
     const stopped = untilStopSignal()
     const service = await start(config, logging)

@@ -10,7 +10,7 @@ import {
   type OptionName,
   type SettingOrigin,
 } from '../settings/setting-names.ts'
-import { addCommand, configFileOf, print, printJson, settingsOf } from './command-line.ts'
+import { addCommand, configFileOf, print, printJson, readCommandConfig } from './command-line.ts'
 
 export function configCommand(program: Command, about: string): void {
   addCommand(
@@ -23,7 +23,7 @@ export function configCommand(program: Command, about: string): void {
   )
     .option('--json', 'print the settings as JSON')
     .action(({ json }: { json?: boolean }, command: Command) => {
-      const config = settingsOf(command)
+      const config = readCommandConfig(command)
       const client = clientOrigins({}, process.env, configFileOf(command))
       if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })
       else print(describeConfig(config, client))

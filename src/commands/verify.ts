@@ -9,7 +9,7 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, settingsOf } from './command-line.ts'
+import { addCommand, print, readCommandConfig } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
@@ -23,7 +23,7 @@ export function verifyCommand(program: Command, about: string): void {
   )
     .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
     .action((file: string, _options, command: Command) =>
-      runUntilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
+      runUntilStopped((signal) => verifyFile(readCommandConfig(command), file, signal, print)),
     )
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { UsageError } from '../lib/user-error.ts'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
-import { addCommand, configOf, outputFailure, print } from './command-line.ts'
+import { addCommand, outputFailure, print, readServiceConfig } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {
@@ -13,7 +13,7 @@ export function workCommand(program: Command, about: string): void {
     'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives',
   )
   command.action(async (_options, command: Command) => {
-    const config = configOf(command)
+    const config = readServiceConfig(command)
     requireRepositories(config)
     if (config.databaseUrl === undefined) {
       throw new UsageError('`work` needs --database-url: it shares the database with API processes')

@@ -69,7 +69,7 @@ onEachEngine('the database', (engine) => {
       db.transaction().execute(async (tx) => {
         await tx
           .updateTable('accounts')
-          .set((row) => ({ created_at: row('created_at', '+', 1) }))
+          .set((eb) => ({ created_at: eb('created_at', '+', 1) }))
           .execute()
         await tx.selectFrom('accounts').selectAll().execute()
       })

@@ -8,7 +8,7 @@ import type { Db } from './database.ts'
  *
  * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
  * one statement must change. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
- * pg-boss on PostgreSQL. A row of `forge_questions` is a claim to check a token with the forge, and then the result. A row of
+ * pg-boss on PostgreSQL. A row of `forge_token_checks` is a claim to check a token with the forge, and then the result. A row of
  * `forge_budgets` counts requests and has no holder.
  */
 export interface Lease {

@@ -100,6 +100,8 @@ async function postgresRows(url: string, query: string): Promise<Record<string, 
 }
 
 export interface PostgresSurvey {
+  /** The name of the database. */
+  database: string
   schema: SchemaAge | undefined
   version: string
   /** `server_version_num`: 160004 is 16.4. */
@@ -119,7 +121,8 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
   try {
     const first = async (query: string) => (await client.query(query)).rows[0]
     await first('begin read only')
-    const about = await first(`select current_setting('server_version') as version,
+    const about =
+      await first(`select current_database() as database, current_setting('server_version') as version,
       current_setting('server_version_num') as version_number,
       current_setting('server_encoding') as encoding, pg_is_in_recovery() as is_standby,
       has_database_privilege(current_database(), 'create') as may_create_schema,
@@ -129,6 +132,7 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
     const { clock } = await first('select extract(epoch from clock_timestamp()) * 1000 as clock')
     const roundTripMs = now() - sentAt
     return {
+      database: about.database,
       schema: about.is_ours ? schemaAge(await first(SCHEMA)) : undefined,
       version: about.version,
       versionNumber: Number(about.version_number),

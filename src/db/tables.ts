@@ -27,8 +27,8 @@ export interface Tables {
     expires_at: number | null
     last_used_at: number | null
     revoked_at: number | null
-    /** When the forge last confirmed a token that it issued. Null for tokens that Godwit issued. */
-    asked_at: number | null
+    /** When the forge last accepted or rejected a token that it issued. Null for tokens that Godwit issued. */
+    forge_checked_at: number | null
   }
 
   sessions: {
@@ -367,12 +367,11 @@ export interface Tables {
   webhook_tallies: { outcome: string; count: number }
 
   /** Whether the forge accepts a token that Godwit did not issue. */
-  forge_questions: {
+  forge_token_checks: {
     digest: string
-    /** `asking` during the request, then `good`, `refused`, or `unknown` if the forge did not respond. */
-    answer: string
-    /** The token is not checked again before this time. */
-    next_at: number
+    /** `checking` during the request, then `accepted`, `rejected`, or `unknown` if the forge did not respond. */
+    result: string
+    check_again_at: number
   }
 
   /** A repository as the forge last described it. */
@@ -380,13 +379,13 @@ export interface Tables {
     /** `owner/name` in lower case. */
     name_key: string
     facts: string
-    asked_at: number
+    requested_at: number
   }
 
   /** The last time that the permissions of an account were read from the forge. */
   forge_rights: {
     account_id: number
-    asked_at: number
+    requested_at: number
     /** `deleted` or `suspended`, if the forge reported that. */
     removal: string | null
   }

@@ -7,8 +7,8 @@ import type { Database } from './database.ts'
 /** A number that no other application on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974
 
-/** The newest schema that this version knows. */
-export const KNOWN_SCHEMA = steps.length
+/** The schema that this version upgrades a database to. */
+export const NEWEST_SCHEMA = steps.length
 
 /**
  * Applies the steps that the database lacks: all of them or, if one fails, none. Several processes may call this at the same time;
@@ -16,7 +16,7 @@ export const KNOWN_SCHEMA = steps.length
  */
 export async function upgradeSchema(
   { db, engine }: Database,
-  known: readonly SchemaStep[] = steps,
+  allSteps: readonly SchemaStep[] = steps,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${UPGRADE_LOCK})`.execute(tx)
@@ -25,11 +25,11 @@ export async function upgradeSchema(
     const { rows } = await sql<{ step: number | null }>`
       select max(step) as step from godwit_schema`.execute(tx)
     const applied = rows[0]?.step ?? 0
-    if (applied > known.length)
+    if (applied > allSteps.length)
       throw new UserError(
-        `the database has schema ${applied}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
+        `the database has schema ${applied}, this version supports up to ${NEWEST_SCHEMA}: use the newer version of Godwit that upgraded it`,
       )
-    for (const [index, { name, statements }] of known.entries()) {
+    for (const [index, { name, statements }] of allSteps.entries()) {
       if (index < applied) continue
       for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
       await sql`insert into godwit_schema (step, name, applied_at)

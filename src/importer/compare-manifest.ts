@@ -137,11 +137,11 @@ export async function* compareMetadata(
 }
 
 /** Yields a line for each attachment and release asset that differs from the manifest. */
-export async function* compareStoredFiles(
+export async function* compareUploadedFiles(
   root: string,
   manifest: Manifest,
 ): AsyncGenerator<string> {
-  const digests = storedDigests(manifest)
+  const digests = uploadDigests(manifest)
   async function* found(): AsyncGenerator<string> {
     for (const folder of new Set([...digests.keys()].map((path) => path.split('/')[0]!)))
       if (existsSync(join(root, folder))) yield* filesBelow(root, folder)
@@ -150,7 +150,7 @@ export async function* compareStoredFiles(
 }
 
 /** Returns the SHA-256 of attachments and release assets by path. */
-export const storedDigests = ({ stored_files }: Manifest): Map<string, string> =>
+export const uploadDigests = ({ stored_files }: Manifest): Map<string, string> =>
   digestsOf(stored_files.flatMap(({ files }) => files))
 
 /**

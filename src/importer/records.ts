@@ -126,7 +126,7 @@ export async function brokenRecordLinks(
   isInArchive: (path: string) => boolean,
 ): Promise<LimitedLine[]> {
   const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
-  const isValid = ({ address: url, to }: RecordLink): boolean => {
+  const isValid = ({ url, to }: RecordLink): boolean => {
     if (to !== 'archive') return urls.has(url) || labels.has(url) || (to === 'person' && !hasUsers)
     const path = pathInArchive(url)
     return path !== undefined && isInArchive(path)
@@ -140,7 +140,7 @@ export async function brokenRecordLinks(
       for (const link of findLinks(value)) {
         if (isValid(link)) continue
         const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'
-        errors.add(kind, `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`)
+        errors.add(kind, `${file}: [${index}].${link.field} leads to ${link.url}, ${where}`)
       }
   }
   errors.end()

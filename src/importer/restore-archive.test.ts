@@ -143,9 +143,9 @@ const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], expe
     /./,
   ],
   [
-    'borrows objects',
+    'uses objects of others',
     (those) => [...those, aFile(`${SITE}/objects/info/alternates`, '/srv/git/secret/objects\n')],
-    /borrows objects from elsewhere/,
+    /uses objects of other repositories/,
   ],
   [
     'includes other files',

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { isStoredFile } from '../archive/manifest.ts'
+import { isUploadedFile } from '../archive/manifest.ts'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
 import { type Folder, readFolder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
@@ -64,7 +64,7 @@ export async function* safeEntries(
       throw new ArchiveRefused(`the paths in it have more than ${limits.characters} characters`)
     addPath(kinds, entry)
     refuseCaseConflict(spellings, path)
-    if (size > MAX_TEXT_BYTES && !IS_OBJECT.test(path) && !isStoredFile(path))
+    if (size > MAX_TEXT_BYTES && !IS_OBJECT.test(path) && !isUploadedFile(path))
       throw new ArchiveRefused(`${path}: file too large (${size} bytes)`)
     bytes += (Math.ceil(size / DISK_BLOCK_BYTES) + 1) * DISK_BLOCK_BYTES
     if (bytes > extraction.bytes)

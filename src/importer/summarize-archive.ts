@@ -1,4 +1,4 @@
-import { isStoredFile, MANIFEST_PATH, parseManifest } from '../archive/manifest.ts'
+import { isUploadedFile, MANIFEST_PATH, parseManifest } from '../archive/manifest.ts'
 import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
@@ -79,7 +79,7 @@ async function addEntry(
   summary.entries += 1
   summary.bytes += size
   if (kind === 'directory') return
-  if (isStoredFile(path)) {
+  if (isUploadedFile(path)) {
     summary.attachments.files += 1
     summary.attachments.bytes += size
   } else if (path.startsWith('repositories/')) {

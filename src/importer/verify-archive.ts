@@ -19,8 +19,8 @@ import {
 import {
   compareMetadata,
   compareSegments,
-  compareStoredFiles,
-  storedDigests,
+  compareUploadedFiles,
+  uploadDigests,
 } from './compare-manifest.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
@@ -72,7 +72,7 @@ export async function* verifyArchive(
   for (const error of await schemaErrors(root)) yield { error }
   if (manifest) {
     yield* errorsOf('metadata files', compareMetadata(root, manifest))
-    yield* errorsOf('stored files', compareStoredFiles(root, manifest))
+    yield* errorsOf('attachments and release assets', compareUploadedFiles(root, manifest))
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
@@ -123,7 +123,7 @@ async function* segmentFindings(
 
 /** Returns a line for each file and directory that Godwit never writes. */
 async function unexpectedEntries(root: string, manifest: Manifest): Promise<string[]> {
-  const folders = storedDigests(manifest)
+  const folders = uploadDigests(manifest)
     .keys()
     .map((path) => path.slice(0, path.indexOf('/')))
   const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...folders])

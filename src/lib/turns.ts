@@ -5,7 +5,7 @@ let sliceEndsAt: number | undefined
 const waiting: (() => void)[] = []
 
 /**
- * Call it between pieces of heavy work, and await the result, so that requests are answered in between. Returns undefined while this
+ * Call it between pieces of heavy work, and await the result, so that requests are handled in between. Returns undefined while this
  * turn of the event loop has time left for heavy work, otherwise a promise for a later turn. All callers share the time of a turn,
  * so however many there are, each turn blocks equally long.
  */

@@ -135,13 +135,13 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .executeTakeFirst()
   const { numUpdatedRows } = await tx
     .updateTable('migrations')
-    .set((row) => ({
+    .set((eb) => ({
       archive_expires_at: null,
       archive_bytes: null,
       archive_key: null,
       metadata_key: null,
       manifest_key: null,
-      version: row('version', '+', 1),
+      version: eb('version', '+', 1),
       updated_at: now,
     }))
     .where('id', '=', id)

@@ -80,10 +80,10 @@ export async function moveMigration(
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('migrations')
-    .set((row) => ({
+    .set((eb) => ({
       state: to,
       ...(to === 'exporting' ? { started_at: change.now } : { ended_at: change.now }),
-      version: row('version', '+', 1),
+      version: eb('version', '+', 1),
       updated_at: change.now,
       reason: change.reason ?? null,
       archive_expires_at: change.archive?.expiresAt ?? null,

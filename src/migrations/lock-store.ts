@@ -40,13 +40,13 @@ export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]
   return selectHeld(db).where('migration_id', '=', migrationId).orderBy('repository_id').execute()
 }
 
-export interface KnownLock extends HeldLock {
+export interface RecordedLock extends HeldLock {
   /** When it was released; the lock may still be set at the source. */
   releasedAt: number | null
 }
 
 /** Returns all locks that are held, or may still be set at the source. */
-export async function knownLocks(db: Db): Promise<KnownLock[]> {
+export async function recordedLocks(db: Db): Promise<RecordedLock[]> {
   return selectLocks(db)
     .select('released_at as releasedAt')
     .orderBy('repository_id')
@@ -65,11 +65,11 @@ export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
 /** Returns locks on repositories that the viewer, or an organization of the viewer, owns, or that the viewer administers. */
 export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
   return selectHeld(db)
-    .where((row) =>
-      row.or([
-        row('repositories.owner_id', '=', account.id),
-        row.exists(
-          row
+    .where((eb) =>
+      eb.or([
+        eb('repositories.owner_id', '=', account.id),
+        eb.exists(
+          eb
             .selectFrom('memberships')
             .select('role')
             .whereRef('organization_id', '=', 'repositories.owner_id')
@@ -77,8 +77,8 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
             .where('account_id', '=', account.id)
             .where('role', '=', 'owner'),
         ),
-        row.exists(
-          row
+        eb.exists(
+          eb
             .selectFrom('collaborators')
             .select('permission')
             .whereRef('collaborators.repository_id', '=', 'repository_locks.repository_id')
@@ -152,18 +152,18 @@ export async function releaseLocksOn(
   { owner, name }: RepositoryName,
   now: number,
 ): Promise<{ repositoryId: number; locks: number } | undefined> {
-  const known = await db
+  const repository = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
     .select('repositories.id')
     .where('login_key', '=', nameKey(owner))
     .where('name_key', '=', nameKey(name))
     .executeTakeFirst()
-  if (!known) return undefined
+  if (!repository) return undefined
   const { numUpdatedRows } = await releaseHeld(db, now)
-    .where('repository_id', '=', known.id)
+    .where('repository_id', '=', repository.id)
     .executeTakeFirst()
-  return { repositoryId: known.id, locks: Number(numUpdatedRows) }
+  return { repositoryId: repository.id, locks: Number(numUpdatedRows) }
 }
 
 export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {

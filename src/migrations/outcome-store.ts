@@ -33,8 +33,8 @@ export async function recordProgress(
   await db
     .insertInto('repository_exports')
     .values({ ...EMPTY_ROW, migration_id: migrationId, position, ...columns })
-    .onConflict((conflict) =>
-      conflict
+    .onConflict((oc) =>
+      oc
         .columns(['migration_id', 'position'])
         .doUpdateSet(columns)
         .where('repository_exports.outcome', 'is', null),
@@ -104,8 +104,8 @@ export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
     .execute()
   await tx
     .updateTable('migrations')
-    .set((row) => ({
-      failed_count: row('failed_count', '+', row.ref('skipped_count')),
+    .set((eb) => ({
+      failed_count: eb('failed_count', '+', eb.ref('skipped_count')),
       skipped_count: 0,
     }))
     .where('id', '=', migrationId)
@@ -225,12 +225,12 @@ async function addToTotals(
 ) {
   const { remaining, repository_count } = await tx
     .updateTable('migrations')
-    .set((row) => ({
-      remaining: row('remaining', '-', ended),
-      reused_count: row('reused_count', '+', reused),
-      skipped_count: row('skipped_count', '+', skipped),
-      failed_count: row('failed_count', '+', failed),
-      bytes_done: row('bytes_done', '+', bytes),
+    .set((eb) => ({
+      remaining: eb('remaining', '-', ended),
+      reused_count: eb('reused_count', '+', reused),
+      skipped_count: eb('skipped_count', '+', skipped),
+      failed_count: eb('failed_count', '+', failed),
+      bytes_done: eb('bytes_done', '+', bytes),
     }))
     .where('id', '=', migrationId)
     .returning(['remaining', 'repository_count'])
@@ -250,7 +250,7 @@ async function putRow(
   await tx
     .insertInto('repository_exports')
     .values({ ...EMPTY_ROW, migration_id: migrationId, position, ...columns })
-    .onConflict((conflict) => conflict.columns(['migration_id', 'position']).doUpdateSet(columns))
+    .onConflict((oc) => oc.columns(['migration_id', 'position']).doUpdateSet(columns))
     .execute()
 }
 

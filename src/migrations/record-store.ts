@@ -145,7 +145,7 @@ async function putRow(
   await db
     .insertInto('record_exports')
     .values({ migration_id: migrationId, position, started_at: startedAt, ...columns })
-    .onConflict((known) => known.columns(['migration_id', 'position']).doUpdateSet(columns))
+    .onConflict((oc) => oc.columns(['migration_id', 'position']).doUpdateSet(columns))
     .execute()
 }
 

@@ -6,12 +6,12 @@ type KeyName = 'link-key' | 'clone-key' | 'store'
 
 /** Returns a key from the database, so that all processes share it. Creates it if there is none. */
 export async function signingKey(db: Db, name: KeyName): Promise<Buffer> {
-  const known = await readKey(db, name)
-  if (known) return known
+  const existing = await readKey(db, name)
+  if (existing) return existing
   await db
     .insertInto('secrets')
     .values({ name, value: newKey() })
-    .onConflict((conflict) => conflict.column('name').doNothing())
+    .onConflict((oc) => oc.column('name').doNothing())
     .execute()
   return (await readKey(db, name))!
 }
@@ -22,7 +22,7 @@ export async function replaceKey(db: Db, name: KeyName): Promise<void> {
   await db
     .insertInto('secrets')
     .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .onConflict((oc) => oc.column('name').doUpdateSet({ value }))
     .execute()
 }
 

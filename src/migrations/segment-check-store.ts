@@ -51,10 +51,10 @@ export async function recordDamaged(
   const rows = await selectInBatches(keys, (some) =>
     tx
       .updateTable('segments')
-      .set((row) => ({
+      .set((eb) => ({
         fingerprint,
         checked_at: now,
-        damaged_at: row.fn.coalesce('damaged_at', sql<number>`${now}`),
+        damaged_at: eb.fn.coalesce('damaged_at', sql<number>`${now}`),
       }))
       .where('key', 'in', some)
       .returning(['key', 'length']),
@@ -81,7 +81,7 @@ export async function recordVerifiedReads(
 async function countCheck(db: Db, result: CheckResult, bytes: number): Promise<void> {
   await db
     .updateTable('store_checks')
-    .set((row) => ({ count: row('count', '+', 1), bytes: row('bytes', '+', bytes) }))
+    .set((eb) => ({ count: eb('count', '+', 1), bytes: eb('bytes', '+', bytes) }))
     .where('result', '=', result)
     .execute()
 }

@@ -134,7 +134,7 @@ export async function insertSegment(tx: Db, segment: NewSegment, now: number): P
       checked_at: now,
       damaged_at: null,
     })
-    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ last_used_at: now }))
+    .onConflict((oc) => oc.column('fingerprint').doUpdateSet({ last_used_at: now }))
     .returning('key')
     .executeTakeFirstOrThrow()
   return key

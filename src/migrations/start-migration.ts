@@ -287,15 +287,15 @@ async function coveredEntries(
 ): Promise<Map<string, CatalogueEntry>> {
   await parts.rights?.refresh(scope.owner, FRESH, names)
   parts.signal?.throwIfAborted()
-  const known = await findByNameAsMap(parts.db, names)
-  const entries = await coveredBy(parts.db, scope, known)
-  if (!parts.source) return entries
+  const found = await findByNameAsMap(parts.db, names)
+  const covered = await coveredBy(parts.db, scope, found)
+  if (!parts.source) return covered
   // A repository of the owner that was created since the last sync is found as well.
   const toRefresh = names.filter(
-    (name) => nameKey(name.owner) === nameKey(scope.owner.login) || entries.has(keyOfName(name)),
+    (name) => nameKey(name.owner) === nameKey(scope.owner.login) || covered.has(keyOfName(name)),
   )
-  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, known)
-  if (!isChanged) return entries
+  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, found)
+  if (!isChanged) return covered
   return coveredBy(parts.db, scope, await findByNameAsMap(parts.db, names))
 }
 
@@ -318,12 +318,12 @@ export async function uncoveredAmong(
 async function coveredBy(
   db: Db,
   { owner }: Scope,
-  known: ReadonlyMap<string, CatalogueEntry>,
+  entries: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<Map<string, CatalogueEntry>> {
-  const roles = await rolesOf(db, { account: owner }, [...known.values()])
+  const roles = await rolesOf(db, { account: owner }, [...entries.values()])
   const isCovered = (entry: CatalogueEntry): boolean =>
     isOrganization(owner)
       ? entry.owner.id === owner.id
       : mayAdminister(roles.get(entry.id) ?? 'none')
-  return new Map([...known].filter(([, entry]) => isCovered(entry)))
+  return new Map([...entries].filter(([, entry]) => isCovered(entry)))
 }

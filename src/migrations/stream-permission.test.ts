@@ -51,15 +51,15 @@ onEachEngine('the permission to follow a migration', (engine) => {
     const owner = await ensureAccount(db, 'alice', NOW)
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
     await insertMigration(db, { guid: 'g', owner, ...about })
-    const askedAndGood = (askedAt: number) =>
-      storeForgeToken(db, { digest: 'd', accountId: owner.id, askedAt })
+    const acceptToken = (checkedAt: number) =>
+      storeForgeToken(db, { digest: 'd', accountId: owner.id, checkedAt })
     const isPermitted = async (at: number) =>
       (await permittedFollowings(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
     const hour = 60 * MINUTE_MS
-    await askedAndGood(NOW)
+    await acceptToken(NOW)
     assert.equal(await isPermitted(NOW + MINUTE_MS), true)
     assert.equal(await isPermitted(NOW + hour), false)
-    await askedAndGood(NOW + hour)
+    await acceptToken(NOW + hour)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), true)
     await expireForgeToken(db, 'd', NOW + hour + MINUTE_MS)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)

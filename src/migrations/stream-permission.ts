@@ -1,4 +1,4 @@
-import { wasValidAtLastUse } from '../accounts/token-store.ts'
+import { isUsableById } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 
@@ -8,12 +8,12 @@ export interface Following {
   migrationId: number
 }
 
-/** A stream does not check the token with the forge again, so it ends after this time. A clone token is valid for as long. */
+/** A stream with a token of the forge ends when the forge has not accepted the token for this long. A clone token is valid for as long. */
 const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**
- * Returns the clients that may continue to follow: the token is valid, its account exists, and the migration belongs to the account or to an
- * organization that it owns. One query checks all of them, by the rules that were applied when each started.
+ * Returns the clients that may continue to follow: the token is valid, and the migration belongs to its account or to an organization.
+ * The account must be an owner of that organization, or a site admin. These are the rules that were applied when each started.
  */
 export async function permittedFollowings<F extends Following>(
   db: Db,
@@ -30,19 +30,22 @@ export async function permittedFollowings<F extends Following>(
       .select(['tokens.id as tokenId', 'migrations.id as migrationId'])
       .where('tokens.id', 'in', [...new Set(batch.map(({ tokenId }) => tokenId))])
       .where('migrations.id', 'in', [...new Set(batch.map(({ migrationId }) => migrationId))])
-      .where(wasValidAtLastUse(now))
-      .where((token) =>
-        token.or([token('asked_at', 'is', null), token('asked_at', '>', now - FORGE_CHECK_TTL_MS)]),
+      .where(isUsableById(now))
+      .where((eb) =>
+        eb.or([
+          eb('forge_checked_at', 'is', null),
+          eb('forge_checked_at', '>', now - FORGE_CHECK_TTL_MS),
+        ]),
       )
-      .where((is) =>
-        is.or([
-          is('owners.id', '=', is.ref('accounts.id')),
-          is.and([
-            is('owners.type', '=', 'Organization'),
-            is.or([
-              is('accounts.site_admin', '=', 1),
-              is.exists(
-                is
+      .where((eb) =>
+        eb.or([
+          eb('owners.id', '=', eb.ref('accounts.id')),
+          eb.and([
+            eb('owners.type', '=', 'Organization'),
+            eb.or([
+              eb('accounts.site_admin', '=', 1),
+              eb.exists(
+                eb
                   .selectFrom('memberships')
                   .select('role')
                   .whereRef('organization_id', '=', 'owners.id')

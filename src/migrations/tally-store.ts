@@ -26,16 +26,16 @@ export async function tally(
 ): Promise<void> {
   await tx
     .updateTable('tallies')
-    .set((row) => ({ count: row('count', '+', count), bytes: row('bytes', '+', bytes) }))
+    .set((eb) => ({ count: eb('count', '+', count), bytes: eb('bytes', '+', bytes) }))
     .where('name', '=', name)
     .execute()
   await tx
     .insertInto('tallies_by_minute')
     .values({ minute: now - (now % MINUTE), name, count, bytes })
-    .onConflict((known) =>
-      known.columns(['minute', 'name']).doUpdateSet((row) => ({
-        count: row('tallies_by_minute.count', '+', count),
-        bytes: row('tallies_by_minute.bytes', '+', bytes),
+    .onConflict((oc) =>
+      oc.columns(['minute', 'name']).doUpdateSet((eb) => ({
+        count: eb('tallies_by_minute.count', '+', count),
+        bytes: eb('tallies_by_minute.bytes', '+', bytes),
       })),
     )
     .execute()
@@ -105,10 +105,10 @@ export async function addBlobErrors(db: Db, counts: ReadonlyMap<string, number>)
       await tx
         .insertInto('blob_errors')
         .values({ operation, count })
-        .onConflict((known) =>
-          known
+        .onConflict((oc) =>
+          oc
             .column('operation')
-            .doUpdateSet((row) => ({ count: row('blob_errors.count', '+', count) })),
+            .doUpdateSet((eb) => ({ count: eb('blob_errors.count', '+', count) })),
         )
         .execute()
     }

@@ -30,7 +30,7 @@ export async function recordHeartbeat(db: Db, worker: WorkerRecord): Promise<voi
   await db
     .insertInto('workers')
     .values({ id, ...columns })
-    .onConflict((known) => known.column('id').doUpdateSet(columns))
+    .onConflict((oc) => oc.column('id').doUpdateSet(columns))
     .execute()
   await db
     .deleteFrom('workers')
@@ -45,7 +45,7 @@ export async function removeWorker(db: Db, id: string): Promise<void> {
 /** Returns the smallest free space of all live processes, because any of them may run the next export; null if none reports it. */
 export async function smallestFreeBytes(db: Db, now: number): Promise<number | null> {
   const { least } = await liveWorkers(db, now)
-    .select((row) => row.fn.min('free_bytes').as('least'))
+    .select((eb) => eb.fn.min('free_bytes').as('least'))
     .executeTakeFirstOrThrow()
   return least
 }
@@ -53,7 +53,7 @@ export async function smallestFreeBytes(db: Db, now: number): Promise<number | n
 /** Returns the total size of the snapshots of all live processes. */
 export async function totalScratchBytes(db: Db, now: number): Promise<number> {
   const { sum } = await liveWorkers(db, now)
-    .select((row) => row.fn.sum('scratch_bytes').as('sum'))
+    .select((eb) => eb.fn.sum('scratch_bytes').as('sum'))
     .executeTakeFirstOrThrow()
   return Number(sum ?? 0)
 }

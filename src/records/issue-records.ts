@@ -12,7 +12,7 @@ import {
 } from './field-reader.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import * as url from './parse-urls.ts'
-import type { Links } from './record-urls.ts'
+import type { RecordUrls } from './record-urls.ts'
 
 export function readIssue(field: FieldReader): Issue {
   const common = readCommonFields(field)
@@ -32,7 +32,7 @@ export function readCommonFields(field: FieldReader): Omit<Issue, 'updatedAt'> {
       'assignees',
       withDefault(list(url.login), assignee === null ? [] : [assignee]),
     ),
-    milestone: field('milestone', url.linkOrNull(url.milestoneNumber)),
+    milestone: field('milestone', url.orNull(url.milestoneNumber)),
     labels: field('labels', listOrEmpty(url.labelName)),
     reactions: field('reactions', reactions),
     closedAt: field('closed_at', stringOrNull),
@@ -40,43 +40,43 @@ export function readCommonFields(field: FieldReader): Omit<Issue, 'updatedAt'> {
   }
 }
 
-export function writeIssue(issue: Issue, links: Links) {
+export function issueRecord(issue: Issue, urls: RecordUrls) {
   return {
     type: 'issue',
-    url: links.issueOrPull(issue.repository, { kind: 'issue', number: issue.number }),
-    repository: links.repository(issue.repository),
-    user: links.person(issue.author),
+    url: urls.issueOrPull(issue.repository, { kind: 'issue', number: issue.number }),
+    repository: urls.repository(issue.repository),
+    user: urls.person(issue.author),
     title: issue.title,
     body: issue.body,
-    ...writeTriage(issue, links),
-    reactions: writeReactions(issue.reactions, 'Issue', links),
+    ...triageFields(issue, urls),
+    reactions: reactionRecords(issue.reactions, 'Issue', urls),
     closed_at: issue.closedAt,
     created_at: issue.createdAt,
     updated_at: issue.updatedAt,
   }
 }
 
-/** Writes the fields that issues and pull requests are filtered by. */
-export function writeTriage(
+/** Returns the fields that issues and pull requests are filtered by. */
+export function triageFields(
   {
     repository,
     assignees,
     milestone,
     labels,
   }: Pick<Issue, 'repository' | 'assignees' | 'milestone' | 'labels'>,
-  links: Links,
+  urls: RecordUrls,
 ) {
   return {
-    assignee: links.person(assignees[0] ?? null),
-    assignees: assignees.map(links.person),
-    milestone: links.milestone(repository, milestone),
-    labels: labels.map((name) => links.label(repository, name)),
+    assignee: urls.person(assignees[0] ?? null),
+    assignees: assignees.map(urls.person),
+    milestone: urls.milestone(repository, milestone),
+    labels: labels.map((name) => urls.label(repository, name)),
   }
 }
 
 /** Reads the issue or pull request that a comment or an event belongs to. */
 export function readIssueOrPull(field: FieldReader): { repository: string; on: IssueOrPull } {
-  const pull = field('pull_request', url.linkOrNull(url.issueOrPull))
+  const pull = field('pull_request', url.orNull(url.issueOrPull))
   const { repository, number } = pull ?? field('issue', url.issueOrPull)
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
 }
@@ -92,16 +92,16 @@ export function readIssueComment(field: FieldReader): IssueComment {
   }
 }
 
-export function writeIssueComment(comment: IssueComment, links: Links) {
+export function issueCommentRecord(comment: IssueComment, urls: RecordUrls) {
   const { repository, on } = comment
   return {
     type: 'issue_comment',
-    url: links.issueComment(repository, on, comment.id),
-    [on.kind]: links.issueOrPull(repository, on),
-    user: links.person(comment.author),
+    url: urls.issueComment(repository, on, comment.id),
+    [on.kind]: urls.issueOrPull(repository, on),
+    user: urls.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
-    reactions: writeReactions(comment.reactions, 'IssueComment', links),
+    reactions: reactionRecords(comment.reactions, 'IssueComment', urls),
     created_at: comment.createdAt,
   }
 }
@@ -130,10 +130,10 @@ export function readIssueEvent(field: FieldReader): IssueEvent {
       renamed === undefined ? undefined : { from: field('title_was', anyString), to: renamed },
     subject: field(
       'subject',
-      ifPresent(url.linkOrNull(event === 'transferred' ? repositorySubject : url.reviewer)),
+      ifPresent(url.orNull(event === 'transferred' ? repositorySubject : url.reviewer)),
     ),
     commit: field('commit_id', ifPresent(stringOrNull)),
-    commitRepository: field('commit_repository', ifPresent(url.linkOrNull(url.repositoryName))),
+    commitRepository: field('commit_repository', ifPresent(url.orNull(url.repositoryName))),
     forcePush:
       after === undefined
         ? undefined
@@ -146,36 +146,36 @@ const repositorySubject: Shape<EventSubject> = (value, at) => ({
   repository: url.repositoryName(value, at),
 })
 
-export function writeIssueEvent(event: IssueEvent, links: Links) {
+export function issueEventRecord(event: IssueEvent, urls: RecordUrls) {
   const { repository, on, label, renamed, forcePush, subject, commitRepository } = event
   return {
     type: 'issue_event',
-    url: links.issueEvent(repository, on, event.id),
-    [on.kind]: links.issueOrPull(repository, on),
-    actor: links.person(event.actor),
+    url: urls.issueEvent(repository, on, event.id),
+    [on.kind]: urls.issueOrPull(repository, on),
+    actor: urls.person(event.actor),
     event: event.event,
     ...(label && {
-      label: links.label(repository, label.name),
+      label: urls.label(repository, label.name),
       label_name: label.name,
       label_color: label.color,
       label_text_color: label.textColor,
     }),
     milestone_title: event.milestoneTitle,
     ...(renamed && { title_was: renamed.from, title_is: renamed.to }),
-    subject: subject && linkToSubject(subject, links),
+    subject: subject && subjectUrl(subject, urls),
     ref: forcePush?.ref,
     before_commit_oid: forcePush?.before,
     after_commit_oid: forcePush?.after,
     commit_id: event.commit,
     commit_repository:
-      commitRepository === undefined ? undefined : links.repository(commitRepository),
+      commitRepository === undefined ? undefined : urls.repository(commitRepository),
     created_at: event.createdAt,
   }
 }
 
-export function linkToSubject(subject: EventSubject, links: Links): string | null {
-  if (subject.kind === 'user') return links.person(subject.login)
-  return subject.kind === 'team' ? links.team(subject) : links.repository(subject.repository)
+export function subjectUrl(subject: EventSubject, urls: RecordUrls): string | null {
+  if (subject.kind === 'user') return urls.person(subject.login)
+  return subject.kind === 'team' ? urls.team(subject) : urls.repository(subject.repository)
 }
 
 /** Archives use the names of emoji for these reactions, the REST API its own names. */
@@ -203,18 +203,18 @@ type SubjectType =
   | ('CommitComment' | 'Release')
 
 /** Returns the reactions sorted by the name of the emoji, as GitHub does, otherwise in the given order. */
-export function writeReactions(
+export function reactionRecords(
   reactions: readonly Reaction[],
   subjectType: SubjectType,
-  links: Links,
+  urls: RecordUrls,
 ): unknown[] {
-  const written = reactions.map(({ author, content, createdAt }) => ({
-    user: links.person(author),
+  const records = reactions.map(({ author, content, createdAt }) => ({
+    user: urls.person(author),
     content: EMOJI_BY_REACTION.get(content) ?? content,
     subject_type: subjectType,
     created_at: withMilliseconds(createdAt),
   }))
-  return written.sort((a, b) => (a.content < b.content ? -1 : Number(a.content > b.content)))
+  return records.sort((a, b) => (a.content < b.content ? -1 : Number(a.content > b.content)))
 }
 
 /** Converts `2024-05-02T09:00:00Z` to `2024-05-02T09:00:00.000+00:00`. Only reactions have times in this form. */

@@ -73,13 +73,13 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** Accepts a missing link as null. Some exporters write an empty string instead of null. */
-export function linkOrNull<T>(shape: Shape<T>): Shape<T | null> {
+/** Accepts a missing URL as null. Some exporters write an empty string instead of null. */
+export function orNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value, at) => (value == null || value === '' ? null : shape(value, at))
 }
 
 export const login = parsed('the URL of a person', parseLogin)
-export const loginOrNull: Shape<Author> = linkOrNull(login)
+export const loginOrNull: Shape<Author> = orNull(login)
 export const team = parsed('the URL of a team', parseTeam)
 export const repositoryName = parsed('the URL of a repository', parseRepository)
 export const issueOrPull = parsed('the URL of an issue or a pull request', parseIssueOrPull)

@@ -10,7 +10,7 @@ import {
 } from './field-reader.ts'
 import * as url from './parse-urls.ts'
 import type { Email, Organization, Team, User } from './people.ts'
-import type { Links } from './record-urls.ts'
+import type { RecordUrls } from './record-urls.ts'
 
 export function readUser(field: FieldReader): User {
   return {
@@ -34,10 +34,10 @@ const email = objectOf(
   }),
 )
 
-export function writeUser(user: User, links: Links) {
+export function userRecord(user: User, urls: RecordUrls) {
   return {
     type: 'user',
-    url: links.person(user.login),
+    url: urls.person(user.login),
     avatar_url: user.avatar,
     login: user.login,
     name: user.name,
@@ -71,10 +71,10 @@ const organizationMember = objectOf((field) => ({
   state: field('state', withDefault(anyString, 'active')),
 }))
 
-export function writeOrganization(organization: Organization, links: Links) {
+export function organizationRecord(organization: Organization, urls: RecordUrls) {
   return {
     type: 'organization',
-    url: links.person(organization.login),
+    url: urls.person(organization.login),
     login: organization.login,
     name: organization.name,
     description: organization.description,
@@ -82,7 +82,7 @@ export function writeOrganization(organization: Organization, links: Links) {
     location: organization.location,
     email: organization.email,
     members: organization.members.map((member) => ({
-      user: links.person(member.login),
+      user: urls.person(member.login),
       role: member.role,
       state: member.state,
     })),
@@ -98,7 +98,7 @@ export function readTeam(field: FieldReader): Team {
     name: field('name', anyString),
     description: field('description', stringOrNull),
     privacy: field('privacy', withDefault(anyString, 'closed')),
-    parent: field('parent_team', url.linkOrNull(url.team))?.slug ?? null,
+    parent: field('parent_team', url.orNull(url.team))?.slug ?? null,
     permissions: field('permissions', listOrEmpty(teamPermission)),
     members: field('members', listOrEmpty(teamMember)),
     createdAt: field('created_at', timeOrUnknown),
@@ -115,21 +115,21 @@ const teamMember = objectOf((field) => ({
   role: field('role', withDefault(anyString, 'member')),
 }))
 
-export function writeTeam(team: Team, links: Links) {
+export function teamRecord(team: Team, urls: RecordUrls) {
   const { organization, parent } = team
   return {
     type: 'team',
-    url: links.team(team),
-    organization: links.person(organization),
-    parent_team: parent === null ? null : links.team({ organization, slug: parent }),
+    url: urls.team(team),
+    organization: urls.person(organization),
+    parent_team: parent === null ? null : urls.team({ organization, slug: parent }),
     name: team.name,
     description: team.description,
     privacy: team.privacy,
     permissions: team.permissions.map(({ repository, access }) => ({
-      repository: links.repository(repository),
+      repository: urls.repository(repository),
       access,
     })),
-    members: team.members.map(({ login, role }) => ({ user: links.person(login), role })),
+    members: team.members.map(({ login, role }) => ({ user: urls.person(login), role })),
     created_at: team.createdAt,
   }
 }

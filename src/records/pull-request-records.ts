@@ -8,7 +8,7 @@ import {
   stringOrNull,
   withDefault,
 } from './field-reader.ts'
-import { linkToSubject, readCommonFields, writeReactions, writeTriage } from './issue-records.ts'
+import { reactionRecords, readCommonFields, subjectUrl, triageFields } from './issue-records.ts'
 import * as url from './parse-urls.ts'
 import type {
   ClosingReference,
@@ -16,7 +16,7 @@ import type {
   PullRequestHead,
   ReviewRequest,
 } from './pull-request.ts'
-import type { Links } from './record-urls.ts'
+import type { RecordUrls } from './record-urls.ts'
 
 export function readPullRequest(field: FieldReader): PullRequest {
   return {
@@ -38,7 +38,7 @@ const head = objectOf(
     ref: field('ref', anyString),
     sha: field('sha', anyString),
     owner: field('user', url.loginOrNull),
-    repository: field('repo', url.linkOrNull(url.repositoryName)),
+    repository: field('repo', url.orNull(url.repositoryName)),
   }),
 )
 
@@ -63,31 +63,31 @@ const closingReference = objectOf((field): ClosingReference => {
   }
 })
 
-export function writePullRequest(pull: PullRequest, links: Links) {
+export function pullRequestRecord(pull: PullRequest, urls: RecordUrls) {
   const { repository, number, base, head } = pull
   return {
     type: 'pull_request',
-    url: links.pull(repository, number),
-    user: links.person(pull.author),
-    repository: links.repository(repository),
+    url: urls.pull(repository, number),
+    user: urls.person(pull.author),
+    repository: urls.repository(repository),
     title: pull.title,
     body: pull.body,
     base: {
       ref: base.ref,
       sha: base.sha,
-      user: links.person(repository.split('/', 1)[0]!),
-      repo: links.repository(repository),
+      user: urls.person(repository.split('/', 1)[0]!),
+      repo: urls.repository(repository),
     },
     head: {
       ref: head.ref,
       sha: head.sha,
-      user: links.person(head.owner),
-      repo: links.repository(head.repository),
+      user: urls.person(head.owner),
+      repo: urls.repository(head.repository),
     },
-    ...writeTriage(pull, links),
-    reactions: writeReactions(pull.reactions, 'Issue', links),
-    review_requests: pull.reviewRequests.map((request) => writeReviewRequest(request, links)),
-    close_issue_references: pull.closes.map((reference) => writeReference(reference, links)),
+    ...triageFields(pull, urls),
+    reactions: reactionRecords(pull.reactions, 'Issue', urls),
+    review_requests: pull.reviewRequests.map((request) => reviewRequestRecord(request, urls)),
+    close_issue_references: pull.closes.map((reference) => closingReferenceRecord(reference, urls)),
     work_in_progress: pull.draft,
     merged_at: pull.mergedAt,
     closed_at: pull.closedAt,
@@ -96,9 +96,9 @@ export function writePullRequest(pull: PullRequest, links: Links) {
   }
 }
 
-function writeReviewRequest(request: ReviewRequest, links: Links) {
+function reviewRequestRecord(request: ReviewRequest, urls: RecordUrls) {
   return {
-    reviewer: linkToSubject(request.reviewer, links),
+    reviewer: subjectUrl(request.reviewer, urls),
     reviewer_type: request.reviewer.kind === 'team' ? 'Team' : 'User',
     created_at: request.createdAt,
     updated_at: request.updatedAt,
@@ -106,12 +106,12 @@ function writeReviewRequest(request: ReviewRequest, links: Links) {
   }
 }
 
-function writeReference(reference: ClosingReference, links: Links) {
+function closingReferenceRecord(reference: ClosingReference, urls: RecordUrls) {
   const { repository, issue } = reference
   return {
-    issue: links.issueOrPull(repository, { kind: 'issue', number: issue }),
-    issue_repository: links.repository(repository),
-    actor: links.person(reference.actor),
+    issue: urls.issueOrPull(repository, { kind: 'issue', number: issue }),
+    issue_repository: urls.repository(repository),
+    actor: urls.person(reference.actor),
     source: reference.source,
     created_at: reference.createdAt,
   }

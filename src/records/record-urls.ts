@@ -4,17 +4,17 @@ import type { IssueOrPull, TeamName } from './fact.ts'
  * The URLs of the host that an archive was exported from. `url` is the key of every record, and every link from one record to
  * another is a URL. Paths are GitHub's even if the host uses others, because importers know only those.
  */
-export interface RecordUrls {
+export interface HostUrls {
   /** The base URL of teams and attachments, without a trailing slash. */
   host: string
   person(login: string): string
   repository(fullName: string): string
 }
 
-export type Links = ReturnType<typeof createLinks>
+export type RecordUrls = ReturnType<typeof createRecordUrls>
 
-/** Returns functions that build the URL of each kind of record. A link to null is null. */
-export function createLinks({ host, person, repository }: RecordUrls) {
+/** Returns functions that build the URL of each kind of record. The URL of null is null. */
+export function createRecordUrls({ host, person, repository }: HostUrls) {
   const issueOrPull = (name: string, { kind, number }: IssueOrPull) =>
     `${repository(name)}/${kind === 'issue' ? 'issues' : 'pull'}/${number}`
   const inPull = (name: string, pull: number, anchor: string) =>
@@ -68,7 +68,7 @@ export function urlInArchive(path: string): string {
 export interface RecordLink {
   /** For example `reactions[0].user`. */
   field: string
-  address: string
+  url: string
   to: 'person' | 'record' | 'archive'
 }
 
@@ -105,9 +105,9 @@ function collectLinks(
 ): void {
   if (depth > MAX_DEPTH) return
   if (typeof value === 'string') {
-    if (value.startsWith('tarball:')) links.push({ field, address: value, to: 'archive' })
-    else if (LINKS_TO_PEOPLE.has(key)) links.push({ field, address: value, to: 'person' })
-    else if (LINKS_TO_RECORDS.has(key)) links.push({ field, address: value, to: 'record' })
+    if (value.startsWith('tarball:')) links.push({ field, url: value, to: 'archive' })
+    else if (LINKS_TO_PEOPLE.has(key)) links.push({ field, url: value, to: 'person' })
+    else if (LINKS_TO_RECORDS.has(key)) links.push({ field, url: value, to: 'record' })
   } else if (Array.isArray(value)) {
     for (const [n, each] of value.entries())
       collectLinks(each, key, `${field}[${n}]`, links, depth + 1)

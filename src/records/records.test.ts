@@ -3,15 +3,15 @@ import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
 import { FACT_ARBITRARIES } from '../../test/support/arbitrary-facts.ts'
 import {
-  addressesAt,
+  hostUrlsAt,
   isWrittenKind,
+  toAnyRecord,
   unlikeWritten,
-  writeAnyRecord,
 } from '../../test/support/records.ts'
 import type { FactKind, FactsByKind } from './fact-kinds.ts'
 import { readFact, readFacts } from './read-records.ts'
 import { findLinks } from './record-urls.ts'
-import { loginsIn, splitIntoFiles, writeRecord } from './write-records.ts'
+import { loginsIn, splitIntoFiles, toRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
 const KINDS = Object.keys(FACT_ARBITRARIES) as FactKind[]
@@ -23,10 +23,10 @@ describe('facts are unchanged after writing and reading', () => {
     test(kind, () => {
       fc.assert(
         fc.property(factsOf(kind), fc.constantFrom(...HOSTS), (fact, host) => {
-          const addresses = addressesAt(host, host === HOSTS[0] ? '.' : host)
-          const record = writeAnyRecord(kind, fact, addresses)
+          const urls = hostUrlsAt(host, host === HOSTS[0] ? '.' : host)
+          const record = toAnyRecord(kind, fact, urls)
           assert.deepEqual(asJson(readFact(kind, record)), asJson(fact))
-          assert.deepEqual(unlikeWritten(kind, record, addresses), [])
+          assert.deepEqual(unlikeWritten(kind, record, urls), [])
         }),
       )
     })
@@ -56,10 +56,10 @@ function alter(
 describe('unusual records are read, or rejected with the name of a field', () => {
   for (const kind of KINDS)
     test(kind, () => {
-      const addresses = addressesAt('https://git.example.com')
+      const urls = hostUrlsAt('https://git.example.com')
       let read = 0
       const property = fc.property(factsOf(kind), differences, (written, difference) => {
-        const record = alter(writeAnyRecord(kind, written, addresses), difference)
+        const record = alter(toAnyRecord(kind, written, urls), difference)
         let fact: FactsByKind[FactKind]
         try {
           fact = readFact(kind, record)
@@ -68,7 +68,7 @@ describe('unusual records are read, or rejected with the name of a field', () =>
           return
         }
         read++
-        assert.deepEqual(unlikeWritten(kind, writeAnyRecord(kind, fact, addresses), addresses), [])
+        assert.deepEqual(unlikeWritten(kind, toAnyRecord(kind, fact, urls), urls), [])
       })
       fc.assert(property)
       assert.ok(read > 10, `only ${read} of 100 could be read`)
@@ -78,15 +78,14 @@ describe('unusual records are read, or rejected with the name of a field', () =>
 describe('loginsIn returns every login that a record links to', () => {
   for (const kind of KINDS.filter(isWrittenKind))
     test(kind, () => {
-      const { person, ...others } = addressesAt('https://git.example.com', 'https://people.example')
+      const { person, ...others } = hostUrlsAt('https://git.example.com', 'https://people.example')
       fc.assert(
         fc.property(FACT_ARBITRARIES[kind] as Arbitrary<never>, (fact) => {
           const known = new Set([...loginsIn(kind, fact)].map(person))
-          const record = asJson(writeRecord(kind, fact, { person, ...others }))
-          for (const { field, address, to } of findLinks(record)) {
-            if (to === 'person') assert.ok(known.has(address), `${field}: ${address}`)
-            else
-              assert.match(address, /^(https:\/\/(git|people)\.example|tarball:\/\/root\/)/, field)
+          const record = asJson(toRecord(kind, fact, { person, ...others }))
+          for (const { field, url, to } of findLinks(record)) {
+            if (to === 'person') assert.ok(known.has(url), `${field}: ${url}`)
+            else assert.match(url, /^(https:\/\/(git|people)\.example|tarball:\/\/root\/)/, field)
           }
           const named = JSON.stringify(record).matchAll(/"https:\/\/people\.example\/[^"]*"/g)
           for (const [address] of named) assert.ok(known.has(JSON.parse(address)), address)
@@ -97,7 +96,7 @@ describe('loginsIn returns every login that a record links to', () => {
 
 test('an invalid record is reported with its index and field, and the others are read', () => {
   const fact = asJson(fc.sample(FACT_ARBITRARIES.milestones, { numRuns: 1, seed: 1 })[0])
-  const good = writeRecord('milestones', fact, addressesAt('https://git.example.com'))
+  const good = toRecord('milestones', fact, hostUrlsAt('https://git.example.com'))
   const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
   const warnings: string[] = []
   const { records, count } = readFacts('milestones', JSON.stringify([good, ...bad, good]), (why) =>
@@ -153,7 +152,7 @@ test('a transferred issue names its former repository', () => {
   }
   const { subject } = readFact('issue_events', event)
   assert.deepEqual(subject, { kind: 'repository', repository: 'o/elsewhere' })
-  assert.deepEqual(unlikeWritten('issue_events', event, addressesAt('https://h')), [])
+  assert.deepEqual(unlikeWritten('issue_events', event, hostUrlsAt('https://h')), [])
 })
 
 test('reactions have the names and times of archives', () => {
@@ -164,7 +163,7 @@ test('reactions have the names and times of archives', () => {
   })
   const all = ['rocket', 'laugh', 'hooray', 'confused', 'gitea', '-1', '+1'].map(reaction)
   const [fact] = fc.sample(FACT_ARBITRARIES.issues, { numRuns: 1, seed: 1 })
-  const record = writeRecord('issues', { ...fact!, reactions: all }, addressesAt('https://h'))
+  const record = toRecord('issues', { ...fact!, reactions: all }, hostUrlsAt('https://h'))
   const written = record.reactions as {
     content: string
     created_at: string

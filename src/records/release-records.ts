@@ -9,16 +9,16 @@ import {
   stringOrNull,
   withDefault,
 } from './field-reader.ts'
-import { reactions, readIssueOrPull, writeReactions } from './issue-records.ts'
+import { reactionRecords, reactions, readIssueOrPull } from './issue-records.ts'
 import * as url from './parse-urls.ts'
-import { type Links, urlInArchive } from './record-urls.ts'
+import { type RecordUrls, urlInArchive } from './record-urls.ts'
 import type {
   AttachedTo,
   Attachment,
   Release,
   ReleaseAsset,
   RepositoryFile,
-  StoredFile,
+  UploadedFile,
 } from './release.ts'
 
 export function readRelease(field: FieldReader): Release {
@@ -51,18 +51,18 @@ function readAsset(field: FieldReader): ReleaseAsset {
   }
 }
 
-const writeAsset = ({ name, contentType, file }: StoredFile) => ({
+const assetFields = ({ name, contentType, file }: UploadedFile) => ({
   asset_name: name,
   asset_content_type: contentType,
   asset_url: urlInArchive(file),
 })
 
-export function writeRelease(release: Release, links: Links) {
+export function releaseRecord(release: Release, urls: RecordUrls) {
   return {
     type: 'release',
-    url: links.release(release.repository, release.tag),
-    repository: links.repository(release.repository),
-    user: links.person(release.author),
+    url: urls.release(release.repository, release.tag),
+    repository: urls.repository(release.repository),
+    user: urls.person(release.author),
     name: release.name,
     tag_name: release.tag,
     body: release.body,
@@ -70,10 +70,10 @@ export function writeRelease(release: Release, links: Links) {
     pending_tag: release.tag,
     prerelease: release.prerelease,
     target_commitish: release.target,
-    release_assets: release.assets.map(writeAsset),
+    release_assets: release.assets.map(assetFields),
     published_at: release.publishedAt,
     created_at: release.createdAt,
-    reactions: release.reactions && writeReactions(release.reactions, 'Release', links),
+    reactions: release.reactions && reactionRecords(release.reactions, 'Release', urls),
   }
 }
 
@@ -98,40 +98,40 @@ export function readAttachment(field: FieldReader): Attachment {
   }
 }
 
-export function writeAttachment(attachment: Attachment, links: Links) {
+export function attachmentRecord(attachment: Attachment, urls: RecordUrls) {
   const { repository, on } = attachment
   return {
     type: 'attachment',
-    url: links.attachment(attachment.uuid),
+    url: urls.attachment(attachment.uuid),
     legacy_url: null,
-    [on.kind]: linkToAttachedObject(repository, on, links),
-    user: links.person(attachment.author),
-    ...writeAsset(attachment),
+    [on.kind]: attachedObjectUrl(repository, on, urls),
+    user: urls.person(attachment.author),
+    ...assetFields(attachment),
     created_at: attachment.createdAt,
   }
 }
 
 /** Reads the object that the attachment belongs to. If several fields link to an object, the most specific one counts. */
 function readAttachedTo(field: FieldReader): Pick<Attachment, 'repository' | 'on'> {
-  const comment = field('issue_comment', url.linkOrNull(url.issueOrPull))
+  const comment = field('issue_comment', url.orNull(url.issueOrPull))
   if (comment) {
     const { repository, ...on } = comment
     return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', url.id) } }
   }
   for (const kind of ['pull_request_review_comment', 'pull_request_review'] as const) {
-    const pull = field(kind, url.linkOrNull(url.issueOrPull))
+    const pull = field(kind, url.orNull(url.issueOrPull))
     if (pull)
       return {
         repository: pull.repository,
         on: { kind, pull: pull.number, id: field(kind, url.id) },
       }
   }
-  const onCommit = field('commit_comment', url.linkOrNull(url.commitComment))
+  const onCommit = field('commit_comment', url.orNull(url.commitComment))
   if (onCommit) {
     const { repository, ...on } = onCommit
     return { repository, on: { kind: 'commit_comment', ...on } }
   }
-  const onRelease = field('release', url.linkOrNull(url.release))
+  const onRelease = field('release', url.orNull(url.release))
   if (onRelease) {
     const { repository, ...on } = onRelease
     return { repository, on: { kind: 'release', ...on } }
@@ -141,22 +141,22 @@ function readAttachedTo(field: FieldReader): Pick<Attachment, 'repository' | 'on
   return { repository: field('repository', url.repositoryName), on: { kind: 'repository' } }
 }
 
-function linkToAttachedObject(repository: string, on: AttachedTo, links: Links): string | null {
+function attachedObjectUrl(repository: string, on: AttachedTo, urls: RecordUrls): string | null {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':
-      return links.issueOrPull(repository, on)
+      return urls.issueOrPull(repository, on)
     case 'issue_comment':
-      return links.issueComment(repository, on.on, on.id)
+      return urls.issueComment(repository, on.on, on.id)
     case 'pull_request_review':
-      return links.review(repository, on.pull, on.id)
+      return urls.review(repository, on.pull, on.id)
     case 'pull_request_review_comment':
-      return links.reviewComment(repository, on.pull, on.id)
+      return urls.reviewComment(repository, on.pull, on.id)
     case 'commit_comment':
-      return links.commitComment(repository, on.commit, on.id)
+      return urls.commitComment(repository, on.commit, on.id)
     case 'release':
-      return links.release(repository, on.tag)
+      return urls.release(repository, on.tag)
     case 'repository':
-      return links.repository(repository)
+      return urls.repository(repository)
   }
 }

@@ -19,15 +19,15 @@ export interface Release extends RepositoryFact {
 }
 
 /** A file that users uploaded to the host and that the archive contains. */
-export interface StoredFile {
+export interface UploadedFile {
   /** The name of the uploaded file, without a path. */
   name: string
   contentType: string
-  /** The path in the archive: `attachments/{uuid}/{name}` or `release_assets/{uuid}/{name}`. */
+  /** The path in the archive, such as `attachments/{uuid}/{name}`. */
   file: string
 }
 
-export interface ReleaseAsset extends StoredFile {
+export interface ReleaseAsset extends UploadedFile {
   uuid: string
 }
 
@@ -41,7 +41,7 @@ export type AttachedTo =
   | { kind: 'release'; tag: string }
   | { kind: 'repository' }
 
-export interface Attachment extends RepositoryFact, StoredFile {
+export interface Attachment extends RepositoryFact, UploadedFile {
   uuid: string
   on: AttachedTo
   author: Author
@@ -49,7 +49,7 @@ export interface Attachment extends RepositoryFact, StoredFile {
 }
 
 /** An attachment as archives stored it until about 2023. */
-export interface RepositoryFile extends RepositoryFact, StoredFile {
+export interface RepositoryFile extends RepositoryFact, UploadedFile {
   id: number
   author: Author
   createdAt: string

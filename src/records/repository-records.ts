@@ -13,7 +13,7 @@ import {
   withDefault,
 } from './field-reader.ts'
 import * as url from './parse-urls.ts'
-import { type Links, urlInArchive } from './record-urls.ts'
+import { type RecordUrls, urlInArchive } from './record-urls.ts'
 import type {
   Enforcement,
   Label,
@@ -40,7 +40,7 @@ export function readRepository(field: FieldReader): Repository {
     defaultBranch: field('default_branch', stringOrNull),
     createdAt: field('created_at', anyString),
     git: field('git_url', url.storedPath),
-    wiki: field('wiki_url', ifPresent(url.linkOrNull(url.storedPath))),
+    wiki: field('wiki_url', ifPresent(url.orNull(url.storedPath))),
   }
 }
 
@@ -68,13 +68,13 @@ const topic = objectOf((field): Topic => {
   }
 })
 
-export function writeRepository(repository: Repository, links: Links) {
+export function repositoryRecord(repository: Repository, urls: RecordUrls) {
   const fullName = `${repository.owner}/${repository.name}`
-  const repositoryUrl = links.repository(fullName)
+  const repositoryUrl = urls.repository(fullName)
   return {
     type: 'repository',
     url: repositoryUrl,
-    owner: links.person(repository.owner),
+    owner: urls.person(repository.owner),
     name: repository.name,
     description: repository.description,
     website: repository.website,
@@ -84,14 +84,14 @@ export function writeRepository(repository: Repository, links: Links) {
     has_downloads: repository.hasDownloads,
     is_archived: repository.archived,
     labels: repository.labels.map(({ name, color, description, createdAt }) => ({
-      url: links.label(fullName, name),
+      url: urls.label(fullName, name),
       name,
       color,
       description,
       created_at: createdAt,
     })),
     collaborators: repository.collaborators.map(({ login, permission }) => ({
-      user: links.person(login),
+      user: urls.person(login),
       permission,
     })),
     created_at: repository.createdAt,
@@ -104,7 +104,7 @@ export function writeRepository(repository: Repository, links: Links) {
       topic_url: null,
       topic_name: name,
       repository: repositoryUrl,
-      creator: links.person(creator),
+      creator: urls.person(creator),
       state: 'created',
       created_at: createdAt,
       updated_at: updatedAt,
@@ -129,12 +129,12 @@ export function readMilestone(field: FieldReader): Milestone {
   }
 }
 
-export function writeMilestone(milestone: Milestone, links: Links) {
+export function milestoneRecord(milestone: Milestone, urls: RecordUrls) {
   return {
     type: 'milestone',
-    url: links.milestone(milestone.repository, milestone.number),
-    repository: links.repository(milestone.repository),
-    user: links.person(milestone.author),
+    url: urls.milestone(milestone.repository, milestone.number),
+    repository: urls.repository(milestone.repository),
+    user: urls.person(milestone.author),
     title: milestone.title,
     description: milestone.description,
     state: milestone.state,
@@ -188,14 +188,14 @@ export function readProtectedBranch(field: FieldReader): ProtectedBranch {
 /** The number of the enforcement level `everyone`. */
 const ENFORCED_FOR_EVERYONE = 2
 
-export function writeProtectedBranch(branch: ProtectedBranch, links: Links) {
+export function protectedBranchRecord(branch: ProtectedBranch, urls: RecordUrls) {
   const { reviews, statusChecks } = branch
   return {
     type: 'protected_branch',
     name: branch.name,
-    url: links.protectedBranch(branch.repository, branch.name),
-    creator_url: links.person(branch.creator),
-    repository_url: links.repository(branch.repository),
+    url: urls.protectedBranch(branch.repository, branch.name),
+    creator_url: urls.person(branch.creator),
+    repository_url: urls.repository(branch.repository),
     admin_enforced: branch.adminEnforced,
     block_deletions_enforcement_level: branch.allowsDeletions ? 0 : ENFORCED_FOR_EVERYONE,
     block_force_pushes_enforcement_level: branch.allowsForcePushes ? 0 : ENFORCED_FOR_EVERYONE,
@@ -205,10 +205,10 @@ export function writeProtectedBranch(branch: ProtectedBranch, links: Links) {
     required_status_checks_enforcement_level: statusChecks.enforcement,
     strict_required_status_checks_policy: statusChecks.strict,
     authorized_actors_only: branch.authorizedActorsOnly,
-    authorized_user_urls: branch.authorizedUsers.map(links.person),
-    authorized_team_urls: branch.authorizedTeams.map(links.team),
-    dismissal_restricted_user_urls: reviews.dismissalUsers.map(links.person),
-    dismissal_restricted_team_urls: reviews.dismissalTeams.map(links.team),
+    authorized_user_urls: branch.authorizedUsers.map(urls.person),
+    authorized_team_urls: branch.authorizedTeams.map(urls.team),
+    dismissal_restricted_user_urls: reviews.dismissalUsers.map(urls.person),
+    dismissal_restricted_team_urls: reviews.dismissalTeams.map(urls.team),
     required_status_checks: statusChecks.contexts,
     requires_approving_reviews: reviews.required,
     required_approving_review_count: reviews.approvals,

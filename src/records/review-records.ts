@@ -7,7 +7,7 @@ import {
   stringOrNull,
   withDefault,
 } from './field-reader.ts'
-import { reactions, writeReactions } from './issue-records.ts'
+import { reactionRecords, reactions } from './issue-records.ts'
 import * as url from './parse-urls.ts'
 import type {
   CommitComment,
@@ -19,11 +19,11 @@ import type {
   ReviewThread,
   Side,
 } from './pull-request.ts'
-import type { Links } from './record-urls.ts'
+import type { RecordUrls } from './record-urls.ts'
 
 const countOrNull = withDefault(count(), null)
 const side = oneOf<Side>('left', 'right')
-const idOrNull = url.linkOrNull(url.id)
+const idOrNull = url.orNull(url.id)
 /** Unknown values are read as undefined. */
 const subjectType: Shape<DiffPosition['subjectType']> = (value) =>
   value === 'line' || value === 'file' ? value : undefined
@@ -60,18 +60,18 @@ export function readReview(field: FieldReader): Review {
   }
 }
 
-export function writeReview(review: Review, links: Links) {
+export function reviewRecord(review: Review, urls: RecordUrls) {
   const { repository, pull } = review
   return {
     type: 'pull_request_review',
-    url: links.review(repository, pull, review.id),
-    pull_request: links.pull(repository, pull),
-    user: links.person(review.author),
+    url: urls.review(repository, pull, review.id),
+    pull_request: urls.pull(repository, pull),
+    user: urls.person(review.author),
     body: review.body,
     head_sha: review.headSha,
     formatter: 'markdown',
     state: NUMBER_BY_STATE.get(review.state)!,
-    reactions: writeReactions(review.reactions, 'PullRequestReview', links),
+    reactions: reactionRecords(review.reactions, 'PullRequestReview', urls),
     created_at: review.createdAt,
     submitted_at: review.submittedAt,
   }
@@ -94,7 +94,7 @@ function readDiffPosition(field: FieldReader): DiffPosition {
   }
 }
 
-function writeDiffPosition(at: DiffPosition) {
+function diffPositionFields(at: DiffPosition) {
   return {
     diff_hunk: at.diffHunk,
     path: at.path,
@@ -124,14 +124,14 @@ export function readReviewThread(field: FieldReader): ReviewThread {
   }
 }
 
-export function writeReviewThread(thread: ReviewThread, links: Links) {
+export function reviewThreadRecord(thread: ReviewThread, urls: RecordUrls) {
   const { repository, pull } = thread
   return {
     type: 'pull_request_review_thread',
-    url: links.reviewThread(repository, pull, thread.id),
-    pull_request: links.pull(repository, pull),
-    pull_request_review: links.review(repository, pull, thread.review),
-    ...writeDiffPosition(thread),
+    url: urls.reviewThread(repository, pull, thread.id),
+    pull_request: urls.pull(repository, pull),
+    pull_request_review: urls.review(repository, pull, thread.review),
+    ...diffPositionFields(thread),
     start_line: thread.startLine,
     line: thread.line,
     start_side: thread.startSide,
@@ -140,7 +140,7 @@ export function writeReviewThread(thread: ReviewThread, links: Links) {
     original_line: thread.originalLine,
     created_at: thread.createdAt,
     resolved_at: thread.resolvedAt,
-    resolver: links.person(thread.resolver),
+    resolver: urls.person(thread.resolver),
     subject_type: thread.subjectType,
     outdated: thread.outdated,
   }
@@ -168,21 +168,21 @@ export function readReviewComment(field: FieldReader): ReviewComment {
   }
 }
 
-export function writeReviewComment(comment: ReviewComment, links: Links) {
+export function reviewCommentRecord(comment: ReviewComment, urls: RecordUrls) {
   const { repository, pull } = comment
   return {
     type: 'pull_request_review_comment',
-    url: links.reviewComment(repository, pull, comment.id),
-    pull_request: links.pull(repository, pull),
-    pull_request_review: links.review(repository, pull, comment.review),
-    pull_request_review_thread: links.reviewThread(repository, pull, comment.thread),
-    user: links.person(comment.author),
+    url: urls.reviewComment(repository, pull, comment.id),
+    pull_request: urls.pull(repository, pull),
+    pull_request_review: urls.review(repository, pull, comment.review),
+    pull_request_review_thread: urls.reviewThread(repository, pull, comment.thread),
+    user: urls.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
-    ...writeDiffPosition(comment),
+    ...diffPositionFields(comment),
     state: comment.state === 'pending' ? PENDING : SUBMITTED,
-    in_reply_to: links.reviewComment(repository, pull, comment.inReplyTo),
-    reactions: writeReactions(comment.reactions, 'PullRequestReviewComment', links),
+    in_reply_to: urls.reviewComment(repository, pull, comment.inReplyTo),
+    reactions: reactionRecords(comment.reactions, 'PullRequestReviewComment', urls),
     created_at: comment.createdAt,
     subject_type: comment.subjectType,
   }
@@ -202,19 +202,19 @@ export function readCommitComment(field: FieldReader): CommitComment {
   }
 }
 
-export function writeCommitComment(comment: CommitComment, links: Links) {
+export function commitCommentRecord(comment: CommitComment, urls: RecordUrls) {
   const { repository, commit, id } = comment
   return {
     type: 'commit_comment',
-    url: links.commitComment(repository, commit, id),
-    repository: links.repository(repository),
-    user: links.person(comment.author),
+    url: urls.commitComment(repository, commit, id),
+    repository: urls.repository(repository),
+    user: urls.person(comment.author),
     body: comment.body,
     formatter: 'markdown',
     path: comment.path,
     position: comment.position,
     commit_id: commit,
-    reactions: writeReactions(comment.reactions, 'CommitComment', links),
+    reactions: reactionRecords(comment.reactions, 'CommitComment', urls),
     created_at: comment.createdAt,
   }
 }

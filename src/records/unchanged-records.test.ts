@@ -7,21 +7,21 @@ import {
   type RecordsByKind,
   realRecords,
 } from '../../test/support/real-records.ts'
-import { addressesAt, unlikeWritten } from '../../test/support/records.ts'
+import { hostUrlsAt, unlikeWritten } from '../../test/support/records.ts'
 import type { FactKind } from './fact-kinds.ts'
 import { isFactKind, readFact } from './read-records.ts'
-import type { RecordUrls } from './record-urls.ts'
+import type { HostUrls } from './record-urls.ts'
 
 /** Only the repository of these records is read. */
 const ONLY_COUNTED: FactKind[] = ['discussions', 'discussion_categories']
 
 /** Reads and writes all records. Returns the fields that have changed, by kind. */
-function changedFields(all: RecordsByKind, addresses: RecordUrls): Record<string, string[]> {
+function changedFields(all: RecordsByKind, urls: HostUrls): Record<string, string[]> {
   const changed = new Map<string, Set<string>>()
   for (const [kind, records] of all) {
     if (!isFactKind(kind) || ONLY_COUNTED.includes(kind)) continue
     for (const record of records) {
-      const fields = unlikeWritten(kind, record, addresses)
+      const fields = unlikeWritten(kind, record, urls)
       if (fields.length > 0) changed.set(kind, new Set([...(changed.get(kind) ?? []), ...fields]))
     }
   }
@@ -34,7 +34,7 @@ describe('records are unchanged after reading and writing, except for these fiel
     assert.equal(records.size, 14, [...records.keys()].join())
     assert.equal([...records.values()].flat().length, 89)
     // The archive is older than this field.
-    assert.deepEqual(changedFields(records, addressesAt('https://github.com')), {
+    assert.deepEqual(changedFields(records, hostUrlsAt('https://github.com')), {
       users: ['social_accounts'],
     })
   })
@@ -45,7 +45,7 @@ describe('records are unchanged after reading and writing, except for these fiel
       [...records.keys()].filter((kind) => !isFactKind(kind)),
       [],
     )
-    assert.deepEqual(changedFields(records, addressesAt('https://git.example.test')), {
+    assert.deepEqual(changedFields(records, hostUrlsAt('https://git.example.test')), {
       users: ['billing_plan'],
       organizations: ['member_privileges', 'repository_defaults'],
       pull_request_review_threads: ['blob_position', 'start_position_offset'],
@@ -64,7 +64,7 @@ describe('records are unchanged after reading and writing, except for these fiel
     const text = JSON.stringify([...(await exampleRecords())])
     const elsewhere = text.replaceAll('https://git.example.test/alice', './alice')
     const records: RecordsByKind = new Map(JSON.parse(elsewhere))
-    const changed = changedFields(records, addressesAt('https://other.example/git'))
+    const changed = changedFields(records, hostUrlsAt('https://other.example/git'))
     assert.ok(changed.issues?.includes('url') && changed.issues.includes('assignees'))
     const [issue] = records.get('issues')!
     const { repository, author, assignees, labels } = readFact('issues', issue)

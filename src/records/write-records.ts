@@ -1,54 +1,55 @@
 import type { FactsByKind, WrittenKind } from './fact-kinds.ts'
-import { writeIssue, writeIssueComment, writeIssueEvent } from './issue-records.ts'
-import { writeOrganization, writeTeam, writeUser } from './people-records.ts'
-import { writePullRequest } from './pull-request-records.ts'
-import { createLinks, type Links, type RecordUrls } from './record-urls.ts'
-import { writeAttachment, writeRelease } from './release-records.ts'
-import { writeMilestone, writeProtectedBranch, writeRepository } from './repository-records.ts'
+import { issueCommentRecord, issueEventRecord, issueRecord } from './issue-records.ts'
+import { organizationRecord, teamRecord, userRecord } from './people-records.ts'
+import { pullRequestRecord } from './pull-request-records.ts'
+import { createRecordUrls, type HostUrls, type RecordUrls } from './record-urls.ts'
+import { attachmentRecord, releaseRecord } from './release-records.ts'
+import { milestoneRecord, protectedBranchRecord, repositoryRecord } from './repository-records.ts'
 import {
-  writeCommitComment,
-  writeReview,
-  writeReviewComment,
-  writeReviewThread,
+  commitCommentRecord,
+  reviewCommentRecord,
+  reviewRecord,
+  reviewThreadRecord,
 } from './review-records.ts'
 
-const WRITERS: { [K in WrittenKind]: (fact: FactsByKind[K], links: Links) => object } = {
-  users: writeUser,
-  organizations: writeOrganization,
-  teams: writeTeam,
-  repositories: writeRepository,
-  milestones: writeMilestone,
-  issues: writeIssue,
-  issue_comments: writeIssueComment,
-  issue_events: writeIssueEvent,
-  pull_requests: writePullRequest,
-  pull_request_reviews: writeReview,
-  pull_request_review_threads: writeReviewThread,
-  pull_request_review_comments: writeReviewComment,
-  commit_comments: writeCommitComment,
-  releases: writeRelease,
-  protected_branches: writeProtectedBranch,
-  attachments: writeAttachment,
-}
+const RECORD_BUILDERS: { [K in WrittenKind]: (fact: FactsByKind[K], urls: RecordUrls) => object } =
+  {
+    users: userRecord,
+    organizations: organizationRecord,
+    teams: teamRecord,
+    repositories: repositoryRecord,
+    milestones: milestoneRecord,
+    issues: issueRecord,
+    issue_comments: issueCommentRecord,
+    issue_events: issueEventRecord,
+    pull_requests: pullRequestRecord,
+    pull_request_reviews: reviewRecord,
+    pull_request_review_threads: reviewThreadRecord,
+    pull_request_review_comments: reviewCommentRecord,
+    commit_comments: commitCommentRecord,
+    releases: releaseRecord,
+    protected_branches: protectedBranchRecord,
+    attachments: attachmentRecord,
+  }
 
 /** Returns the record of a fact in GitHub's format, ready for JSON.stringify. */
-export function writeRecord<K extends WrittenKind>(
+export function toRecord<K extends WrittenKind>(
   kind: K,
   fact: FactsByKind[K],
-  addresses: RecordUrls,
+  urls: HostUrls,
 ): Record<string, unknown> {
-  const write = WRITERS[kind] as (fact: FactsByKind[K], links: Links) => object
-  const written = Object.entries(write(fact, createLinks(addresses)))
-  return Object.fromEntries(written.filter(([, value]) => value !== undefined))
+  const build = RECORD_BUILDERS[kind] as (fact: FactsByKind[K], urls: RecordUrls) => object
+  const fields = Object.entries(build(fact, createRecordUrls(urls)))
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }
 
 /**
  * Returns the logins of people, bots and organizations that the record of this fact links to. Each of them needs a record too.
- * The logins are collected while the record is written, so that no link is missed.
+ * The logins are collected while the record is built, so that no link is missed.
  */
 export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Set<string> {
   const logins = new Set<string>()
-  writeRecord(kind, fact, {
+  toRecord(kind, fact, {
     host: '',
     person(login) {
       logins.add(login)
@@ -62,7 +63,7 @@ export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): 
 const MAX_RECORDS_PER_FILE = 100
 
 /**
- * Writes the records of one kind as the files of an archive, in the given order: numbered from 1 without gaps, at most 100
+ * Yields the records of one kind as the files of an archive, in the given order: numbered from 1 without gaps, at most 100
  * records in each, and no file without records. Only one file is in memory at a time.
  */
 export async function* splitIntoFiles(

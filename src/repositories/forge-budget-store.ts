@@ -61,16 +61,16 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
   const { db, forge, requestsPerMinute, now } = options
   for (;;) {
     const time = now()
-    const known = await findBudget(db, forge)
-    if (known && known.held_until > time && known.held_until <= time + MAX_HOLD_MS)
-      return known.held_until
+    const budget = await findBudget(db, forge)
+    if (budget && budget.held_until > time && budget.held_until <= time + MAX_HOLD_MS)
+      return budget.held_until
     // A period that ends too late was set by a clock that was wrong.
-    const isOver = !known || known.ends_at <= time || known.ends_at > time + 2 * PERIOD_MS
-    if (!isOver && known.taken + count > requestsPerMinute) return known.ends_at
+    const isOver = !budget || budget.ends_at <= time || budget.ends_at > time + 2 * PERIOD_MS
+    if (!isOver && budget.taken + count > requestsPerMinute) return budget.ends_at
     const next = isOver
       ? { ends_at: time + PERIOD_MS, taken: count }
-      : { ends_at: known.ends_at, taken: known.taken + count }
-    if (await replaceBudget(db, forge, known, next)) return undefined
+      : { ends_at: budget.ends_at, taken: budget.taken + count }
+    if (await replaceBudget(db, forge, budget, next)) return undefined
   }
 }
 
@@ -78,10 +78,10 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
 async function replaceBudget(
   db: Db,
   forge: string,
-  known: Budget,
+  budget: Budget,
   next: { ends_at: number; taken: number },
 ): Promise<boolean> {
-  if (!known) {
+  if (!budget) {
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('forge_budgets')
       .values({ forge, ...next, held_until: 0 })
@@ -93,8 +93,8 @@ async function replaceBudget(
     .updateTable('forge_budgets')
     .set(next)
     .where('forge', '=', forge)
-    .where('ends_at', '=', known.ends_at)
-    .where('taken', '=', known.taken)
+    .where('ends_at', '=', budget.ends_at)
+    .where('taken', '=', budget.taken)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

@@ -123,7 +123,12 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const reason = 'the forge does not know this repository'
     const { refused, found, missing } = await sync()
     assert.deepEqual(refused, [
-      { path: 'ann/stray.git', reason, hides: { fullName: 'ann/stray' }, isWithdrawn: true },
+      {
+        path: 'ann/stray.git',
+        reason,
+        hiddenRepositories: { fullName: 'ann/stray' },
+        isWithdrawn: true,
+      },
     ])
     assert.deepEqual([found, missing], [2, 0])
     const before = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
@@ -151,7 +156,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
       {
         path: 'ann/new.git',
         reason: 'the forge has not listed this repository yet',
-        hides: { fullName: 'ann/new' },
+        hiddenRepositories: { fullName: 'ann/new' },
       },
     ])
     assert.match(

@@ -23,7 +23,7 @@ export interface ForgeSourceParts {
 
 const MINUTE_MS = 60_000
 /** A response of the forge about one repository is reused for this time. */
-const ANSWER_MAX_AGE_MS = MINUTE_MS
+const RESPONSE_MAX_AGE_MS = MINUTE_MS
 const LIST_TIMEOUT_MS = 10 * MINUTE_MS
 const REQUEST_TIMEOUT_MS = 20_000
 /** Pages shift while a list is read, so repositories that it lacks are requested by name. */
@@ -80,27 +80,27 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
           continue
         }
         const { found } = row
-        const known =
+        const repository =
           listing.repositories.get(keyOfName(found)) ??
           (mayRequest() ? await requestByName(parts, found).catch(ignoreUnavailable) : undefined)
-        yield known
-          ? { found: withResponse(found, known, mayBePublic) }
+        yield repository
+          ? { found: withResponse(found, repository, mayBePublic) }
           : unknownEntry(found, listing.isFresh)
       }
     },
 
     async find(owner, name) {
       const found = await source.find(owner, name)
-      const known = found && (await findRecent(parts, found))
-      return known && withResponse(found, known, await isPublicAllowed())
+      const repository = found && (await findRecent(parts, found))
+      return repository && withResponse(found, repository, await isPublicAllowed())
     },
 
     async whyHidden(name) {
       return (await source.find(name.owner, name.name)) ? UNKNOWN : undefined
     },
 
-    async facts(found, known, signal) {
-      const facts = await source.facts(found, known, signal)
+    async facts(found, previous, signal) {
+      const facts = await source.facts(found, previous, signal)
       const repository = responses.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
@@ -118,11 +118,11 @@ async function requestByName(
   { db, catalogue, now }: ForgeSourceParts,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
-  const askedAt = now()
+  const requestedAt = now()
   const found = await catalogue.find(name, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
   // A renamed repository is found by its old name too.
   const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
-  if (isSame) await upsertForgeRepositories(db, [found], askedAt)
+  if (isSame) await upsertForgeRepositories(db, [found], requestedAt)
   else await db.deleteFrom('forge_repositories').where('name_key', '=', keyOfName(name)).execute()
   return isSame ? found : undefined
 }
@@ -137,7 +137,7 @@ async function findRecent(
     .selectAll()
     .where('name_key', '=', keyOfName(name))
     .executeTakeFirst()
-  const isFresh = stored && Math.abs(parts.now() - stored.asked_at) < ANSWER_MAX_AGE_MS
+  const isFresh = stored && Math.abs(parts.now() - stored.requested_at) < RESPONSE_MAX_AGE_MS
   if (isFresh) return JSON.parse(stored.facts) as ForgeRepository
   return requestByName(parts, name).catch((error: unknown) => {
     throw asRightsUnavailable(error, parts.now())
@@ -158,7 +158,7 @@ const digestOf = (repository: ForgeRepository): string =>
 /** Without a current list of the forge, the repository is refused but not withdrawn: it is not marked missing. */
 function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
   const fullName = `${owner}/${name}`
-  const refused = { path: `${fullName}.git`, hides: { fullName } }
+  const refused = { path: `${fullName}.git`, hiddenRepositories: { fullName } }
   if (isFresh) return { refused: { ...refused, reason: UNKNOWN, isWithdrawn: true } }
   return { refused: { ...refused, reason: 'the forge has not listed this repository yet' } }
 }
@@ -183,28 +183,28 @@ async function syncOrganizations(
   const refused: string[] = []
   for (const each of organizations.filter(({ login }) => isName(login))) {
     const { id, login } = each
-    const known = byId.get(id)
+    const account = byId.get(id)
     const key = nameKey(login)
-    if (known?.type === 'Organization' && nameKey(known.login) === key) continue
-    if (!known && !logins.has(key) && !owners.has(key)) continue
-    const account = await db
+    if (account?.type === 'Organization' && nameKey(account.login) === key) continue
+    if (!account && !logins.has(key) && !owners.has(key)) continue
+    const synced = await db
       .transaction()
       .execute((tx) => accountOfForgeOrganization(tx, { ...each, createdAt: now }))
-    if (!account) refused.push(login)
+    if (!synced) refused.push(login)
   }
   return refused
 }
 
 /** Returns the repositories of the forge by lower-case full name. If it does not respond, these are the stored ones, and not fresh. */
 async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
-  const askedAt = now()
+  const requestedAt = now()
   try {
     const signal = AbortSignal.timeout(LIST_TIMEOUT_MS)
     const all = await Array.fromAsync(catalogue.all(signal))
-    await replaceForgeRepositories(db, all, askedAt)
+    await replaceForgeRepositories(db, all, requestedAt)
     const owners = new Set(all.map(({ owner }) => nameKey(owner)))
     const organizations = await catalogue.organizations(signal)
-    for (const login of await syncOrganizations(db, organizations, owners, askedAt))
+    for (const login of await syncOrganizations(db, organizations, owners, requestedAt))
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
@@ -222,12 +222,12 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
 export async function upsertForgeRepositories(
   tx: Db,
   repositories: readonly ForgeRepository[],
-  askedAt: number,
+  requestedAt: number,
 ): Promise<void> {
   const rows = new Map(
     repositories.map((each) => [
       keyOfName(each),
-      { name_key: keyOfName(each), facts: JSON.stringify(each), asked_at: askedAt },
+      { name_key: keyOfName(each), facts: JSON.stringify(each), requested_at: requestedAt },
     ]),
   )
   // Sorted, so that transactions that write the same rows cannot deadlock.
@@ -239,7 +239,7 @@ export async function upsertForgeRepositories(
       .onConflict((oc) =>
         oc.column('name_key').doUpdateSet((eb) => ({
           facts: eb.ref('excluded.facts'),
-          asked_at: eb.ref('excluded.asked_at'),
+          requested_at: eb.ref('excluded.requested_at'),
         })),
       )
       .execute()
@@ -249,10 +249,10 @@ export async function upsertForgeRepositories(
 async function replaceForgeRepositories(
   db: Db,
   repositories: readonly ForgeRepository[],
-  askedAt: number,
+  requestedAt: number,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await upsertForgeRepositories(tx, repositories, askedAt)
-    await tx.deleteFrom('forge_repositories').where('asked_at', '<', askedAt).execute()
+    await upsertForgeRepositories(tx, repositories, requestedAt)
+    await tx.deleteFrom('forge_repositories').where('requested_at', '<', requestedAt).execute()
   })
 }

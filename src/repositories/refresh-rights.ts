@@ -90,13 +90,13 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     account: Account,
     wanted: readonly RepositoryName[],
   ): Promise<Removal | undefined> {
-    const askedAt = now()
+    const requestedAt = now()
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
     const forgeId = await forgeIdOf(db, account)
     if (account.type === 'Organization')
-      return refreshOrganization(parts, account, { forgeId, askedAt, signal })
+      return refreshOrganization(parts, account, { forgeId, requestedAt, signal })
     const rights = await parts.readRights({ login: account.login, id: forgeId }, signal)
-    const response = { rights, forgeId, askedAt, wanted }
+    const response = { rights, forgeId, requestedAt, wanted }
     const { refused, removal } = await saveRights(parts, account, response)
     for (const login of refused)
       warnSometimes(`${login} is an organization on the forge, but a user here`)
@@ -113,8 +113,8 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     age: RightsAge,
     wanted: readonly RepositoryName[],
   ) {
-    const { askedAt, removal } = await lastRightsCheck(db, account)
-    const ageMs = Math.abs(now() - askedAt)
+    const { requestedAt, removal } = await lastRightsCheck(db, account)
+    const ageMs = Math.abs(now() - requestedAt)
     if (ageMs < age.fresh) return removal
     const failure = failures.get(account.id)
     const pauseMs = failure ? failure.retryAt - now() : 0
@@ -168,9 +168,9 @@ function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refre
 async function refreshOrganization(
   { db, catalogue }: RightsParts,
   account: Account,
-  request: { forgeId: number | null; askedAt: number; signal: AbortSignal },
+  request: { forgeId: number | null; requestedAt: number; signal: AbortSignal },
 ): Promise<Removal | undefined> {
-  const { forgeId, askedAt, signal } = request
+  const { forgeId, requestedAt, signal } = request
   const named = await catalogue.organization(account.login, signal)
   const isNamed = forgeId === null || named?.id === forgeId
   const own = isNamed
@@ -178,13 +178,13 @@ async function refreshOrganization(
     : (await catalogue.organizations(signal)).find(({ id }) => id === forgeId)
   if (own) {
     const repositories = await catalogue.ofOrganization(own.login, signal)
-    await upsertForgeRepositories(db, repositories, askedAt)
+    await upsertForgeRepositories(db, repositories, requestedAt)
   }
   const removal = forgeId !== null && !own ? 'deleted' : undefined
   await db.transaction().execute(async (tx) => {
-    if (own) await accountOfForgeOrganization(tx, { ...own, createdAt: askedAt })
+    if (own) await accountOfForgeOrganization(tx, { ...own, createdAt: requestedAt })
     else if (named) await giveUpLogin(tx, account)
-    await recordRightsCheck(tx, account, { askedAt, removal })
+    await recordRightsCheck(tx, account, { requestedAt, removal })
   })
   return removal
 }
@@ -192,17 +192,17 @@ async function refreshOrganization(
 interface RightsResponse {
   rights: ForgeRights
   forgeId: number | null
-  askedAt: number
+  requestedAt: number
   wanted: readonly RepositoryName[]
 }
 
 async function saveRights(
   { db, source, now }: RightsParts,
   account: Account,
-  { rights, forgeId, askedAt, wanted }: RightsResponse,
+  { rights, forgeId, requestedAt, wanted }: RightsResponse,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
-  await upsertForgeRepositories(db, repositories.map(withoutPermission), askedAt)
+  await upsertForgeRepositories(db, repositories.map(withoutPermission), requestedAt)
   // A repository needs its row in the catalogue before a permission on it can be stored.
   const named = new Set(wanted.map(keyOfName))
   const requested = repositories.filter(
@@ -216,13 +216,18 @@ async function saveRights(
     if (isReassigned) {
       // The login belongs to another person now: the account gets another login and loses all permissions.
       await giveUpLogin(tx, account)
-      await recordRightsCheck(tx, account, { askedAt, removal })
+      await recordRightsCheck(tx, account, { requestedAt, removal })
       return { refused: [], removal }
     }
     const login = person?.login ?? account.login
     if (forgeId !== null && person && nameKey(login) !== nameKey(account.login))
       await accountOfForgeUser(tx, person)
-    const replaced = await replaceRights(tx, { ...account, login }, { ...rights, removal }, askedAt)
+    const replaced = await replaceRights(
+      tx,
+      { ...account, login },
+      { ...rights, removal },
+      requestedAt,
+    )
     return { ...replaced, removal }
   })
 }

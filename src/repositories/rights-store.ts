@@ -41,7 +41,7 @@ export async function replaceRights(
   }))
   for (const batch of statementBatches(rows))
     await tx.insertInto('collaborators').values(batch).execute()
-  await recordRightsCheck(tx, account, { askedAt: now, removal })
+  await recordRightsCheck(tx, account, { requestedAt: now, removal })
   return replaceMemberships(tx, account, organizations, now)
 }
 
@@ -68,20 +68,20 @@ async function replaceMemberships(
 }
 
 interface RightsCheck {
-  askedAt: number
+  requestedAt: number
   removal: Removal | undefined
 }
 
 export async function recordRightsCheck(
   tx: Db,
   { id }: Account,
-  { askedAt: asked_at, removal: reported }: RightsCheck,
+  { requestedAt: requested_at, removal: reported }: RightsCheck,
 ): Promise<void> {
   const removal = reported ?? null
   await tx
     .insertInto('forge_rights')
-    .values({ account_id: id, asked_at, removal })
-    .onConflict((oc) => oc.column('account_id').doUpdateSet({ asked_at, removal }))
+    .values({ account_id: id, requested_at, removal })
+    .onConflict((oc) => oc.column('account_id').doUpdateSet({ requested_at, removal }))
     .execute()
 }
 
@@ -89,11 +89,11 @@ export async function recordRightsCheck(
 export async function lastRightsCheck(db: Db, { id }: Pick<Account, 'id'>): Promise<RightsCheck> {
   const row = await db
     .selectFrom('forge_rights')
-    .select(['asked_at', 'removal'])
+    .select(['requested_at', 'removal'])
     .where('account_id', '=', id)
     .executeTakeFirst()
   const removal = (row?.removal ?? undefined) as Removal | undefined
-  return { askedAt: row?.asked_at ?? Number.NEGATIVE_INFINITY, removal }
+  return { requestedAt: row?.requested_at ?? Number.NEGATIVE_INFINITY, removal }
 }
 
 /** Returns the id of the account on the forge, or null. */
@@ -106,7 +106,7 @@ export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<nu
   return row?.forge_id ?? null
 }
 
-/** Returns accounts that have used a token since then; the accounts with the oldest check first. */
+/** Returns accounts with a token that was used or created since then; the accounts with the oldest check first. */
 export async function recentlySignedIn(db: Db, since: number, limit: number): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')
@@ -120,7 +120,7 @@ export async function recentlySignedIn(db: Db, since: number, limit: number): Pr
         .where('revoked_at', 'is', null)
         .where((eb) => eb.or([eb('last_used_at', '>', since), eb('created_at', '>', since)])),
     )
-    .orderBy((eb) => eb.fn.coalesce('forge_rights.asked_at', eb.lit(0)))
+    .orderBy((eb) => eb.fn.coalesce('forge_rights.requested_at', eb.lit(0)))
     .orderBy('accounts.id')
     .limit(limit)
     .execute()

@@ -22,6 +22,6 @@ export function asRightsUnavailable(error: unknown, now: number): unknown {
   if (error instanceof ForgeRequestFailed)
     return new RightsUnavailable(now + RETRY_MS, error.message, cause)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new RightsUnavailable(now + RETRY_MS, 'the forge did not answer in time', cause)
+    return new RightsUnavailable(now + RETRY_MS, 'the forge did not respond in time', cause)
   return error
 }

@@ -50,11 +50,23 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     const directory = gitDirectory({ root: host.root, git: host.godwitGit })
     await syncCatalogue({ db, source: directory, now: Date.now })
     const list: Source['list'] = async function* (): AsyncGenerator<ListedEntry, void, void> {
-      const hides = { fullName: 'octo/a' }
-      yield { refused: { path: 'a.git', reason: 'withdrawn', hides, isWithdrawn: true } }
-      yield { refused: { path: 'b.git', reason: 'unreadable', hides: { fullName: 'Octo/B' } } }
+      const hiddenRepositories = { fullName: 'octo/a' }
       yield {
-        refused: { path: 'octo/deep', reason: 'unreadable', hides: { beginning: 'octo/deep-' } },
+        refused: { path: 'a.git', reason: 'withdrawn', hiddenRepositories, isWithdrawn: true },
+      }
+      yield {
+        refused: {
+          path: 'b.git',
+          reason: 'unreadable',
+          hiddenRepositories: { fullName: 'Octo/B' },
+        },
+      }
+      yield {
+        refused: {
+          path: 'octo/deep',
+          reason: 'unreadable',
+          hiddenRepositories: { prefix: 'octo/deep-' },
+        },
       }
     }
     await syncCatalogue({ db, source: { ...directory, list }, now: Date.now })

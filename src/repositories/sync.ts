@@ -1,5 +1,5 @@
 import { type Account, nameKey } from '../accounts/account.ts'
-import { ensureAccount, ensureOrganization, knownSpellings } from '../accounts/account-store.ts'
+import { ensureAccount, ensureOrganization, readLoginSpellings } from '../accounts/account-store.ts'
 import {
   organizationsWithMembers,
   removeMemberships,
@@ -36,7 +36,7 @@ export interface SyncParts {
 
 export interface SyncReport {
   found: number
-  /** The number of repositories that had changed and were read. */
+  /** The number of new or changed repositories, which were read. */
   read: number
   missing: number
   broken: { fullName: string; reason: string }[]
@@ -80,7 +80,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     return update.problem
   }
 
-  const spellingOf = await knownSpellings(parts.db)
+  const spellingOf = await readLoginSpellings(parts.db)
   await mapConcurrent(
     parts.source.list(spellingOf),
     { concurrency: READ_CONCURRENCY },
@@ -95,9 +95,9 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
       }
       const { found } = row
       const key = keyOfName(found)
-      const known = await readCatalogue()
-      const entry = known.get(key)
-      known.delete(key)
+      const unlisted = await readCatalogue()
+      const entry = unlisted.get(key)
+      unlisted.delete(key)
       report.found++
       const problem = isUnchanged(found, entry) ? entry.problem : await updateEntry(found, entry)
       if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
@@ -112,17 +112,17 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
 async function markUnlisted(
   { db, now }: SyncParts,
-  known: ReadonlyMap<string, CatalogueEntry>,
+  unlisted: ReadonlyMap<string, CatalogueEntry>,
   report: SyncReport,
 ): Promise<void> {
   const hidden = new Map(
-    report.refused.flatMap(({ hides, reason, isWithdrawn }) =>
-      isWithdrawn && hides && 'fullName' in hides
-        ? [[nameKey(hides.fullName), reason] as const]
+    report.refused.flatMap(({ hiddenRepositories, reason, isWithdrawn }) =>
+      isWithdrawn && hiddenRepositories && 'fullName' in hiddenRepositories
+        ? [[nameKey(hiddenRepositories.fullName), reason] as const]
         : [],
     ),
   )
-  for (const [key, entry] of known) {
+  for (const [key, entry] of unlisted) {
     if (report.refused.some((refused) => mayBeHiddenBy(entry, refused))) continue
     await markMissing(db, entry.id, now(), hidden.get(key))
     report.missing++
@@ -149,30 +149,30 @@ async function syncMembers(
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
 function mayBeHiddenBy(entry: CatalogueEntry, refused: RefusedEntry): boolean {
-  const { caseConflictWith, hides, isWithdrawn } = refused
+  const { caseConflictWith, hiddenRepositories: hidden, isWithdrawn } = refused
   if (caseConflictWith !== undefined || isWithdrawn) return false
-  if (hides && 'beginning' in hides) return keyOfEntry(entry).startsWith(nameKey(hides.beginning))
-  if (hides) return nameKey(hides.fullName) === keyOfEntry(entry)
+  if (hidden && 'prefix' in hidden) return keyOfEntry(entry).startsWith(nameKey(hidden.prefix))
+  if (hidden) return nameKey(hidden.fullName) === keyOfEntry(entry)
   const path = nameKey(refused.path.replace(/\.git$/, ''))
   return path === nameKey(entry.owner.login) || path === keyOfEntry(entry)
 }
 
 /**
- * Updates some repositories of the catalogue, by name. Those that the source does not have are marked missing. `known` are
- * their entries. Returns whether anything was written.
+ * Updates some repositories of the catalogue, by name. Those that the source does not have are marked missing. `entries`
+ * are their current entries. Returns whether anything was written.
  */
 export async function refreshRepositories(
   parts: SyncParts,
   names: readonly RepositoryName[],
-  known: ReadonlyMap<string, CatalogueEntry>,
+  entries: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<boolean> {
-  const spellingOf = await spellingsOf(parts, names, known)
+  const spellingOf = await spellingsOf(parts, names, entries)
   const writer = catalogueWriter(parts)
   const updates: OwnedUpdate[] = []
   let isChanged = false
   const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
   await mapConcurrent(names.entries(), options, async ([at, name], stop) => {
-    const entry = known.get(keyOfName(name))
+    const entry = entries.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
       isChanged = true
@@ -189,16 +189,16 @@ export async function refreshRepositories(
   return isChanged
 }
 
-/** Returns the spelling of the owners' logins, mostly from the known entries. */
+/** Returns the spelling of the owners' logins, mostly from the entries. */
 async function spellingsOf(
   { db }: SyncParts,
   names: readonly RepositoryName[],
-  known: ReadonlyMap<string, CatalogueEntry>,
+  entries: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<(login: string) => string | undefined> {
-  const logins = [...known.values()].map(({ owner }) => owner.login)
+  const logins = [...entries.values()].map(({ owner }) => owner.login)
   const spellings = new Map(logins.map((login) => [nameKey(login), login]))
   const others = names.filter(({ owner }) => !spellings.has(nameKey(owner)))
-  const spellingOfOther = await knownSpellings(
+  const spellingOfOther = await readLoginSpellings(
     db,
     others.map(({ owner }) => owner),
   )
@@ -229,9 +229,9 @@ async function readFacts(
 ): Promise<RepositoryUpdate> {
   const { name, stamp } = found
   // Facts of an unreadable repository may be placeholders.
-  const known = entry && entry.problem === null ? entry.facts : undefined
+  const previous = entry && entry.problem === null ? entry.facts : undefined
   try {
-    return { name, stamp, facts: await source.facts(found, known, signal), problem: null }
+    return { name, stamp, facts: await source.facts(found, previous, signal), problem: null }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { name, stamp, facts: entry?.facts ?? factsOfUnreadable(now()), problem: error.message }
@@ -272,9 +272,9 @@ function catalogueWriter({ db, now }: SyncParts) {
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {
       for (const { owner, update } of batch) {
-        const known = owners.get(owner)
+        const account = owners.get(owner)
         const oldest = oldestCreation(owner, batch)
-        if (!known || (oldest !== undefined && oldest < known.createdAt)) {
+        if (!account || (oldest !== undefined && oldest < account.createdAt)) {
           const type = isOrganization(owner, batch) ? 'Organization' : 'User'
           owners.set(owner, await ensureAccount(tx, owner, oldest ?? now(), type))
         }

@@ -37,7 +37,7 @@ export function explainDatabaseError(error: unknown, databaseUrl: string): unkno
     case 'ECONNREFUSED':
     case 'ENOENT':
       return new DatabaseUnreachable(
-        `${where} does not answer: check that PostgreSQL is running`,
+        `${where} does not respond: check that PostgreSQL is running`,
         options,
       )
     case 'ENOTFOUND':
@@ -55,7 +55,7 @@ export function explainDatabaseError(error: unknown, databaseUrl: string): unkno
       return new UserError(`${where}: this user may not create tables: ${message}`, options)
   }
   const isTimeout = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
-  if (isTimeout) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)
+  if (isTimeout) return new DatabaseUnreachable(`${where} does not respond: ${message}`, options)
   return isPostgresUnavailable(error)
     ? new DatabaseUnreachable(`${where} is not available: ${message}`, options)
     : error

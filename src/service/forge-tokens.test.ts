@@ -8,7 +8,7 @@ import { type FakeForge, type Fault, startForge } from '../../test/support/forge
 import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import { ensureAccount, listAccounts, upsertAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { addToken, findTokenHolder, listTokens } from '../accounts/token-store.ts'
+import { addToken, findViewerByTokenId, listTokens } from '../accounts/token-store.ts'
 import { openForgeSignIn } from './open-forge.ts'
 
 const MINUTE = 60_000
@@ -146,7 +146,7 @@ onEachEngine('a token of the forge', (engine) => {
     const { statusOf, forge, db, now, advanceClock } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
-    const holder = () => findTokenHolder(db, id, now())
+    const holder = () => findViewerByTokenId(db, id, now())
     advanceClock(MINUTE)
     assert.equal((await holder())?.account.login, 'Ann')
     forge.tokens.delete(ANN)
@@ -164,14 +164,14 @@ onEachEngine('a token of the forge', (engine) => {
     const unavailable = await ask(ANN)
     assert.equal(unavailable.status, 503)
     assert.equal(unavailable.headers['retry-after'], '10')
-    assert.match(unavailable.body.message, /^The forge does not answer/)
+    assert.match(unavailable.body.message, /^The forge does not respond/)
     assert.equal(unavailable.body.status, '503')
-    const asked = forge.requests.length
+    const sent = forge.requests.length
     assert.equal(await statusOf(ANN), 503)
     assert.equal(
       forge.requests.length,
-      asked,
-      'an unavailable forge is not asked again for a while',
+      sent,
+      'nothing is requested from an unavailable forge for a while',
     )
     const warnings = lines.map((line) => JSON.parse(line).msg).filter((msg) => /\b502\b/.test(msg))
     assert.equal(warnings.length, 1)
@@ -189,7 +189,7 @@ onEachEngine('a token of the forge', (engine) => {
     await statusOf(ANN)
     const rows = [
       ...(await db.selectFrom('tokens').selectAll().execute()),
-      ...(await db.selectFrom('forge_questions').selectAll().execute()),
+      ...(await db.selectFrom('forge_token_checks').selectAll().execute()),
       ...(await db.selectFrom('accounts').selectAll().execute()),
     ]
     const stored = JSON.stringify(rows) + lines.join('')
@@ -345,16 +345,16 @@ test('guessed tokens are not all sent to the forge, and signed-in users are not 
   assert.equal(await statusOf(ANN), 200)
   const guess = (n: number) => n.toString(16).padStart(40, '0')
   for (let n = 0; n <= 60; n++) assert.equal(await statusOf(guess(n)), 401)
-  const asked = tokenChecks()
+  const sent = tokenChecks()
   assert.equal(await statusOf(guess(61)), 403)
-  assert.equal(tokenChecks(), asked)
+  assert.equal(tokenChecks(), sent)
   advanceClock(MINUTE)
   assert.equal(await statusOf(ANN), 200)
   advanceClock(2 * MINUTE)
   await statusOf(ANN)
-  const stored = await db.selectFrom('forge_questions').selectAll().execute()
+  const stored = await db.selectFrom('forge_token_checks').selectAll().execute()
   assert.equal(stored.length, 1, 'rejected tokens are deleted after a while')
-  assert.ok(stored[0]!.next_at > now())
+  assert.ok(stored[0]!.check_again_at > now())
 })
 
 test('text that cannot be a forge token is not sent to the forge', async (t) => {

@@ -178,7 +178,7 @@ onEachEngine('rights of the forge', (engine) => {
     const { id } = (await start(BOB)).body
     forge.faultFor = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
     for (const table of ['forge_rights', 'forge_repositories'] as const)
-      await db.updateTable(table).set({ asked_at: 0 }).execute()
+      await db.updateTable(table).set({ requested_at: 0 }).execute()
     const before = forge.requests.length
     const errors = await work(async () => {
       await until('the forge has rejected a request', () => forge.requests.length > before)
@@ -201,12 +201,12 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal(unavailable.headers['retry-after'], '10')
     assert.match(
       unavailable.body.message,
-      /^The forge does not answer, and only it knows what you may do/,
+      /^The forge does not respond, and only it knows what you may do/,
     )
     assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
   })
 
-  test('that must be fresh are not taken from an older answer', async (t) => {
+  test('that must be fresh are not taken from an older response', async (t) => {
     const { forge, rights, start, advanceClock, db } = await scene(t, engine)
     assert.equal((await start(BOB)).status, 201)
     const bob = (await findAccount(db, 'bob'))!
@@ -284,8 +284,8 @@ onEachEngine('rights of the forge', (engine) => {
     const reason = 'the forge does not know this repository'
     assert.deepEqual(await outcomesByName(db, id), { 'octo/tools': `failed: ${reason}` })
     assertNotCovered(await start(BOB))
-    const hides = { fullName: 'octo/tools' }
-    const refused = [{ path: 'octo/tools.git', reason, hides, isWithdrawn: true }]
+    const hiddenRepositories = { fullName: 'octo/tools' }
+    const refused = [{ path: 'octo/tools.git', reason, hiddenRepositories, isWithdrawn: true }]
     assert.deepEqual((await sync()).refused, refused)
     assert.deepEqual((await ask(BOB, '/user/repos')).body, [])
   })
@@ -363,7 +363,7 @@ onEachEngine('rights of the forge', (engine) => {
     }
     assert.deepEqual(host.makes, [])
     assert.equal((await ask(BOB, '/user')).status, 401)
-    // While the forge does not respond, its last answer applies.
+    // While the forge does not respond, its last response applies.
     for (const fault of [undefined, UNAVAILABLE]) {
       forge.faultFor = () => fault
       const clone = '/octo/tools/info/refs?service=git-upload-pack'
@@ -487,7 +487,7 @@ onEachEngine('rights of the forge', (engine) => {
     forge.faultFor = () => undefined
     advanceClock(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)
-    // For an account that has signed in before, the last answer of the forge applies.
+    // For an account that has signed in before, the last response of the forge applies.
     forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? UNAVAILABLE : undefined)
     advanceClock(MINUTE)
     assert.equal((await ask(BOB, '/user')).status, 200)

@@ -100,7 +100,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
   }
 }
 
-/** How much stored data one run checks: about 2.6 TB a week. The speed is limited, so that other work is not slowed down. */
+/** How much stored data one run checks: at most about 2.6 TB a week. The speed is limited, so that other work is not slowed down. */
 const MAX_CHECKED = { bytes: 256 * 2 ** 20, blobs: 1000 }
 const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
 

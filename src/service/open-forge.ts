@@ -83,7 +83,7 @@ interface SignInParts extends ForgeParts {
   forge: Pick<TokenCheckOptions, 'url' | 'deadlineMs'> | undefined
 }
 
-/** After an invalid response, which does not mean that the token is invalid, the forge is asked again after this time. */
+/** An invalid response does not mean that the token is invalid: it is checked again after this time. */
 const RETRY_AFTER_MS = 10_000
 
 /** Opens the sign-in with tokens of the forge, if there is a forge. */
@@ -98,7 +98,7 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
     onSignedIn: async (account) => rights?.refresh(account, STORED).catch(ignoreRemoval),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
-    async askForge(token) {
+    async readTokenOwner(token) {
       try {
         const { readTokenOwner } = await import('../sources/forge/connect-forge.ts')
         const owner = await readTokenOwner({ ...forge, now }, token)
@@ -116,7 +116,7 @@ function asSignInUnavailable(error: unknown, url: string, now: number): unknown 
   if (error instanceof ForgeRequestFailed)
     return new SignInUnavailable(now + RETRY_AFTER_MS, error.message)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new SignInUnavailable(now, `${url} did not answer in time`)
+    return new SignInUnavailable(now, `${url} did not respond in time`)
   return error
 }
 

@@ -20,7 +20,7 @@ type Options = typeof options
 type Value<N extends OptionName> = ReturnType<Options[N]['read']>
 type Derived = 'baseUrl' | 'webUrl' | 'cloneUrl' | 'sshUrl'
 type AlwaysSet = {
-  [N in OptionName]: Options[N] extends { fallback: string } ? N : never
+  [N in OptionName]: Options[N] extends { defaultValue: string } ? N : never
 }[OptionName]
 
 export type Config = Readonly<
@@ -73,8 +73,8 @@ function describeFile({ path, from, isDenied, exposedSecrets }: ConfigFile): Con
 }
 
 function defaultOf(name: OptionName): SettingOrigin | undefined {
-  const { fallback } = optionOf(name)
-  return fallback === undefined ? undefined : { text: fallback, from: 'default' }
+  const { defaultValue } = optionOf(name)
+  return defaultValue === undefined ? undefined : { text: defaultValue, from: 'default' }
 }
 
 /** Reports misspelt variables, which would otherwise be ignored silently. */

@@ -27,9 +27,9 @@ export interface Option<T> {
   about: string
   read: (text: string) => T
   /** The default, parsed like any other text. Absent if the setting is optional or derived from others. */
-  fallback?: string
+  defaultValue?: string
   /** Describes a default that is not a fixed text. */
-  otherwise?: string
+  defaultDescription?: string
   /** Whether a configuration file may spread the list over several lines. */
   isList?: boolean
   /** Whether the value is never printed in full. */
@@ -42,7 +42,7 @@ export const options = {
     argument: 'DIR',
     about: 'directory for the database, archives and temporary files',
     read: path,
-    fallback: './var',
+    defaultValue: './var',
   },
   repositories: {
     argument: 'DIR',
@@ -54,7 +54,7 @@ export const options = {
     about:
       'where repositories are: at OWNER/NAME.git, at NAME.git (all of --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
     read: oneOf('owner/name', 'flat', 'any-depth'),
-    fallback: 'owner/name',
+    defaultValue: 'owner/name',
   },
   owner: {
     argument: 'LOGIN',
@@ -65,58 +65,58 @@ export const options = {
     argument: 'HOST:PORT',
     about: 'address and port of the API',
     read: listen,
-    fallback: '127.0.0.1:3000',
+    defaultValue: '127.0.0.1:3000',
   },
   role: {
     argument: 'all|api',
     about:
       'what `serve` runs: the API and the exporter (all), or only the API (api), with `work` processes as exporters',
     read: oneOf('all', 'api'),
-    fallback: 'all',
+    defaultValue: 'all',
   },
   baseUrl: {
     argument: 'URL',
     about: 'public address of the API',
     read: webAddress,
-    otherwise: 'from --listen',
+    defaultDescription: 'from --listen',
   },
   hostName: {
     argument: 'NAME',
     about:
       'name of this host in the archives of `export`, if neither --base-url nor --web-url is set',
     read: hostName,
-    otherwise: "the machine's name",
+    defaultDescription: "the machine's name",
   },
   webUrl: {
     argument: 'TEMPLATE',
     about: "address of a repository's web page, with {owner} and {name}",
     read: webAddressTemplate,
-    otherwise: 'BASE-URL/{owner}/{name}',
+    defaultDescription: 'BASE-URL/{owner}/{name}',
   },
   cloneUrl: {
     argument: 'TEMPLATE',
     about:
       'address to clone a repository from over HTTP; Godwit itself serves BASE-URL/{owner}/{name}.git',
     read: webAddressTemplate,
-    otherwise: 'WEB-URL.git',
+    defaultDescription: 'WEB-URL.git',
   },
   sshUrl: {
     argument: 'TEMPLATE',
     about: 'address to clone a repository from over SSH',
     read: addressTemplate,
-    otherwise: 'git@HOST:{owner}/{name}.git',
+    defaultDescription: 'git@HOST:{owner}/{name}.git',
   },
   vendor: {
     argument: 'NAME',
     about: 'vendor name in media types and headers: application/vnd.NAME.v3+json',
     read: vendorName,
-    fallback: 'github',
+    defaultValue: 'github',
   },
   preview: {
     argument: 'required|optional',
     about: 'whether clients must send the media type of the migrations preview',
     read: oneOf('required', 'optional'),
-    fallback: 'required',
+    defaultValue: 'required',
   },
   installedVersion: {
     argument: 'X.Y.Z',
@@ -145,13 +145,13 @@ export const options = {
     about:
       'whether clients download archives from the bucket (redirect) or through the API (proxy)',
     read: oneOf('redirect', 'proxy'),
-    fallback: 'redirect',
+    defaultValue: 'redirect',
   },
   timeZone: {
     argument: 'ZONE',
     about: 'time zone of the timestamps of migrations',
     read: timeZone,
-    fallback: 'UTC',
+    defaultValue: 'UTC',
   },
   trustedProxies: {
     argument: 'LIST',
@@ -170,108 +170,108 @@ export const options = {
     argument: 'N',
     about: 'maximum number of unfinished migrations per account or organization',
     read: wholeNumber(1, 10_000),
-    fallback: '10',
+    defaultValue: '10',
   },
   maxSchedules: {
     argument: 'N',
     about: 'maximum number of schedules per account or organization; 0 for none',
     read: wholeNumber(0, 10_000),
-    fallback: '20',
+    defaultValue: '20',
   },
   rateLimit: {
     argument: 'N',
     about: 'maximum number of requests per account and hour; 0 for no limit',
     read: wholeNumber(0, 1_000_000_000),
-    fallback: '5000',
+    defaultValue: '5000',
   },
   maxRequests: {
     argument: 'N',
     about: 'maximum number of concurrent requests per process; further requests get status 503',
     read: wholeNumber(1, 1_000_000),
-    fallback: '1000',
+    defaultValue: '1000',
   },
   maxStreams: {
     argument: 'N',
     about: 'maximum number of concurrent downloads and event streams per process',
     read: wholeNumber(1, 1_000_000),
-    fallback: '2000',
+    defaultValue: '2000',
   },
   maxStreamsPerAccount: {
     argument: 'N',
     about:
       'maximum number of concurrent downloads and event streams per account; further ones get status 429',
     read: wholeNumber(1, 1_000_000),
-    otherwise: 'a tenth of --max-streams',
+    defaultDescription: 'a tenth of --max-streams',
   },
   maxClones: {
     argument: 'N',
     about:
       'maximum number of concurrent git processes that serve clones; further requests wait for 45 seconds, then get status 503; 0 to serve no clones',
     read: wholeNumber(0, 10_000),
-    fallback: String(4 * availableParallelism()),
+    defaultValue: String(4 * availableParallelism()),
   },
   clientTimeout: {
     argument: 'DURATION',
     about: 'how long a client may take to send a request, or to read the next bytes of a stream',
     read: duration,
-    fallback: '1m',
+    defaultValue: '1m',
   },
   archiveTtl: {
     argument: 'DURATION',
     about: 'how long an archive is kept',
     read: duration,
-    fallback: '7d',
+    defaultValue: '7d',
   },
   linkTtl: {
     argument: 'DURATION',
     about: 'how long a download link is valid, at most 7d',
     read: durationUpTo('7d'),
-    fallback: '5m',
+    defaultValue: '5m',
   },
   segmentTtl: {
     argument: 'DURATION',
     about:
       'how long the exported data of a repository is kept for reuse when no archive contains it',
     read: duration,
-    fallback: '30d',
+    defaultValue: '30d',
   },
   segmentCheckAge: {
     argument: 'DURATION',
     about:
       'how long a comparison of stored data with its checksum stays valid; then it is repeated, in the background and before reuse',
     read: duration,
-    fallback: '7d',
+    defaultValue: '7d',
   },
   migrationHistory: {
     argument: 'DURATION',
     about:
       'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
     read: durationOrZero,
-    fallback: '365d',
+    defaultValue: '365d',
   },
   lockTtl: {
     argument: 'DURATION',
     about: 'how long until a lock expires',
     read: duration,
-    fallback: '24h',
+    defaultValue: '24h',
   },
   concurrency: {
     argument: 'N',
     about: 'number of repositories exported at the same time',
     read: wholeNumber(1, 256),
-    fallback: String(availableParallelism()),
+    defaultValue: String(availableParallelism()),
   },
   syncInterval: {
     argument: 'DURATION',
     about: 'how often the catalogue is synchronized; 0 for only at start',
     read: durationOrZero,
-    fallback: '5m',
+    defaultValue: '5m',
   },
   git: {
     argument: 'FILE',
     about: 'git program, version 2.30 or newer',
     read: nonEmpty,
-    fallback: 'git',
+    defaultValue: 'git',
   },
   lfsDirectory: {
     argument: 'DIR',
@@ -294,7 +294,7 @@ export const options = {
     argument: 'N',
     about: 'maximum number of requests per minute to the forge, of all processes together',
     read: wholeNumber(10, 1_000_000),
-    fallback: '3000',
+    defaultValue: '3000',
   },
   forgeStorageOrigins: {
     argument: 'LIST',
@@ -307,27 +307,27 @@ export const options = {
     about:
       'how long a git process may make no progress before it is stopped and its repository fails',
     read: duration,
-    fallback: '10m',
+    defaultValue: '10m',
   },
   gitMemory: {
     argument: 'MIB',
     about:
       'how much memory a git process may use, without mapped files, before it is stopped and its repository fails',
     read: wholeNumber(64, 16_777_216),
-    otherwise: 'half of the memory of the machine or container',
+    defaultDescription: 'half of the memory of the machine or container',
   },
   logLevel: {
     argument: 'LEVEL',
     about: 'lowest level of the messages that are logged',
     read: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
-    fallback: 'info',
+    defaultValue: 'info',
   },
   logFormat: {
     argument: 'auto|json|text',
     about:
       'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
     read: oneOf('auto', 'json', 'text'),
-    fallback: 'auto',
+    defaultValue: 'auto',
   },
 } satisfies Record<string, Option<unknown>>
 

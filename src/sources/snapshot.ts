@@ -56,10 +56,10 @@ export interface ExaminedRepository extends BareRepository, Refs {
   description: string
   preserved: PreservedSettings
   /**
-   * Whether it may use objects of other repositories (alternates, links). If so, `objectFiles` may lack some objects, and contain
-   * objects of other repositories.
+   * Whether it may use objects of other repositories (alternates, symbolic links). If so, `objectFiles` may lack some objects, and
+   * contain objects of other repositories.
    */
-  borrows: boolean
+  hasExternalObjects: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]
   /** The LFS pointers in the trees of its branches and tags; null if they were not searched. */
@@ -71,7 +71,7 @@ export interface Examination {
   location: RepositoryLocation
   repository: ExaminedRepository
   wiki: ExaminedRepository | null
-  /** The size of object files and LFS objects, without borrowed objects. */
+  /** The size of object files and LFS objects, without objects of other repositories. */
   bytes: number
   /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
   fingerprint: string

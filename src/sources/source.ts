@@ -21,7 +21,7 @@ export interface RefusedEntry {
   /** The other name, if the entry is refused because its name differs from another one only in case. */
   caseConflictWith?: string
   /** The repositories that the entry may contain, if its path does not show them: one, or all whose full names have this prefix. */
-  hides?: { fullName: string } | { beginning: string }
+  hiddenRepositories?: { fullName: string } | { prefix: string }
   /** Set if the repository is no longer served. If not set, a repository that was served before may be unreadable only temporarily. */
   isWithdrawn?: true
 }
@@ -118,7 +118,7 @@ export const DEFAULT_FACTS = {
 }
 
 /** Facts from the last read that are expensive to read again: those of the same head commit, and the creation time. */
-export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
+export type PreviousFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
 /** Which branches or tags of a repository to list. */
 export interface RefQuery {
@@ -185,10 +185,14 @@ export interface Source {
   /** Returns one owner's members as `list` does; undefined if the source does not define them. */
   members(owner: string): Promise<StatedMembers | undefined>
   /**
-   * Reads the facts of a repository. Called by a sync for every new or changed stamp. `known` are facts of the last read. Rejects
+   * Reads the facts of a repository. Called by a sync for every new or changed stamp. `previous` are facts of the last read. Rejects
    * with Unreadable.
    */
-  facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
+  facts(
+    repository: FoundRepository,
+    previous?: PreviousFacts,
+    signal?: AbortSignal,
+  ): Promise<SourceFacts>
   /** Lists branches or tags as a clone would show them. Called for a request of the API. Rejects with Unreadable. */
   refs(repository: RepositoryName, query: RefQuery, signal: AbortSignal): Promise<RefPage>
   /** Returns the bytes by language, the largest first. Called for a request of the API. Rejects with Unreadable. */

@@ -53,7 +53,7 @@ export function createDeliveries(parts: DeliverParts) {
     },
   }
   const handlers: Handlers = { [DELIVER_WEBHOOK]: handler }
-  return { handlers, resumeParked: () => parked.resumeAll() }
+  return { handlers, resumeParked: () => parked.resumeFromDatabase() }
 }
 
 async function deliver(
@@ -76,11 +76,11 @@ async function deliver(
   // A longer wait than the pause means that the time was computed while the clock was wrong.
   if (waitMs > 0 && waitMs <= pauseAfter(event.attempts) + CLOCK_TOLERANCE_MS)
     throw new RetryLater('the next attempt is later', { pauseMs: waitMs })
-  const sending = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
-  const leave = parked.limits.enter(sending)
+  const slot = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
+  const leave = parked.limits.enter(slot)
   if (!leave) {
     await run.finish((tx) => parked.park(tx, event))
-    return parked.afterParking(webhook.id, sending)
+    return parked.afterParking(webhook.id, slot)
   }
   try {
     await send(parts, event, webhook, run)

@@ -65,7 +65,7 @@ export async function listDeliveries(
   { from, limit }: { from?: number | undefined; limit: number },
 ): Promise<Delivery[]> {
   const rows = await deliveriesOf(db, id)
-    .$if(from !== undefined, (some) => some.where('webhook_deliveries.id', '<=', from!))
+    .$if(from !== undefined, (query) => query.where('webhook_deliveries.id', '<=', from!))
     .orderBy('webhook_deliveries.id', 'desc')
     .limit(limit)
     .execute()
@@ -132,7 +132,7 @@ export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> 
   return new Map(rows.map(({ outcome, count }) => [outcome, count]))
 }
 
-/** Counts undelivered events, including parked ones. */
+/** Counts events that wait for a delivery, including parked ones. */
 export function countWaitingEvents(db: Db): Promise<number> {
   // A literal, because the partial index requires it.
   return countRows(db.selectFrom('webhook_events').where('state', '=', sql.lit('waiting')))
@@ -143,7 +143,7 @@ const DELIVERY_TTL_MS = 30 * 24 * 3_600_000
 /** The maximum for one webhook. */
 export const MAX_KEPT = 500
 
-/** Limits the log of deliveries by age and number. Keeps undelivered events. */
+/** Limits the log of deliveries by age and number. Keeps waiting events. */
 export async function sweepDeliveries(db: Db, now: number): Promise<void> {
   const old = now - DELIVERY_TTL_MS
   await db.deleteFrom('webhook_deliveries').where('delivered_at', '<', old).execute()

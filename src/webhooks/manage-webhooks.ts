@@ -28,7 +28,7 @@ export interface PingFacts {
   sender: Account
 }
 
-/** Adds a webhook and sends it a ping. Returns undefined if the owner has too many already. */
+/** Adds a webhook, and sends it a ping if it is active. Returns undefined if the owner has too many already. */
 export async function addWebhook(
   parts: ManageParts,
   scope: Scope,
@@ -57,7 +57,7 @@ export async function editWebhook(
   return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason: null }
 }
 
-/** Removes the webhook and its undelivered events. */
+/** Removes the webhook with its events and deliveries, and stops deliveries that are running. */
 export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook): Promise<void> {
   const batch = batchOfWebhook(webhook)
   await db.transaction().execute(async (tx) => {
@@ -67,7 +67,7 @@ export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook
   queue.interrupt(batch)
 }
 
-/** Throws WebhookLimitReached if the webhook had too many pings lately, or has too many undelivered events. */
+/** Throws WebhookLimitReached if the webhook had too many pings lately, or too many of its events are waiting. */
 export async function pingWebhook(
   parts: ManageParts,
   webhook: Webhook,
@@ -109,8 +109,8 @@ async function requireFewPings(tx: Db, { id }: Webhook, now: number): Promise<vo
 }
 
 /**
- * Sends an event again, with the same id. An undelivered event keeps its remaining attempts; any other gets one. Throws
- * WebhookLimitReached if too many events are waiting.
+ * Sends an event again, with the same id. A waiting event keeps its remaining attempts; one that was delivered or given up gets one
+ * attempt. Throws WebhookLimitReached if too many events are waiting.
  */
 export async function redeliver(
   { db, queue, now }: ManageParts,

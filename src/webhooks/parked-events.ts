@@ -20,7 +20,7 @@ export class ParkedEvents {
   readonly limits = new DeliveryLimits()
   readonly #parts: ParkedParts
   /** Webhooks that may have parked events, by id; the one served last is at the end. */
-  readonly #waiting = new Map<number, Sending>()
+  readonly #waiting = new Map<number, DeliverySlot>()
 
   constructor(parts: ParkedParts) {
     this.#parts = parts
@@ -38,28 +38,28 @@ export class ParkedEvents {
   }
 
   /** Called after `park` has been committed, because a delivery may have ended meanwhile. */
-  async afterParking(webhookId: number, sending: Sending): Promise<void> {
-    this.#waiting.set(webhookId, sending)
+  async afterParking(webhookId: number, slot: DeliverySlot): Promise<void> {
+    this.#waiting.set(webhookId, slot)
     await this.resumeNext()
   }
 
   /** Enqueues one parked event whose webhook is within the limits. Called whenever a delivery ends. */
   async resumeNext(): Promise<void> {
-    for (const [webhookId, sending] of this.#waiting) {
-      if (!this.limits.isWithinLimits(sending)) continue
+    for (const [webhookId, slot] of this.#waiting) {
+      if (!this.limits.isWithinLimits(slot)) continue
       this.#waiting.delete(webhookId)
       if (!(await resumeOldest(this.#parts, webhookId))) continue
       // The webhook may have more.
-      this.#waiting.set(webhookId, sending)
+      this.#waiting.set(webhookId, slot)
       return
     }
   }
 
   /**
-   * Finds webhooks whose events were parked by a process that has died, and enqueues as many events as this process can send at once. Called
-   * at the start and periodically.
+   * Reads from the database which webhooks have parked events, because the process that parked them may have died. Enqueues at most as
+   * many events as this process can send at once. Called at the start and periodically.
    */
-  async resumeAll(): Promise<void> {
+  async resumeFromDatabase(): Promise<void> {
     const rows = await this.#parts.db
       .selectFrom('webhooks')
       .select(['id', 'owner_id', 'failing_since'])
@@ -104,26 +104,27 @@ const MAX_PER_OWNER = 2
 /** Concurrent deliveries to webhooks whose last delivery failed: these are likely to run into the timeout. */
 const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
 
-interface Sending {
+/** What the limits of concurrent deliveries depend on. */
+interface DeliverySlot {
   ownerId: number
   isFailing: boolean
 }
 
 /** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
 class DeliveryLimits {
-  readonly #running = new Set<Sending>()
+  readonly #running = new Set<DeliverySlot>()
 
-  isWithinLimits(sending: Sending): boolean {
-    const count = (matches: (other: Sending) => boolean) =>
+  isWithinLimits(slot: DeliverySlot): boolean {
+    const count = (matches: (other: DeliverySlot) => boolean) =>
       [...this.#running].filter(matches).length
-    if (count(({ ownerId }) => ownerId === sending.ownerId) >= MAX_PER_OWNER) return false
-    return !sending.isFailing || count(({ isFailing }) => isFailing) < MAX_TO_FAILING
+    if (count(({ ownerId }) => ownerId === slot.ownerId) >= MAX_PER_OWNER) return false
+    return !slot.isFailing || count(({ isFailing }) => isFailing) < MAX_TO_FAILING
   }
 
   /** Returns a function to call at the end, or undefined if a limit is reached. */
-  enter(sending: Sending): (() => void) | undefined {
-    if (!this.isWithinLimits(sending)) return undefined
-    this.#running.add(sending)
-    return () => this.#running.delete(sending)
+  enter(slot: DeliverySlot): (() => void) | undefined {
+    if (!this.isWithinLimits(slot)) return undefined
+    this.#running.add(slot)
+    return () => this.#running.delete(slot)
   }
 }

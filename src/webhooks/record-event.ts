@@ -47,7 +47,7 @@ export async function recordEvent(
       await enqueueWebhookEvent(parts, tx, webhook, event, MAX_ATTEMPTS)
 }
 
-/** The maximum number of undelivered events of one webhook. */
+/** The maximum number of waiting events of one webhook. */
 export const MAX_WAITING = 500
 
 export async function mayEnqueueEvent(db: Db, { id }: Pick<Webhook, 'id'>): Promise<boolean> {

@@ -85,9 +85,9 @@ test('a slow receiver fails after the timeout, with the phase in the message', a
   ])
   assert.deepEqual(
     [waited.isDelivered, waited.status, waited.statusCode],
-    [false, 'timed out while waiting for the answer', 0],
+    [false, 'timed out while waiting for the response', 0],
   )
-  assert.deepEqual([cut.status, cut.statusCode], ['timed out while reading the answer', 0])
+  assert.deepEqual([cut.status, cut.statusCode], ['timed out while reading the response', 0])
   assert.deepEqual(cut.response, {
     headers: { 'content-length': '100', 'x-seen': 'yes' },
     body: 'first',
@@ -123,15 +123,15 @@ test('endless headers or bodies are cut off', async (t) => {
   const body = await send(
     await rawServer(t, endless('HTTP/1.1 200 OK\r\n\r\n', 'abcdefghij'.repeat(10))),
   )
-  assert.equal(body.status, 'the answer is larger than 256 kB')
+  assert.equal(body.status, 'the response is larger than 256 kB')
   assert.deepEqual([body.isDelivered, body.statusCode], [false, 0])
   assert.equal(body.response?.body.length, 4096)
   const headers = await send(await rawServer(t, endless('HTTP/1.1 200 OK\r\n', 'x-y: zzzzz\r\n')))
-  assert.equal(headers.status, 'the headers of the answer are too large')
+  assert.equal(headers.status, 'the headers of the response are too large')
   const noise = await send(await rawServer(t, endless('', 'what?\r\n')))
-  assert.equal(noise.status, 'the answer is not HTTP')
+  assert.equal(noise.status, 'the response is not HTTP')
   const closing = await send(await rawServer(t, (socket) => void socket.end()))
-  assert.equal(closing.status, 'the connection was closed before the answer')
+  assert.equal(closing.status, 'the connection was closed before the response')
 })
 
 test('certificates are verified even if the environment disables it', async (t) => {

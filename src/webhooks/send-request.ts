@@ -147,7 +147,7 @@ class Exchange {
       this.phase = 'connecting'
       sent.on('socket', (socket) => {
         const onReady = () => {
-          this.phase = 'waiting for the answer'
+          this.phase = 'waiting for the response'
           onConnected()
         }
         socket.once('connect', () => {
@@ -167,14 +167,14 @@ class Exchange {
       })
       sent.on('close', () => {
         if (this.statusCode === 0)
-          reject(new SendFailure('the connection was closed before the answer'))
+          reject(new SendFailure('the connection was closed before the response'))
       })
       sent.end(this.#request.body)
     })
   }
 
   #begin(response: IncomingMessage): void {
-    this.phase = 'reading the answer'
+    this.phase = 'reading the response'
     this.statusCode = response.statusCode ?? 0
     this.#headers = storedHeaders(response.headers)
   }
@@ -188,7 +188,7 @@ class Exchange {
       const missing = STORED_BODY_BYTES - this.#body.length
       if (missing > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, missing)])
       if (bytes > MAX_BODY_BYTES)
-        throw new SendFailure(`the answer is larger than ${MAX_BODY_BYTES / 1024} kB`)
+        throw new SendFailure(`the response is larger than ${MAX_BODY_BYTES / 1024} kB`)
     }
   }
 }
@@ -216,8 +216,8 @@ class SendFailure extends Error {
 
 const MESSAGES: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'the connection was closed before the answer',
-  EPIPE: 'the connection was closed before the answer',
+  ECONNRESET: 'the connection was closed before the response',
+  EPIPE: 'the connection was closed before the response',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to the host',
   EHOSTDOWN: 'no route to the host',
@@ -227,10 +227,10 @@ const MESSAGES: Record<string, string> = {
   ENODATA: 'the name has no address',
   EBADNAME: 'the name is not valid',
   ESERVFAIL: 'the name server failed',
-  EREFUSED: 'the name server refused to answer',
+  EREFUSED: 'the name server refused the query',
   ETIMEOUT: 'timed out while looking up the name',
   ECANCELLED: 'timed out while looking up the name',
-  HPE_HEADER_OVERFLOW: 'the headers of the answer are too large',
+  HPE_HEADER_OVERFLOW: 'the headers of the response are too large',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another name',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: the certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'TLS: the certificate is from an unknown authority',
@@ -246,7 +246,7 @@ function explainFailure(error: unknown, phase: string): string {
   const code = codeOf(error) ?? ''
   const message = MESSAGES[code]
   if (message !== undefined) return message
-  if (code.startsWith('HPE_')) return 'the answer is not HTTP'
+  if (code.startsWith('HPE_')) return 'the response is not HTTP'
   if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return 'TLS: no agreement with the server'
   return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
 }
@@ -268,8 +268,8 @@ const DNS_TIMEOUT_MS = 4000
 export function createResolver({ servers }: { servers?: string[] } = {}): Resolve {
   return async (host, signal) => {
     if (isIP(host)) return [addressOf(host)]
-    const known = await inHostsFile(host)
-    if (known.length > 0) return known
+    const listed = await inHostsFile(host)
+    if (listed.length > 0) return listed
     const dns = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 1 })
     if (servers) dns.setServers(servers)
     const stop = () => dns.cancel()

@@ -152,7 +152,7 @@ export const lockSchema = s.object(
   { description: 'A locked repository.' },
 )
 
-export const heldLockSchema = s.object(
+export const lockWithMigrationSchema = s.object(
   {
     ...lockSchema.properties,
     migration_id: s.integer,
@@ -178,5 +178,5 @@ export type Migration = s.Static<typeof migrationSchema>
 export type StartRequest = s.Static<typeof startRequestSchema>
 export type Summary = s.Static<typeof summarySchema>
 export type Lock = s.Static<typeof lockSchema>
-export type HeldLock = s.Static<typeof heldLockSchema>
+export type LockWithMigration = s.Static<typeof lockWithMigrationSchema>
 export type ArchiveLink = s.Static<typeof archiveLinkSchema>

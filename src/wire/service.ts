@@ -1,4 +1,4 @@
-import { type HeldLock, repositoryCountsSchema, shownStates } from './migration.ts'
+import { type LockWithMigration, repositoryCountsSchema, shownStates } from './migration.ts'
 import * as s from './schema.ts'
 
 export const rootSchema = s.object(
@@ -105,7 +105,10 @@ const storage = s.object({
 
 const locks = s.object({
   held: s.count,
-  newest: { ...s.arrayOf(s.ref<HeldLock>('held-lock')), description: 'The newest locks.' },
+  newest: {
+    ...s.arrayOf(s.ref<LockWithMigration>('lock-with-migration')),
+    description: 'The newest locks.',
+  },
 })
 
 const failure = s.object({

@@ -11,7 +11,7 @@ const subscribableEvents = [
 ] as const
 
 const EVENTS_DESCRIPTION =
-  'The events to send: `migration` whenever a migration ends, or any of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for all events. `ping` is always sent.'
+  'The events to send: `migration` whenever a migration ends, or any of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for all events. `ping` is sent to every webhook: when it is added as active, and on request.'
 
 const stringOrNumber: s.Schema<string | number> = { anyOf: [s.string, s.number] }
 
@@ -95,7 +95,7 @@ export const webhookSchema = s.object(
         message: s.nullable(s.string),
       }),
       description:
-        'The result of the last delivery. An extension of this server for organizations.',
+        'The result of the last delivery. GitHub sends it only for webhooks of repositories.',
     },
     disabled_reason: {
       ...s.nullable(s.string),
@@ -110,7 +110,7 @@ const deliveryFields = {
   guid: {
     ...s.uuid,
     description:
-      'The id of the event, as in the header of the request. It is the same for every attempt.',
+      'The id of the event, as in the header `x-github-delivery` of the request. It is the same for every attempt.',
   },
   delivered_at: s.dateTime,
   redelivery: { ...s.boolean, description: 'Whether an earlier attempt sent the same event.' },

@@ -141,7 +141,7 @@ test('the client retries after Retry-After', async (t) => {
   refusals.push([403, { 'retry-after': '1800' }])
   assert.match(
     (await migration(4, 'show', '79')).err,
-    /refuses more requests for now: Later. Try again in 30 min/,
+    /limits the rate of requests: Later. Try again in 30 min/,
   )
   refusals.push([404, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '9999999999' }])
   assert.match((await migration(3, 'show', '79')).err, /has no migration 79 /)

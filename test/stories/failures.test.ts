@@ -71,7 +71,7 @@ test('every error of a command is one line that says what failed and what to do 
     [
       4,
       ['sync', ...here, '--database-url', nobody],
-      /does not answer: check that PostgreSQL is running/,
+      /does not respond: check that PostgreSQL is running/,
     ],
     [
       1,

@@ -249,7 +249,7 @@ test('a directory that the forge does not know is exported to nobody, and named'
   assert.match(synced.said, new RegExp(`^skipped: ann/stray\\.git: ${reason}$`, 'm'))
   const away = ['--repositories', host.root, '--forge', 'http://127.0.0.1:1', ...flags.slice(2)]
   const waited = await table.godwit(['export', 'ann/site', ...away, '--output', 'away.tar.gz'])
-  assert.match(waited.said.trim(), /^godwit: nothing answers at [^\n]*$/)
+  assert.match(waited.said.trim(), /^godwit: nothing responds at [^\n]*$/)
 })
 
 test('a damaged attachment is detected by its digest', async () => {

@@ -152,7 +152,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
       symlinkSync('/dev/zero', join(lender, 'info/alternates'))
       writeFileSync(join(dir, 'objects/info/alternates'), `${lender}\n`)
     },
-    refusal: /the objects that it borrows\/info\/alternates is neither/,
+    refusal: /its alternate objects\/info\/alternates is neither/,
   },
   'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
   submodules: {

@@ -121,7 +121,7 @@ test('a secret changes only on request, even if the server would forget it', asy
   const refused = await edit(2, '--events', 'fork')
   assert.match(
     refused.err,
-    /removes the secret of webhook 1 .*: give the secret with --secret-file/,
+    /would remove the secret of webhook 1 .*: give the secret with --secret-file/,
   )
   assert.deepEqual(refused.changes, [])
   const url = 'https://other.example'

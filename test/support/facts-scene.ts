@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import licenses from 'spdx-license-list/full.js'
 import type { Git } from '../../src/git/git.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
-import type { KnownFacts, SourceFacts } from '../../src/sources/source.ts'
+import type { PreviousFacts, SourceFacts } from '../../src/sources/source.ts'
 import { Unreadable } from '../../src/sources/unreadable.ts'
 import { gitHost } from './git-host.ts'
 
@@ -14,17 +14,17 @@ export async function factsScene() {
   const host = await gitHost()
   let count = 0
 
-  async function factsOf(dir: string, known?: KnownFacts, git?: Git): Promise<SourceFacts> {
+  async function factsOf(dir: string, previous?: PreviousFacts, git?: Git): Promise<SourceFacts> {
     const source = gitDirectory({ root: host.root, git: git ?? host.godwitGit })
     const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
     const found = await source.find(owner, name)
     assert.ok(found, `${owner}/${name} is not found`)
-    return source.facts(found, known)
+    return source.facts(found, previous)
   }
 
   /** Asserts that the repository is unreadable, for a reason that matches and has no path of this machine. */
-  async function unreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
-    await assert.rejects(factsOf(dir, known), (error) => {
+  async function unreadable(dir: string, because: RegExp, previous?: PreviousFacts): Promise<void> {
+    await assert.rejects(factsOf(dir, previous), (error) => {
       assert.ok(error instanceof Unreadable, String(error))
       assert.match(error.message, because)
       assert.ok(!error.message.includes(tmpdir()), error.message)

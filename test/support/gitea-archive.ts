@@ -12,7 +12,7 @@ import { IS_OBJECT } from '../../src/importer/safe-entries.ts'
 import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
 import { splitIntoFiles } from '../../src/records/write-records.ts'
 import type { GitHost } from './git-host.ts'
-import { addressesAt, writeAnyRecord } from './records.ts'
+import { hostUrlsAt, toAnyRecord } from './records.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 
@@ -31,14 +31,14 @@ export async function archiveOfFacts(
     await writeFile(join(folder, path), content)
   }
   for (const kind of Object.keys(facts) as FactKind[]) {
-    const records = facts[kind]!.map((fact) => writeAnyRecord(kind, fact, ADDRESSES))
+    const records = facts[kind]!.map((fact) => toAnyRecord(kind, fact, ADDRESSES))
     for await (const { name, text } of splitIntoFiles(kind, records))
       await writeFile(join(folder, name), text)
   }
   return folder
 }
 
-const ADDRESSES = addressesAt('https://old.example.com')
+const ADDRESSES = hostUrlsAt('https://old.example.com')
 
 const at = (day: number, hour = 12) => `2021-03-${String(day).padStart(2, '0')}T${hour}:00:00Z`
 const R = 'alice/site'

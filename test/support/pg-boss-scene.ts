@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { connect } from '../../src/db/connect.ts'
 import type { Db } from '../../src/db/database.ts'
-import { KNOWN_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
+import { NEWEST_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
 import { createPgBossQueue, type PgBossQueueOptions } from '../../src/queue/pg-boss.ts'
 import { copyOfTemplate } from './postgres.ts'
 import { TIMEOUT_MS, until } from './wait-until.ts'
@@ -22,7 +22,7 @@ export const bounded = { timeout: TIMEOUT_MS }
 
 /** Opens a started queue on its own database, copied from one with the tables of pg-boss: creating them takes longer than most tests. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
-  const databaseUrl = await copyOfTemplate(`queue_${KNOWN_SCHEMA}`, makeTables)
+  const databaseUrl = await copyOfTemplate(`queue_${NEWEST_SCHEMA}`, makeTables)
   const database = await connect({ dataDirectory: '', databaseUrl })
   const { db } = database
   const queue = createPgBossQueue({ databaseUrl, db, ...quietly, ...settings })

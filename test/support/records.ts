@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RepositoryFact } from '../../src/records/fact.ts'
 import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/fact-kinds.ts'
-import { writeUser } from '../../src/records/people-records.ts'
+import { userRecord } from '../../src/records/people-records.ts'
 import { readFact } from '../../src/records/read-records.ts'
 import {
-  createLinks,
-  type Links,
+  createRecordUrls,
+  type HostUrls,
   type RecordUrls,
   urlInArchive,
 } from '../../src/records/record-urls.ts'
 import type { RepositoryFile } from '../../src/records/release.ts'
-import { writeRecord } from '../../src/records/write-records.ts'
+import { toRecord } from '../../src/records/write-records.ts'
 
-/** Addresses as GitHub and most hosts have them. */
-export function addressesAt(host: string, people = host): RecordUrls {
+/** URLs as GitHub and most hosts have them. */
+export function hostUrlsAt(host: string, people = host): HostUrls {
   return {
     host,
     person: (login) => `${people}/${login}`,
@@ -21,27 +21,27 @@ export function addressesAt(host: string, people = host): RecordUrls {
   }
 }
 
-/** Writers of the records that Godwit only reads. */
-const OTHER_WRITERS: {
-  [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], links: Links) => object
+/** Builders of the records that Godwit only reads. */
+const OTHER_BUILDERS: {
+  [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], urls: RecordUrls) => object
 } = {
-  bots: writeUser,
-  discussion_categories: writeRepositoryOf,
-  discussions: writeRepositoryOf,
-  repository_files: writeRepositoryFile,
+  bots: userRecord,
+  discussion_categories: repositoryLinkRecord,
+  discussions: repositoryLinkRecord,
+  repository_files: repositoryFileRecord,
 }
 
 export const isWrittenKind = (kind: FactKind): kind is WrittenKind =>
-  !Object.hasOwn(OTHER_WRITERS, kind)
+  !Object.hasOwn(OTHER_BUILDERS, kind)
 
-export function writeAnyRecord(
+export function toAnyRecord(
   kind: FactKind,
   fact: FactsByKind[FactKind],
-  addresses: RecordUrls,
+  urls: HostUrls,
 ): Record<string, unknown> {
   const written = isWrittenKind(kind)
-    ? writeRecord(kind, fact as never, addresses)
-    : OTHER_WRITERS[kind](fact as never, createLinks(addresses))
+    ? toRecord(kind, fact as never, urls)
+    : OTHER_BUILDERS[kind](fact as never, createRecordUrls(urls))
   return JSON.parse(JSON.stringify(written))
 }
 
@@ -49,24 +49,24 @@ export function writeAnyRecord(
 export function unlikeWritten(
   kind: FactKind,
   record: Record<string, unknown>,
-  addresses: RecordUrls,
+  urls: HostUrls,
 ): string[] {
-  const written = writeAnyRecord(kind, readFact(kind, record), addresses)
+  const written = toAnyRecord(kind, readFact(kind, record), urls)
   return Object.keys({ ...record, ...written }).filter(
     (key) => !isDeepStrictEqual(record[key], written[key]),
   )
 }
 
-function writeRepositoryOf({ repository }: RepositoryFact, links: Links) {
-  return { repository: links.repository(repository) }
+function repositoryLinkRecord({ repository }: RepositoryFact, urls: RecordUrls) {
+  return { repository: urls.repository(repository) }
 }
 
-function writeRepositoryFile(stored: RepositoryFile, links: Links) {
+function repositoryFileRecord(stored: RepositoryFile, urls: RecordUrls) {
   return {
     type: 'repository_file',
-    url: `${links.repository(stored.repository)}/files/${stored.id}/${encodeURIComponent(stored.name)}`,
-    repository: links.repository(stored.repository),
-    user: links.person(stored.author),
+    url: `${urls.repository(stored.repository)}/files/${stored.id}/${encodeURIComponent(stored.name)}`,
+    repository: urls.repository(stored.repository),
+    user: urls.person(stored.author),
     file_name: stored.name,
     file_content_type: stored.contentType,
     file_url: urlInArchive(stored.file),

@@ -1,6 +1,6 @@
 import { openSync } from 'node:fs'
 import { Command } from 'commander'
-import { addCommand, configOf } from '../../src/commands/command-line.ts'
+import { addCommand, readServiceConfig } from '../../src/commands/command-line.ts'
 import { openLog } from '../../src/service/log.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Config } from '../../src/settings/config.ts'
@@ -43,7 +43,9 @@ async function start({
 async function configFrom(args: readonly string[]): Promise<Config> {
   const read = Promise.withResolvers<Config>()
   const program = new Command()
-  addCommand(program, 'serve', '').action((_, command: Command) => read.resolve(configOf(command)))
+  addCommand(program, 'serve', '').action((_, command: Command) =>
+    read.resolve(readServiceConfig(command)),
+  )
   await program.parseAsync(args, { from: 'user' })
   return read.promise
 }

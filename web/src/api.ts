@@ -9,8 +9,8 @@ import type {
   Forecast,
   FullRepository,
   FullWebhookDelivery,
-  HeldLock,
   Lock,
+  LockWithMigration,
   Migration,
   OrganizationMembership,
   Period,
@@ -109,7 +109,7 @@ const callerOperations = ({ read, readAll }: Calls) => ({
     const owned = all.filter(({ role }) => role === 'admin')
     return owned.map(({ organization }) => organization.login)
   },
-  ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
+  ownLocks: (options: ReadOptions) => read<LockWithMigration[]>('GET /user/locks', options),
 })
 
 const repositoryOperations = ({ read, readFull, readAll }: Calls, { repositories }: ApiPaths) => ({

@@ -14,9 +14,10 @@ import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
-const LOW_SPACE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
-const MIN_SPACE = { bytes: 100 * MEBIBYTE, files: 500 }
+const LOW_SPACE = { bytes: 1024 * MEBIBYTE, inodes: 10_000 }
+const MIN_SPACE = { bytes: 100 * MEBIBYTE, inodes: 500 }
 
+const ALLOW_WRITING = 'let the user that runs Godwit write to it, or set another --data'
 const CREATE_DIRECTORY = 'create the directory for the user that runs Godwit, or set another --data'
 const FREE_SPACE = 'free some space or repair the disk, or set another --data'
 const USE_LOCAL_DISK = 'put --data on a local disk, or use --database-url'
@@ -24,14 +25,16 @@ const USE_LOCAL_DISK = 'put --data on a local disk, or use --database-url'
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   const existing = await nearestExisting(data)
   if (!(await stat(existing)).isDirectory()) {
-    yield failure('data', `${data}: ${existing} is not a directory`, CREATE_DIRECTORY)
+    const advice = 'move the file, or set another --data'
+    yield failure('data', `${data}: ${existing} is not a directory`, advice)
     return
   }
   try {
     await tryWriting(existing)
   } catch (error) {
     const found = `${data} cannot be written: ${errorText(error)}`
-    yield failure('data', found, describeDiskFailure(error) ? FREE_SPACE : CREATE_DIRECTORY)
+    const advice = existing === data ? ALLOW_WRITING : CREATE_DIRECTORY
+    yield failure('data', found, describeDiskFailure(error) ? FREE_SPACE : advice)
     return
   }
   yield existing === data
@@ -76,13 +79,14 @@ async function checkPrivacy(data: string): Promise<CheckResult> {
 
 type SpaceStats = Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree'>
 
-export function checkFreeSpace({ bavail, bsize, files, ffree }: SpaceStats): CheckResult {
+export function checkFreeSpace(stats: SpaceStats): CheckResult {
+  const { bavail, bsize, files: inodes, ffree: freeInodes } = stats
   const bytes = bavail * bsize
-  // Filesystems without a fixed number of files report 0 of 0.
-  const isCounted = files > 0
+  // Filesystems without a fixed number of inodes report 0.
+  const hasInodes = inodes > 0
   const isBelow = (limit: typeof LOW_SPACE) =>
-    bytes < limit.bytes || (isCounted && ffree < limit.files)
-  const found = `${formatBytes(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
+    bytes < limit.bytes || (hasInodes && freeInodes < limit.inodes)
+  const found = `${formatBytes(bytes)}${hasInodes ? ` and ${freeInodes} inodes` : ''} free`
   if (!isBelow(LOW_SPACE)) return passed('disk space', found)
   const report = isBelow(MIN_SPACE) ? failure : warning
   const advice = 'free some space: an archive needs about the size of its repositories'
@@ -101,9 +105,9 @@ const FILESYSTEMS: Readonly<Record<number, { name: string; is: 'remote' | 'volat
   2035054128: { name: 'overlay', is: 'volatile' },
 }
 
-async function checkFilesystem(directory: string, isShared: boolean): Promise<CheckResult> {
+async function checkFilesystem(directory: string, usesPostgres: boolean): Promise<CheckResult> {
   const kind = FILESYSTEMS[(await statfs(directory)).type]
-  if (!isShared) {
+  if (!usesPostgres) {
     try {
       await tryLocking(directory)
     } catch (error) {
@@ -116,11 +120,11 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
     const advice = 'put --data on a disk or a volume, unless this is only a test'
     return warning('filesystem', found, advice)
   }
-  if (kind?.is === 'remote' && !isShared) {
+  if (kind?.is === 'remote' && !usesPostgres) {
     const found = `${kind.name}: file locks may not work, and SQLite needs them`
     return warning('filesystem', found, USE_LOCAL_DISK)
   }
-  return passed('filesystem', isShared ? 'flush and links work' : 'flush, links and locks work')
+  return passed('filesystem', usesPostgres ? 'flush and links work' : 'flush, links and locks work')
 }
 
 /** Creates a test database: it fails on a filesystem without locks or shared memory. */
@@ -161,7 +165,7 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
     yield warning('stored data', found, advice)
   } else if (age > 2 * config.segmentCheckAge) {
     const advice =
-      'run `godwit check --store`, or set a longer --segment-check-age: the service reads about 2.6 TB a week'
+      'run `godwit check --store`, or set a longer --segment-check-age: the service checks at most 2.6 TB a week'
     yield warning('stored data', `${formatCount(segments, 'segment')}, ${checked}`, advice)
   } else
     yield passed('stored data', `${formatCount(segments, 'segment')}, none damaged; ${checked}`)

@@ -6,7 +6,7 @@ import {
   surveyPostgres,
   surveySqlite,
 } from '../../db/survey.ts'
-import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
+import { NEWEST_SCHEMA } from '../../db/upgrade.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import type { Config } from '../../settings/config.ts'
 import { withoutPassword } from '../../settings/config-values.ts'
@@ -52,7 +52,8 @@ function* checkSqlite(file: string): Generator<CheckResult> {
   }
   yield schemaResult(`SQLite at ${file}`, schema)
   if (schema && schema.upgradedAt > Date.now() + HOUR_MS) {
-    const found = `the database was created at ${new Date(schema.upgradedAt).toISOString()}, in the future`
+    const upgradedAt = new Date(schema.upgradedAt).toISOString()
+    const found = `the database was last upgraded at ${upgradedAt}, which is in the future`
     yield failure('clock', found, 'set the clock: it is behind')
   }
 }
@@ -73,19 +74,20 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
 }
 
 function postgresResult(what: string, survey: PostgresSurvey): CheckResult {
-  const { versionNumber, isStandby, encoding, mayCreate, schema } = survey
-  const newer = `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`
-  if (versionNumber < MIN_POSTGRES_VERSION * 10_000)
-    return failure('database', `${what} is too old`, newer)
+  const { database, versionNumber, isStandby, encoding, mayCreate, schema } = survey
+  if (versionNumber < MIN_POSTGRES_VERSION * 10_000) {
+    const advice = `use PostgreSQL ${MIN_POSTGRES_VERSION} or newer`
+    return failure('database', `${what} is too old`, advice)
+  }
   if (isStandby)
     return failure('database', `${what} is a standby`, 'set --database-url to the primary')
   if (encoding !== 'UTF8')
     return failure('database', `${what} has encoding ${encoding}, not UTF8`, UTF8_REMEDY)
-  if (!mayCreate && schema?.step !== KNOWN_SCHEMA)
+  if (!mayCreate && schema?.step !== NEWEST_SCHEMA)
     return failure(
       'database',
-      `${what}: the role may not create tables`,
-      'grant create on database … and on schema public to the role of --database-url',
+      `${what}: the user of --database-url may not create schemas or tables`,
+      `grant create on database ${database}, and on its schema public, to this user`,
     )
   return schemaResult(what, schema)
 }
@@ -93,14 +95,14 @@ function postgresResult(what: string, survey: PostgresSurvey): CheckResult {
 function schemaResult(what: string, schema: SchemaAge | undefined): CheckResult {
   if (!schema)
     return passed('database', `${what}, empty: tables will be created at the first start`)
-  if (schema.step > KNOWN_SCHEMA)
+  if (schema.step > NEWEST_SCHEMA)
     return failure(
       'database',
-      `${what} has schema ${schema.step}, this version supports up to ${KNOWN_SCHEMA}`,
+      `${what} has schema ${schema.step}, this version supports up to ${NEWEST_SCHEMA}`,
       'use the newer version of Godwit that upgraded it',
     )
   const upgrade =
-    schema.step < KNOWN_SCHEMA ? `, will be upgraded to ${KNOWN_SCHEMA} at the next start` : ''
+    schema.step < NEWEST_SCHEMA ? `, will be upgraded to ${NEWEST_SCHEMA} at the next start` : ''
   return passed('database', `${what}, schema ${schema.step}${upgrade}`)
 }
 

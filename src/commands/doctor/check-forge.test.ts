@@ -66,7 +66,7 @@ test('an unavailable forge is reported', async (t) => {
   const forgeTokenFile = await tokenFile(t, 'admin-token')
   const [, result] = await check({ forge: `http://127.0.0.1:${await freePort()}`, forgeTokenFile })
   assert.equal(result?.state, 'error')
-  assert.match(result?.found ?? '', /nothing answers at/)
+  assert.match(result?.found ?? '', /nothing responds at/)
 })
 
 test('one setting of the forge without the other is reported', async (t) => {

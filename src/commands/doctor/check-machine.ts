@@ -20,7 +20,7 @@ export function checkClock(now: number): CheckResult {
   const found = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
   if (now >= FIRST_DATE) return passed('clock', found)
   const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks expire by it'
-  return failure('clock', `${found} is in the past`, advice)
+  return failure('clock', `${found} is before the first release of Godwit`, advice)
 }
 
 /** Node has already raised the soft limit to the hard limit. */

@@ -54,9 +54,9 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   yield await checkSnapshots(config, root)
 }
 
-function withoutRepositories(role: Config['role'], isShared: boolean): CheckResult {
+function withoutRepositories(role: Config['role'], usesPostgres: boolean): CheckResult {
   if (role === 'api') return passed('repositories', 'not set; --role api needs none')
-  if (!isShared) return passed('repositories', 'not set: `serve` creates a sample host')
+  if (!usesPostgres) return passed('repositories', 'not set: `serve` creates a sample host')
   const advice = 'set --repositories DIR; only `serve --role api` works without it'
   return failure('repositories', 'not set', advice)
 }
@@ -148,9 +148,9 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
   if (root === undefined) return
   const source = gitDirectory({ root, git, layout: layoutOptions(config) })
   // Other checks report a database or a directory that cannot be read.
-  const known = await lockedRepositories(databaseOf(config)).catch(() => undefined)
+  const recorded = await lockedRepositories(databaseOf(config)).catch(() => undefined)
   const locked = await findLocked(source).catch(() => [])
-  const stray = known && locked.filter((name) => !known.has(name.toLowerCase()))
+  const stray = recorded && locked.filter((name) => !recorded.has(name.toLowerCase()))
   if (!stray || stray.length === 0) return
   const advice =
     'unless another Godwit serves these repositories, unlock them with `godwit locks release OWNER/NAME`'

@@ -116,8 +116,10 @@ async function fetchInto(
       const of = total === undefined ? '' : ` of ${formatBytes(total)}`
       line.update(total && position / total, `${formatBytes(position)}${of}`)
     },
-    onError: (error, position) =>
-      line.print(`${error.message}; resuming after ${formatBytes(position)}`),
+    onError(error, position) {
+      const next = position > 0 ? `resuming after ${formatBytes(position)}` : 'starting again'
+      line.print(`${error.message}; ${next}`)
+    },
   })
 }
 

@@ -5,10 +5,10 @@ import { addressesFrom } from '../../repositories/addresses.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import {
   catalogueRepository,
+  hostUrlsOf,
   ORGANIZATION_SETTINGS,
   peopleIn,
   protectedBranchRecords,
-  recordAddressesOf,
   repositorySettings,
 } from './catalogue-facts.ts'
 
@@ -91,7 +91,7 @@ test('refused pushes become a rule for the default branch', () => {
     protectedBranchRecords(
       facts({ ...(denies && { denies }), defaultBranch: 'a/b' }),
       alice,
-      recordAddressesOf(addresses),
+      hostUrlsOf(addresses),
     )
   assert.deepEqual(rulesOf(undefined), [])
   const [rule, ...more] = rulesOf(['deletes'])

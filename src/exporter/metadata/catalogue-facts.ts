@@ -1,8 +1,8 @@
 import { type Account, type Member, nameKey } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
-import type { RecordUrls } from '../../records/record-urls.ts'
+import type { HostUrls } from '../../records/record-urls.ts'
 import type { ProtectedBranch, Repository } from '../../records/repository.ts'
-import { writeRecord } from '../../records/write-records.ts'
+import { toRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 
@@ -153,11 +153,11 @@ export function peopleIn(
   for (const { owner, collaborators, createdAt } of repositories) {
     if (owner.type === 'User') people.set(nameKey(owner.login), owner)
     for (const { login } of collaborators) {
-      const known = people.get(nameKey(login))
-      if (!known) people.set(nameKey(login), { login, id: null, createdAt })
+      const person = people.get(nameKey(login))
+      if (!person) people.set(nameKey(login), { login, id: null, createdAt })
       // A login without account is as old as the oldest repository that lists it.
-      else if (known.id === null && createdAt < known.createdAt)
-        people.set(nameKey(login), { ...known, createdAt })
+      else if (person.id === null && createdAt < person.createdAt)
+        people.set(nameKey(login), { ...person, createdAt })
     }
   }
   return [...people.keys()].sort().map((key) => people.get(key)!)
@@ -189,7 +189,7 @@ export function creatorOf(
 export function protectedBranchRecords(
   facts: RepositoryFacts,
   migrationOwner: Account,
-  links: RecordUrls,
+  urls: HostUrls,
 ) {
   const { denies = [] } = facts
   if (denies.length === 0) return []
@@ -217,11 +217,11 @@ export function protectedBranchRecords(
     requiresSignatures: false,
     requiresLinearHistory: false,
   }
-  return [writeRecord('protected_branches', rule, links)]
+  return [toRecord('protected_branches', rule, urls)]
 }
 
-/** Returns the addresses of people and repositories in records: those of the host's own pages. */
-export function recordAddressesOf(addresses: Addresses): RecordUrls {
+/** Returns the URLs of people and repositories in records: those of the host's own pages. */
+export function hostUrlsOf(addresses: Addresses): HostUrls {
   return {
     host: new URL(addresses.userHtml('owner')).origin,
     person: addresses.userHtml,

@@ -2,9 +2,9 @@ import { type Account, nameKey } from '../../accounts/account.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
-import { type RecordUrls, urlInArchive } from '../../records/record-urls.ts'
+import { type HostUrls, urlInArchive } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
-import { writeRecord } from '../../records/write-records.ts'
+import { toRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
@@ -14,10 +14,10 @@ import {
   catalogueRepository,
   catalogueUser,
   creatorOf,
+  hostUrlsOf,
   ORGANIZATION_SETTINGS,
   peopleIn,
   protectedBranchRecords,
-  recordAddressesOf,
   repositorySettings,
 } from './catalogue-facts.ts'
 
@@ -47,13 +47,13 @@ export function userRecords(
   for (const [key, user] of records?.users ?? []) all.set(key, user)
   // An organization has its own record with the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
-  const links = recordAddressesOf(addresses)
-  return [...all.keys()].sort().map((key) => writeRecord('users', all.get(key)!, links))
+  const urls = hostUrlsOf(addresses)
+  return [...all.keys()].sort().map((key) => toRecord('users', all.get(key)!, urls))
 }
 
 export function organizationRecords(
   { organizations, records }: PeopleParts,
-  links: RecordUrls,
+  urls: HostUrls,
 ): object[] {
   // Only the forge knows that some owners are organizations: in a directory, they look like users.
   const fromForge = new Map(records?.organizations)
@@ -64,13 +64,13 @@ export function organizationRecords(
     return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
   return [...covered, ...fromForge.values()].map((fact) => ({
-    ...writeRecord('organizations', fact, links),
+    ...toRecord('organizations', fact, urls),
     ...ORGANIZATION_SETTINGS,
   }))
 }
 
-export const teamRecords = (records: ArchivedRecords, links: RecordUrls): object[] =>
-  [...records.teams.values()].map((team) => writeRecord('teams', team, links))
+export const teamRecords = (records: ArchivedRecords, urls: HostUrls): object[] =>
+  [...records.teams.values()].map((team) => toRecord('teams', team, urls))
 
 interface RepositoryOptions {
   hasWikiInArchive(facts: RepositoryFacts): boolean
@@ -80,7 +80,7 @@ interface RepositoryOptions {
 export async function* repositoryRecords(
   repositories: readonly RepositoryFacts[],
   records: ArchivedRecords | undefined,
-  links: RecordUrls,
+  urls: HostUrls,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
   for (const facts of repositories) {
@@ -88,7 +88,7 @@ export async function* repositoryRecords(
     const fromForge = await records?.repository(fullNameOf(facts))
     const fact = fromForge ? withForgeFields(own, fromForge, creatorOf(facts, migrationOwner)) : own
     yield {
-      ...writeRecord('repositories', fact, links),
+      ...toRecord('repositories', fact, urls),
       ...repositorySettings(facts),
       // A link to a missing wiki breaks importers.
       ...(hasWikiInArchive(facts) && { wiki_url: urlInArchive(wikiPathOf(facts)) }),
@@ -122,14 +122,14 @@ function withForgeFields(
 export async function* branchRecords(
   { migration, records }: PeopleParts,
   repositories: readonly RepositoryFacts[],
-  links: RecordUrls,
+  urls: HostUrls,
 ): AsyncGenerator<object> {
   const written = new Set<unknown>()
-  for await (const rule of records?.records('protected_branches', links) ?? []) {
+  for await (const rule of records?.records('protected_branches', urls) ?? []) {
     written.add(rule.url)
     yield rule
   }
   for (const facts of repositories)
-    for (const rule of protectedBranchRecords(facts, migration.owner, links))
+    for (const rule of protectedBranchRecords(facts, migration.owner, urls))
       if (!written.has(rule.url)) yield rule
 }

@@ -20,7 +20,7 @@ import { fullNameOf } from '../../repositories/facts.ts'
 import type { SegmentContents } from '../make-segment.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import { FILES_FOLDERS, type FilesContents } from '../records/record-rows.ts'
-import { type CoveredOrganization, recordAddressesOf } from './catalogue-facts.ts'
+import { type CoveredOrganization, hostUrlsOf } from './catalogue-facts.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -72,15 +72,15 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   const facts = parts.repositories
     .flatMap(({ facts, reason }) => (reason === null ? facts : []))
     .sort((a, b) => a.id - b.id)
-  const links = recordAddressesOf(addresses)
+  const urls = hostUrlsOf(addresses)
 
   yield { name: 'schema.json', text: SCHEMA }
   if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
-  yield* splitIntoFiles('organizations', organizationRecords(parts, links))
-  if (records) yield* splitIntoFiles('teams', teamRecords(records, links))
+  yield* splitIntoFiles('organizations', organizationRecords(parts, urls))
+  if (records) yield* splitIntoFiles('teams', teamRecords(records, urls))
   yield* splitIntoFiles(
     'repositories',
-    repositoryRecords(facts, records, links, {
+    repositoryRecords(facts, records, urls, {
       hasWikiInArchive: (each) =>
         !migration.options.excludeGitData && parts.survey.withWiki.has(fullNameOf(each)),
       migrationOwner: migration.owner,
@@ -89,10 +89,9 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   if (records)
     for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)
-        yield* splitIntoFiles(kind, records.records(kind, links))
-  if (hasAllMetadata)
-    yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, links))
-  if (records) yield* splitIntoFiles('attachments', records.records('attachments', links))
+        yield* splitIntoFiles(kind, records.records(kind, urls))
+  if (hasAllMetadata) yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, urls))
+  if (records) yield* splitIntoFiles('attachments', records.records('attachments', urls))
 }
 
 /** Long lists are written item by item. */

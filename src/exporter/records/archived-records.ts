@@ -5,9 +5,9 @@ import { archivedKeysOf } from '../../migrations/record-store.ts'
 import type { StoredContents } from '../../migrations/segment-store.ts'
 import type { FactsByKind } from '../../records/fact-kinds.ts'
 import type { Organization, Team, User } from '../../records/people.ts'
-import { createLinks, type RecordUrls } from '../../records/record-urls.ts'
+import { createRecordUrls, type HostUrls } from '../../records/record-urls.ts'
 import type { Repository } from '../../records/repository.ts'
-import { writeRecord } from '../../records/write-records.ts'
+import { toRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
 import { type FilesContents, type Kind, type RowsContents, readRows } from './record-rows.ts'
@@ -78,13 +78,12 @@ export class ArchivedRecords {
   }
 
   /** Yields the records of one kind, as they are written to the archive. */
-  async *records(kind: Kind & keyof FactsByKind, addresses: RecordUrls) {
+  async *records(kind: Kind & keyof FactsByKind, urls: HostUrls) {
     for (const rows of this.#rows) {
       const { forge } = rows.contents
       for await (const fact of this.#read(rows, kind)) {
         const archived = this.#withoutMissingFiles(kind, fact)
-        if (archived)
-          yield writeRecord(kind, this.#withRewrittenLinks(archived, forge, addresses), addresses)
+        if (archived) yield toRecord(kind, this.#withRewrittenLinks(archived, forge, urls), urls)
       }
     }
   }
@@ -107,11 +106,11 @@ export class ArchivedRecords {
     return { ...release, assets } as unknown as FactsByKind[K]
   }
 
-  /** Rewrites links to attachments in the body of a fact, so that they match the addresses of the attachment records. */
-  #withRewrittenLinks<F extends object>(fact: F, forge: string, addresses: RecordUrls): F {
+  /** Rewrites links to attachments in the body of a fact, so that they match the URLs of the attachment records. */
+  #withRewrittenLinks<F extends object>(fact: F, forge: string, urls: HostUrls): F {
     const { body } = fact as { body?: unknown }
     if (typeof body !== 'string' || this.#attachmentIds.size === 0) return fact
-    const { attachment } = createLinks(addresses)
+    const { attachment } = createRecordUrls(urls)
     const addressOf = (uuid: string) =>
       this.#attachmentIds.has(uuid) ? attachment(uuid) : undefined
     return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }

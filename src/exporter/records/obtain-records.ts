@@ -92,8 +92,8 @@ async function obtainRows(
   const fullName = `${repository.owner}/${repository.name}`
   const input = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
   const fingerprint = hash('sha256', JSON.stringify(input))
-  const known = await findContents<RowsContents>(parts, fingerprint, signal)
-  if (known) return { ...known, reused: true }
+  const existing = await findContents<RowsContents>(parts, fingerprint, signal)
+  if (existing) return { ...existing, reused: true }
   const { segment, sections, files } = await buildRows(
     parts,
     fullName,
@@ -133,8 +133,8 @@ async function obtainFilesSegment(
   const fullName = `${repository.owner}/${repository.name}`
   const input = ['files', url, fullName, digest]
   const fingerprint = hash('sha256', JSON.stringify(input))
-  const known = await findContents<FilesContents>(parts, fingerprint, signal)
-  if (known) return { key: known.key, reused: true, notes: [] }
+  const existing = await findContents<FilesContents>(parts, fingerprint, signal)
+  if (existing) return { key: existing.key, reused: true, notes: [] }
   // Missing files may be available tomorrow, so only retries of this task reuse a segment without them.
   const taskFingerprint = hash('sha256', JSON.stringify([...input, task]))
   const ofTask = await findContents<FilesContents>(parts, taskFingerprint, signal)

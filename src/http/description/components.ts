@@ -35,7 +35,7 @@ export const schemas = {
   'retry-request': progress.retryRequestSchema,
   summary: migration.summarySchema,
   lock: migration.lockSchema,
-  'held-lock': migration.heldLockSchema,
+  'lock-with-migration': migration.lockWithMigrationSchema,
   'archive-link': migration.archiveLinkSchema,
   schedule: schedule.scheduleSchema,
   'schedule-run': schedule.scheduleRunSchema,

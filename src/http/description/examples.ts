@@ -380,7 +380,7 @@ function exampleValues(rendering: Rendering) {
     'schedule-run': scheduleRunJson({ ...run, dueAt: null, state: 'pending', skipped: [] }),
     'schedule-runs': [scheduleRunJson(run)],
     locks: [migrationRenderers.lockJson(lock)],
-    'own-locks': [migrationRenderers.heldLockJson({ ...lock, holder: 'bob' })],
+    'own-locks': [migrationRenderers.lockWithMigrationJson({ ...lock, holder: 'bob' })],
     'archive-link': migrationRenderers.archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
     session: { user: currentUserJson(alice, 1, addresses) },

@@ -67,8 +67,8 @@ export function failedLogins({ authenticator, now }: LoginParts) {
     /** Returns the owner of a token. Throws if the token is not valid. */
     async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
       if (token === undefined) return refuse(ip)
-      const mayAskForge = async () => !(await hasTooManyFailures(ip))
-      return (await authenticator.viewerOf(token, mayAskForge)) ?? refuse(ip)
+      const mayCheckNew = async () => !(await hasTooManyFailures(ip))
+      return (await authenticator.viewerOf(token, mayCheckNew)) ?? refuse(ip)
     },
     refuse,
   }

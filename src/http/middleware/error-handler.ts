@@ -79,9 +79,9 @@ function prepareErrorResponse(
 function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error instanceof HttpError) return error
   if (error instanceof SignInUnavailable)
-    return tryLater('The forge does not answer, and only it knows whose token this is.')
+    return tryLater('The forge does not respond, and only it knows whose token this is.')
   if (error instanceof RightsUnavailable)
-    return tryLater('The forge does not answer, and only it knows what you may do.')
+    return tryLater('The forge does not respond, and only it knows what you may do.')
   if (error instanceof AccountRemoved) return { status: 403, message: `${error.message}.` }
   // Nobody receives this response. The status is for the log and the metrics.
   if (error instanceof ClientDisconnected) return { status: 499, message: error.message }

@@ -5,7 +5,7 @@ import { mapInTurns } from '../../lib/turns.ts'
 import type { HeavyRequestLimit } from './concurrency-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** A response with more repositories is large. `sendRendered` streams it, so that it is never held in memory as a whole. */
+/** A response with more repositories is large. `sendLazyBody` streams it, so that it is never held in memory as a whole. */
 const MAX_REPOSITORIES_IN_MEMORY = 1000
 
 export const isLargeResponse = (repositoryCount: number): boolean =>
@@ -36,22 +36,22 @@ export function sendJsonWithEtag(
 }
 
 /** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
-export async function sendLongJsonWithEtag(
+export async function sendJsonInTurnsWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  const json = await renderLong(body)
+  const json = await renderInTurns(body)
   if (sendIfNotModified(request, reply, [hash('sha256', json, 'base64url')])) return reply
   return sendText(reply, json)
 }
 
 /** Like `sendJson`, for a body with a long list of repositories: rendering it does not block other requests. */
-export async function sendLongJson(
+export async function sendJsonInTurns(
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
-  return sendText(reply, await renderLong(body))
+  return sendText(reply, await renderInTurns(body))
 }
 
 interface WithRepositories {
@@ -60,7 +60,7 @@ interface WithRepositories {
 
 const EMPTY_REPOSITORIES = '"repositories":[]'
 
-async function renderLong(body: WithRepositories): Promise<string> {
+async function renderInTurns(body: WithRepositories): Promise<string> {
   const repositories = await mapInTurns(body.repositories, (repository) =>
     JSON.stringify(repository),
   )
@@ -86,35 +86,35 @@ export interface JsonItems {
 /** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
 export type Body = readonly (string | JsonItems)[]
 
-/** A body that is rendered on demand. */
-interface Rendered {
+/** A body that is rendered only when it is sent. */
+interface LazyBody {
   repositoryCount: number
   body: () => Body
   /** Limits how many large responses are rendered at a time. */
-  large: HeavyRequestLimit
+  largeResponseLimit: HeavyRequestLimit
 }
 
-/** Sends rendered JSON: a large body as a stream, any other body at once. */
-export async function sendRendered(
+/** Renders and sends JSON: a large body as a stream, any other body at once. */
+export async function sendLazyBody(
   reply: FastifyReply,
-  { repositoryCount, body, large }: Rendered,
+  { repositoryCount, body, largeResponseLimit }: LazyBody,
 ): Promise<FastifyReply> {
   if (!isLargeResponse(repositoryCount)) return sendText(reply, await renderWhole(body()))
   // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
-  if (!isHead) await large.begin(reply.request, reply)
+  if (!isHead) await largeResponseLimit.begin(reply.request, reply)
   reply.header('content-type', JSON_TYPE)
   return reply.send(Readable.from(isHead ? [] : renderInBatches(body()), { objectMode: false }))
 }
 
-/** Like `sendRendered`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
-export async function sendRenderedWithEtag(
+/** Like `sendLazyBody`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
+export async function sendLazyBodyWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
-  rendered: Rendered & { etagParts: EtagParts },
+  body: LazyBody & { etagParts: EtagParts },
 ): Promise<FastifyReply> {
-  if (sendIfNotModified(request, reply, rendered.etagParts)) return reply
-  return sendRendered(reply, rendered)
+  if (sendIfNotModified(request, reply, body.etagParts)) return reply
+  return sendLazyBody(reply, body)
 }
 
 export type EtagParts = readonly (string | number | boolean)[]

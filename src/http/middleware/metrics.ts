@@ -75,7 +75,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
 
   new Counter({
     name: 'godwit_http_shed_total',
-    help: 'Requests that this process answered with 503 because it was overloaded',
+    help: 'Requests that this process rejected with 503 because it was overloaded',
     registers,
     collect() {
       this.reset()
@@ -125,7 +125,7 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
   })
   const requests = new Counter({
     name: 'godwit_http_requests_total',
-    help: 'Requests answered by this process',
+    help: 'Requests that this process responded to',
     labelNames: ['method', 'route', 'status'],
     registers,
   })

@@ -106,7 +106,7 @@ onEachEngine('a repeated identical request', (engine) => {
       await send()
       await db
         .updateTable('migrations')
-        .set((row) => ({ state, version: row('version', '+', 1) }))
+        .set((eb) => ({ state, version: eb('version', '+', 1) }))
         .where('id', '=', id)
         .execute()
       assert.equal(JSON.parse((await send()).body).state, state)

@@ -14,7 +14,7 @@ import {
   describeSkipped,
   readManifest,
 } from '../check-repositories.ts'
-import { storedDigests } from '../compare-manifest.ts'
+import { uploadDigests } from '../compare-manifest.ts'
 import { moveDurably, moveTo, sync, syncTree } from '../install-repository.ts'
 import type { PeopleMap } from '../people.ts'
 import { refuseEdited, refuseExisting, repositoryFolders } from '../restore-archive.ts'
@@ -105,8 +105,8 @@ async function* dumpUnpacked(
     for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   using rows = sortedRows(join(path, 'rows'))
   const spool = await spoolFacts({ root, rows, destinations, isSelection, report }, signal)
-  const stored = { root, digests: manifest && storedDigests(manifest) }
-  const createContext = contextFactory({ ...parts, spool, stored, workDirectory: path, report })
+  const uploads = { root, digests: manifest && uploadDigests(manifest) }
+  const createContext = contextFactory({ ...parts, spool, uploads, workDirectory: path, report })
   const isWanted = (name: string) => destinations.has(name.toLowerCase())
   const options = { git, scratch: path, isWanted }
   for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {

@@ -113,10 +113,10 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     licenseFile: (repository, signal) =>
       view(repository, signal, (call) => readLicenseFile(git, call)),
     directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
-    async facts(repository, known, signal) {
+    async facts(repository, previous, signal) {
       const directory = await directoryOf(tree, repository)
       return orUnreadable(directory.dir, signal, async () => {
-        const facts = await readRepositoryFacts(git, directory, known, signal)
+        const facts = await readRepositoryFacts(git, directory, previous, signal)
         const gitolite = await tree.findGitolite()
         return gitolite ? addRights(facts, await readRights(gitolite, directory)) : facts
       })
@@ -219,7 +219,7 @@ async function listedEntry(
   findGitolite: FindGitolite,
 ): Promise<ListedEntry> {
   const { owner, name, path, wikiDir } = directory
-  const refused = { path: `${path}.git`, hides: { fullName: `${owner}/${name}` } }
+  const refused = { path: `${path}.git`, hiddenRepositories: { fullName: `${owner}/${name}` } }
   try {
     const stamp = await stampOf(directory)
     const found = { owner, name, stamp, hasWiki: wikiDir !== null }

@@ -189,9 +189,9 @@ export function nameOf({ name }: Dirent): string {
 export function refused(
   path: string,
   reason: string,
-  hides?: RefusedEntry['hides'],
+  hiddenRepositories?: RefusedEntry['hiddenRepositories'],
 ): { refused: RefusedEntry } {
-  return { refused: { path, reason, ...(hides && { hides }) } }
+  return { refused: { path, reason, ...(hiddenRepositories && { hiddenRepositories }) } }
 }
 
 export function caseConflict(path: string, caseConflictWith: string): { refused: RefusedEntry } {

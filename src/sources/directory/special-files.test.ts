@@ -54,7 +54,7 @@ const named = (key: string) => (dir: string) => {
   return file
 }
 
-/** A path in an object store that the repository borrows from. */
+/** A path in an alternate object store of the repository. */
 const lent = (path: string) => (dir: string) => {
   const lender = join(beside, `lender-${++count}`)
   writeFileSync(join(dir, 'objects/info/alternates'), `${lender}\n`)
@@ -257,7 +257,7 @@ describe('a few files that make git read very many are refused', () => {
         const lines = Array.from({ length: 200 }, (_, n) => `${beside}/none-${n}\n`)
         writeFileSync(join(dir, 'objects/info/alternates'), lines.join(''))
       },
-      /it borrows objects from too many object stores/,
+      /it uses too many alternate object stores/,
     ],
     'a config that is very large': [
       (dir) => writeFileSync(join(dir, 'config'), '#\n'.repeat(9 * 1024 * 1024)),

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import type { Examination, Snapshot } from '../snapshot.ts'
-import { orDamaged, Unsupported } from './files/repository-errors.ts'
+import { Unsupported, withNamedErrors } from './files/repository-errors.ts'
 import { hasIncludes, readSettings } from './files/repository-settings.ts'
 import type { RepositoryDirectory } from './repository-directory.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
@@ -23,8 +23,8 @@ interface CopyParts extends ExamineParts {
 }
 
 /**
- * Takes a snapshot of a repository and hashes every object. Rejects with Unreadable, also if the repository includes or borrows files
- * from elsewhere.
+ * Takes a snapshot of a repository and hashes every object. Rejects with Unreadable, also if the repository includes
+ * config files or uses objects of other repositories.
  */
 export async function makeVerifiedCopy(
   { owner, name: shortName, dir: own, wikiDir }: RepositoryDirectory,
@@ -33,15 +33,17 @@ export async function makeVerifiedCopy(
   const { git, signal } = parts
   const name = `${owner}/${shortName}`
   for (const dir of wikiDir === null ? [own] : [own, wikiDir]) {
-    const settings = await orDamaged({ name, dir }, signal, () => readSettings(git, dir, signal))
+    const settings = await withNamedErrors({ name, dir }, signal, () =>
+      readSettings(git, dir, signal),
+    )
     // An include can name any file of this machine.
     if (hasIncludes(settings)) throw new Unsupported(name, 'its config includes other files')
   }
   const examination = await examineSource()
-  // It is not known to whom borrowed objects belong.
+  // It is not known to whom objects of other repositories belong.
   for (const part of [examination.repository, examination.wiki])
-    if (part?.borrows)
-      throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
+    if (part?.hasExternalObjects)
+      throw new Unsupported(part.name, 'it uses objects of other repositories (alternates)')
   const snapshot = await takeSnapshot(examination, scratch, parts)
   try {
     await snapshot.verify(undefined, signal)
@@ -66,7 +68,7 @@ async function hashPackedObjects(
   const { dir, files } = repository
   const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS }
   for (const { path } of files.filter(({ kind }) => kind === 'idx'))
-    await orDamaged(repository, signal, () => git.run(['verify-pack', join(dir, path)], call))
+    await withNamedErrors(repository, signal, () => git.run(['verify-pack', join(dir, path)], call))
 }
 
 /**

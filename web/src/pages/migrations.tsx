@@ -13,7 +13,7 @@ import { Problem } from '../parts/problem.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { type HeldLock, isUnfinished, type Summary } from '../wire.ts'
+import { isUnfinished, type LockWithMigration, type Summary } from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25
@@ -93,7 +93,7 @@ const MAX_SHOWN = 5
 /** Lists the user's repositories that a migration of another account locks, so that their pushes are refused. */
 function LocksOfOthers() {
   const { api, user } = useSignedIn()
-  const { response } = useResource<HeldLock[]>(
+  const { response } = useResource<LockWithMigration[]>(
     (options) => api.ownLocks(options),
     'locks',
     EVERY_MS,

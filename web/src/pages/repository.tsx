@@ -10,7 +10,7 @@ import { Problem } from '../parts/problem.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
 import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { FullRepository, HeldLock, Summary } from '../wire.ts'
+import type { FullRepository, LockWithMigration, Summary } from '../wire.ts'
 import styles from './repository.module.css'
 
 const EVERY_MS = 30_000
@@ -64,7 +64,7 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
 /** Why pushes are refused, for owners and administrators. */
 function LockNotice({ fullName }: { fullName: string }) {
   const { api } = useSignedIn()
-  const { response } = useResource<HeldLock[]>(
+  const { response } = useResource<LockWithMigration[]>(
     (options) => api.ownLocks(options),
     'locks',
     EVERY_MS,

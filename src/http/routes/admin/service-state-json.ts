@@ -8,7 +8,7 @@ import type {
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { heldLockJson } from '../migrations/migration-json.ts'
+import { lockWithMigrationJson } from '../migrations/migration-json.ts'
 
 interface Storage extends StorageUse {
   scratchBytes: number
@@ -42,7 +42,7 @@ export function serviceStateJson(
       archives: storage.archives,
       free_bytes: storage.freeBytes,
     },
-    locks: { held: locks.held, newest: locks.newest.map(heldLockJson) },
+    locks: { held: locks.held, newest: locks.newest.map(lockWithMigrationJson) },
     failures: state.failures.map(failureJson),
     workers: state.workers.map(workerJson),
     archives: state.archives.map(archiveJson),

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
-import { findTokenHolder } from '../../../accounts/token-store.ts'
+import { findViewerByTokenId } from '../../../accounts/token-store.ts'
 import type { Write } from '../../../archive/copy-archive.ts'
 import type { Db } from '../../../db/database.ts'
 import { GitFailed } from '../../../git/git-process.ts'
@@ -166,7 +166,7 @@ async function identify(
     return { viewer: await logins.viewerOf(credential, ip) }
   }
   const token = tokens.read(credential)
-  const viewer = token && (await findTokenHolder(db, token.tokenId, now()))
+  const viewer = token && (await findViewerByTokenId(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
 }
 

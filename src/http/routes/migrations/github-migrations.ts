@@ -18,7 +18,7 @@ import {
 } from '../../../migrations/snapshot-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
-import { type JsonItems, type Piece, sendRenderedWithEtag } from '../../middleware/json-response.ts'
+import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
@@ -74,9 +74,9 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
       isBrief ? undefined : listedRepositories(parts, migration, list)
     const versions = migrations.flatMap(({ guid, version }) => [guid, version])
     const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-    return sendRenderedWithEtag(request, reply, {
+    return sendLazyBodyWithEtag(request, reply, {
       etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-      large: parts.largeResponseLimit,
+      largeResponseLimit: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => [
         '[',
@@ -110,10 +110,10 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
     const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
     const migration = known?.migration ?? (await migrationInPath(db, request))
     const { guid, version, repositoryCount } = migration
-    return sendRenderedWithEtag(request, reply, {
+    return sendLazyBodyWithEtag(request, reply, {
       // The guid instead of the id, because ids are unique only within one database.
       etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-      large: parts.largeResponseLimit,
+      largeResponseLimit: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => {
         const tokenOf = cloneTokensOf(parts, request)
@@ -169,10 +169,10 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
       setLinkHeader(request, reply, { addresses, paging, total: migration.repositoryCount })
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
-      return sendRenderedWithEtag(request, reply, {
+      return sendLazyBodyWithEtag(request, reply, {
         // Without the version, because the snapshot of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
-        large: parts.largeResponseLimit,
+        largeResponseLimit: parts.largeResponseLimit,
         repositoryCount: paging.perPage,
         body: () => ['[', listedRepositories(parts, migration, list), ']'],
       })

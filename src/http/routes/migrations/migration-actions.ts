@@ -14,8 +14,8 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import {
   isLargeResponse,
   sendJson,
-  sendLongJson,
-  sendLongJsonWithEtag,
+  sendJsonInTurns,
+  sendJsonInTurnsWithEtag,
 } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
@@ -92,7 +92,7 @@ const addProgress: AddMigrationRoutes = (
       }
       if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
       const body = progressJson(await progressOf(db, migration), now())
-      return sendLongJsonWithEtag(request, reply, body)
+      return sendJsonInTurnsWithEtag(request, reply, body)
     },
   )
 }
@@ -123,7 +123,7 @@ const addReport: AddMigrationRoutes = (app, { db, now, largeResponseLimit }, { p
       const report = reportOf(migration, await progressOf(db, migration), damaged, now())
       return accepts(request, TEXT)
         ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
-        : sendLongJsonWithEtag(request, reply, reportJson(report, now()))
+        : sendJsonInTurnsWithEtag(request, reply, reportJson(report, now()))
     },
   )
 }
@@ -235,7 +235,7 @@ const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
       const signal = await parts.startLimit.begin(request, reply)
       const start = startRequestOf(request.body)
       const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
-      return sendLongJson(reply, forecastJson(estimate))
+      return sendJsonInTurns(reply, forecastJson(estimate))
     },
   )
 }

@@ -106,7 +106,7 @@ export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.L
 }
 
 /** Renders a lock with its migration. */
-export function heldLockJson(lock: HeldLock): wire.HeldLock {
+export function lockWithMigrationJson(lock: HeldLock): wire.LockWithMigration {
   return { ...lockJson(lock), migration_id: lock.migrationId, login: lock.holder }
 }
 

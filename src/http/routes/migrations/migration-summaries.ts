@@ -17,7 +17,7 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { addArchiveLink } from './archive.ts'
-import { heldLockJson, lockJson, summaryJson } from './migration-json.ts'
+import { lockJson, lockWithMigrationJson, summaryJson } from './migration-json.ts'
 import {
   type AddMigrationRoutes,
   type ById,
@@ -117,7 +117,7 @@ const listOwnLocksOperation = {
   parameters: [openapi.IF_NONE_MATCH],
   responses: {
     200: openapi.jsonResponse('The locked repositories.', {
-      schema: openapi.schemaList('held-lock'),
+      schema: openapi.schemaList('lock-with-migration'),
       example: 'own-locks',
       headers: ['etag'],
     }),
@@ -128,7 +128,7 @@ const listOwnLocksOperation = {
 /** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
 export function addOwnLocksRoute(app: FastifyInstance, { db }: { db: Db }): void {
   app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
-    const body = (await locksOnOwn(db, requireViewer(request))).map(heldLockJson)
+    const body = (await locksOnOwn(db, requireViewer(request))).map(lockWithMigrationJson)
     return sendJsonWithEtag(request, reply, body)
   })
 }

@@ -6,7 +6,7 @@ import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
-import { sendRendered } from '../../middleware/json-response.ts'
+import { sendLazyBody } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
@@ -73,8 +73,8 @@ export function sendStarted(
     renderInBatches,
     renderAll: async () => (await Array.fromAsync(renderInBatches())).flat(),
   }
-  return sendRendered(reply, {
-    large: largeResponseLimit,
+  return sendLazyBody(reply, {
+    largeResponseLimit,
     repositoryCount: isBrief ? 0 : all.length,
     body: () => migrationText(started, isBrief ? undefined : listed),
   })

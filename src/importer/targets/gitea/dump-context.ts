@@ -28,7 +28,7 @@ export interface DumpContext {
   git: Git
   report: DumpReport
   rows: RepositoryRows
-  stored: StoredFiles
+  uploads: UploadedFiles
   labels: ReadonlyMap<string, DumpLabel>
   /** Unique titles by number. */
   milestones: ReadonlyMap<number, string>
@@ -38,7 +38,7 @@ export interface DumpContext {
 }
 
 /** Attachments and release assets of the unpacked archive. */
-export interface StoredFiles {
+export interface UploadedFiles {
   root: string
   /** SHA-256 by path; undefined if the archive has no digests. */
   digests: ReadonlyMap<string, string> | undefined
@@ -50,7 +50,7 @@ interface DumpLabel {
   description: string
 }
 
-interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'stored' | 'report'> {
+interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'uploads' | 'report'> {
   people: PeopleMap
   keepLinks: boolean
   spool: Spool
@@ -59,7 +59,7 @@ interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'stored' |
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { git, people, keepLinks, target, spool, stored, workDirectory, report } = options
+  const { git, people, keepLinks, target, spool, uploads, workDirectory, report } = options
   const targets = linkTargets(spool, target)
   const identity = identities(people, target !== '')
   return ({ fullName, owner, name }: Destination): DumpContext => {
@@ -83,7 +83,7 @@ export function contextFactory(options: ContextOptions) {
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
     return {
-      ...{ fullName, owner, name, repository, target, git, rows, stored, report, identity, text },
+      ...{ fullName, owner, name, repository, target, git, rows, uploads, report, identity, text },
       oldUrl: known?.url ?? '',
       directory: join(workDirectory, 'dumps', key),
       labels: labelsOf(repository, spool.labels.get(key) ?? []),

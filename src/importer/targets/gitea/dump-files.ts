@@ -1,6 +1,6 @@
 import { copyFile, link, lstat, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isStoredFile } from '../../../archive/manifest.ts'
+import { isUploadedFile } from '../../../archive/manifest.ts'
 import { unsafePath } from '../../../archive/tar-header.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import type {
@@ -12,7 +12,7 @@ import type {
 } from '../../../records/release.ts'
 import { CHANGED, digestOf, NOT_IN_MANIFEST } from '../../compare-manifest.ts'
 import { csvLine } from '../../people.ts'
-import type { DumpContext, StoredFiles } from './dump-context.ts'
+import type { DumpContext, UploadedFiles } from './dump-context.ts'
 import type { OidsByRef } from './pull-heads.ts'
 import { YamlList, yamlTime } from './yaml-json.ts'
 
@@ -93,7 +93,7 @@ async function dumpAssets(
   const { directory, report, fullName } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const found = await findFile(context.stored, asset.file, signal)
+    const found = await findFile(context.uploads, asset.file, signal)
     if ('missing' in found) {
       report.skipRecord('release_assets', `${fullName}: ${found.missing}`)
       continue
@@ -131,11 +131,11 @@ const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'byte
  * server has no attachments. Returns how many there are.
  */
 export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
-  const { rows, directory, stored, report, fullName } = context
+  const { rows, directory, uploads, report, fullName } = context
   const lines: string[] = []
   for (const [, attachment] of [...rows.all<Attachment | RepositoryFile>('attachments')]) {
     signal.throwIfAborted()
-    const found = await findFile(stored, attachment.file, signal)
+    const found = await findFile(uploads, attachment.file, signal)
     if ('missing' in found) {
       report.skipRecord('attachments', `${fullName}: ${found.missing}`)
       continue
@@ -175,12 +175,12 @@ function describeOwner(on: AttachedTo): string {
 
 /** Finds the unpacked file that a record names. The record is untrusted. */
 async function findFile(
-  { root, digests }: StoredFiles,
+  { root, digests }: UploadedFiles,
   path: string,
   signal: AbortSignal,
 ): Promise<{ file: string; bytes: number } | { missing: string }> {
   const missing = { missing: `${path} is not in the archive` }
-  if (unsafePath(path) || !isStoredFile(path)) return missing
+  if (unsafePath(path) || !isUploadedFile(path)) return missing
   const file = join(root, path)
   const stats = await lstat(file).catch(() => undefined)
   if (!stats?.isFile()) return missing

@@ -5,7 +5,7 @@ import { ifExists } from '../../../lib/errno.ts'
 import { publicUrl, webPage } from '../../../lib/public-url.ts'
 import { oneLine } from '../../../lib/terminal-text.ts'
 import { MAX_DESCRIPTION_BYTES, parseDescription } from '../../description.ts'
-import { DEFAULT_FACTS, type KnownFacts, type SourceFacts } from '../../source.ts'
+import { DEFAULT_FACTS, type PreviousFacts, type SourceFacts } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readFileStart } from '../files/regular-file.ts'
 import {
@@ -37,7 +37,7 @@ const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 export async function readRepositoryFacts(
   git: Git,
   { dir, wikiDir }: Directories,
-  known?: KnownFacts,
+  previous?: PreviousFacts,
   signal?: AbortSignal,
 ): Promise<SourceFacts> {
   const call = { dir, ...(signal && { signal }) }
@@ -54,10 +54,10 @@ export async function readRepositoryFacts(
   }
   const stated = statedFacts(settings)
   const wanted = {
-    oldestCommit: known === undefined,
-    // If the operator states one of language and licence, the known values may be stated ones, too.
+    oldestCommit: previous === undefined,
+    // If the operator states one of language and licence, the previous values may be stated ones, too.
     isTreeWanted: (head: string) =>
-      !areBothStated(stated) && (isEitherStated(stated) || known?.headCommit !== head),
+      !areBothStated(stated) && (isEitherStated(stated) || previous?.headCommit !== head),
   }
   let facts = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
   if (!facts) {
@@ -66,7 +66,7 @@ export async function readRepositoryFacts(
   }
   const { refs } = facts
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
-  const createdAt = known?.createdAt ?? facts.oldest ?? birth
+  const createdAt = previous?.createdAt ?? facts.oldest ?? birth
   const pushedAt = refs.newest ?? createdAt
   const files = await statExisting(FACT_FILES.map((name) => join(dir, name)))
 
@@ -79,7 +79,7 @@ export async function readRepositoryFacts(
     createdAt,
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
-    ...treeFacts(facts, stated, known),
+    ...treeFacts(facts, stated, previous),
     ...DEFAULT_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
@@ -102,12 +102,12 @@ const isEitherStated = ({ language, license }: StatedFacts) => Boolean(language 
 function treeFacts(
   { refs, tree }: GitFacts,
   stated: StatedFacts,
-  known?: KnownFacts,
+  previous?: PreviousFacts,
 ): Pick<SourceFacts, 'headCommit' | 'language' | 'license'> {
   const nothing = { headCommit: null, language: null, license: null }
   if (refs.headCommit === null || areBothStated(stated)) return nothing
   if (isEitherStated(stated)) return { ...nothing, ...tree }
-  const { language, license } = tree ?? known ?? nothing
+  const { language, license } = tree ?? previous ?? nothing
   return { headCommit: refs.headCommit, language, license }
 }
 

@@ -23,7 +23,7 @@ export class ChangedDuringRead extends Error {
   override name = 'ChangedDuringRead'
 }
 
-/** This process cannot read these files: the caller runs git instead. Not thrown outside `sources/directory`. */
+/** Godwit's own reader does not support these files: the caller runs git instead. Not thrown outside `sources/directory`. */
 export class NeedsGit extends Error {
   override name = 'NeedsGit'
 }
@@ -67,7 +67,11 @@ export async function orUnreadable<T>(
  * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message if git
  * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
  */
-export function toNamedError(repository: string, error: unknown, dir: string): unknown {
+export function toErrorWithRepositoryName(
+  repository: string,
+  error: unknown,
+  dir: string,
+): unknown {
   const translated = toUnreadable(error, dir)
   if (translated === error || !(translated instanceof Unreadable)) return error
   if (error instanceof GitFailed && error.exitCode !== null)
@@ -75,8 +79,8 @@ export function toNamedError(repository: string, error: unknown, dir: string): u
   return new Unreadable(`${repository}: ${translated.message}`, { cause: error })
 }
 
-/** Runs `work` and translates its failure by `toNamedError`, unless `signal` has aborted it. */
-export async function orDamaged<T>(
+/** Runs `work` and translates its failure by `toErrorWithRepositoryName`, unless `signal` has aborted it. */
+export async function withNamedErrors<T>(
   { name, dir }: { name: string; dir: string },
   signal: AbortSignal,
   work: () => Promise<T>,
@@ -85,7 +89,7 @@ export async function orDamaged<T>(
     return await work()
   } catch (error) {
     signal.throwIfAborted()
-    throw toNamedError(name, error, dir)
+    throw toErrorWithRepositoryName(name, error, dir)
   }
 }
 
@@ -93,7 +97,7 @@ export async function orDamaged<T>(
 const MACHINE_ERROR =
   /out of memory|cannot allocate|no space left|too many open files|resource temporarily unavailable/i
 
-/** Returns undefined if git was not started, or was killed, but not by us: then the repository may be intact. */
+/** Returns undefined for a failure that says nothing about the repository: git did not start, or something other than our limits killed it. */
 function gitErrorReason(failure: GitFailed, dir: string): string | undefined {
   const { exitCode, stderr, exceededLimit, cause } = failure
   if (exceededLimit) return `git was stopped: it ${exceededLimit}`

@@ -26,7 +26,7 @@ export const GIT_FOLDERS = ['refs', 'worktrees', 'reftable']
 
 /**
  * Throws Unreadable if git, run on this repository, would wait for a pipe or read a device forever. Checks the repository's files, the
- * files that its config includes, and the object stores that it borrows from. Call it before git runs on a repository of the
+ * files that its config includes, and its alternate object stores. Call it before git runs on a repository of the
  * source. Links to regular files pass, whatever they point to.
  */
 export async function refuseSpecialFiles(
@@ -100,12 +100,12 @@ const OBJECT_SUBFOLDERS = ['info/commit-graphs', 'pack/multi-pack-index.d']
 const MAX_OBJECT_STORES = 100
 const MAX_ALTERNATES_BYTES = 1024 * 1024
 
-/** Throws Unreadable for a special file in the repository's object store or in one that it borrows from (alternates). */
+/** Throws Unreadable for a special file in the repository's object store or in one of its alternates. */
 export async function refuseSpecialObjects(repository: Repository): Promise<void> {
   const own = join(repository.dir, 'objects')
   const stores = new Set([own])
   for (const store of stores) {
-    const label = store === own ? 'objects' : 'the objects that it borrows'
+    const label = store === own ? 'objects' : 'its alternate objects'
     const path = toBytes(store)
     const folders = listFolders(repository, path, label).filter((name) => OBJECT_FOLDER.test(name))
     await forEachYielding([...folders, ...OBJECT_SUBFOLDERS], (folder) =>
@@ -113,7 +113,7 @@ export async function refuseSpecialObjects(repository: Repository): Promise<void
     )
     for (const alternate of await readAlternates(repository, store, label)) stores.add(alternate)
     if (stores.size > MAX_OBJECT_STORES)
-      throw refusal(repository, 'it borrows objects from too many object stores (alternates)')
+      throw refusal(repository, 'it uses too many alternate object stores')
   }
 }
 

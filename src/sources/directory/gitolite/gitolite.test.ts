@@ -47,9 +47,9 @@ test('a repository whose update hook cannot be read is withdrawn, with the reaso
   const entries = await asNobody(list)
   await chmod(join(dir, 'hooks'), 0o755)
   const reason = "gitolite's permissions cannot be read: hooks/update: permission denied"
-  const hides = { fullName: 'team/site' }
+  const hiddenRepositories = { fullName: 'team/site' }
   assert.deepEqual(entries, [
-    { refused: { path: 'team/site.git', hides, reason, isWithdrawn: true } },
+    { refused: { path: 'team/site.git', hiddenRepositories, reason, isWithdrawn: true } },
   ])
 })
 

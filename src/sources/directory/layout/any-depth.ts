@@ -156,11 +156,11 @@ async function* collectCandidates(
       // The directories of the root are other owners.
     } else if (entry.isDirectory()) {
       const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
-      const hides = { beginning: `${owner}/${inside.prefix}` }
+      const hiddenRepositories = { prefix: `${owner}/${inside.prefix}` }
       const directory = await readDirectory(join(root, below))
-      if ('reason' in directory) yield refused(below, directory.reason, hides)
+      if ('reason' in directory) yield refused(below, directory.reason, hiddenRepositories)
       else if (isLikeRepository(directory)) yield refused(below, WITHOUT_SUFFIX)
-      else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hides)
+      else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hiddenRepositories)
       else yield* collectCandidates(root, { ...inside, directory }, candidates, depth + 1)
     } else {
       const reason = await linkRefusal(root, below, entry)

@@ -72,14 +72,14 @@ export async function* resolveCandidates(
   const holders = Map.groupBy(checked.filter(holdsName), keyOf)
   for (const each of checked) {
     const { owner, name, path, reason } = each
-    const hides = { fullName: `${owner}/${name}` }
+    const hiddenRepository = { fullName: `${owner}/${name}` }
     const others = (holders.get(keyOf(each)) ?? []).filter((other) => other.path !== path)
     if (holdsName(each) && others.length > 0) {
       const same = others.map((other) => `${other.path}.git`).join(', ')
-      const conflict = `its name would be ${hides.fullName}, the same as that of ${same}`
-      yield refused(`${path}.git`, conflict, hides)
+      const conflict = `its name would be ${hiddenRepository.fullName}, the same as that of ${same}`
+      yield refused(`${path}.git`, conflict, hiddenRepository)
     } else if (reason !== undefined) {
-      yield refused(`${path}.git`, reason, hides)
+      yield refused(`${path}.git`, reason, hiddenRepository)
     } else {
       yield await findRepositoryAt(root, path, { owner, name })
     }
@@ -137,7 +137,10 @@ export class TakenNames {
     return undefined
   }
 
-  /** A known owner keeps the name even without repositories: otherwise another owner would get access to what is not theirs. */
+  /**
+   * Takes the spelling that the service uses for an owner, if the owner's directory still exists. Otherwise a directory that differs
+   * only in case could take over the owner's account.
+   */
   reserve(spelling: string | undefined, root: Directory): void {
     if (spelling !== undefined && root.hasDirectory(spelling) && !this.spellingOf(spelling))
       this.take(spelling)

@@ -193,10 +193,10 @@ describe('a config that is edited', () => {
         return (await answers.shift()) ?? true
       },
     }
-    assert.equal(await editConfig(dir, edit, { answerMs: 1 }), true)
+    assert.equal(await editConfig(dir, edit, { checkMs: 1 }), true)
     assert.equal(String(await config()), `${before}[ours]\n`)
     const never = { ...edit, isStillWanted: () => new Promise<boolean>(() => {}) }
-    const timeouts = { answerMs: 1, maxAnswerMs: 1 }
+    const timeouts = { checkMs: 1, maxCheckMs: 1 }
     await assert.rejects(editConfig(dir, never, timeouts), RepositoryBusy)
     assert.deepEqual(await leftovers(), [])
   })

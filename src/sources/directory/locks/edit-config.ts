@@ -24,7 +24,7 @@ export interface ConfigEdit {
 
 /**
  * Replaces a repository's config under the lock that git and every other Godwit on the directory use: see docs/decisions/0008. Returns
- * false if the edit is no longer wanted. Rejects with Busy if the lock cannot be acquired in time, or with Unreadable.
+ * false if the edit is no longer wanted. Rejects with RepositoryBusy if the lock cannot be acquired in time, or with Unreadable.
  */
 export async function editConfig(
   dir: string,
@@ -144,12 +144,12 @@ export interface LockTimeouts {
   /** How long to wait while `config.lock` stays the same file. */
   holderMs: number
   /** How long the first `isStillWanted` may take, since nobody else can edit the config meanwhile. Retries get more time. */
-  answerMs: number
+  checkMs: number
   /** Shorter than `holderMs`, which is how long others wait for us. */
-  maxAnswerMs: number
+  maxCheckMs: number
 }
 
-const DEFAULT_TIMEOUTS: LockTimeouts = { holderMs: 10_000, answerMs: 2000, maxAnswerMs: 8000 }
+const DEFAULT_TIMEOUTS: LockTimeouts = { holderMs: 10_000, checkMs: 2000, maxCheckMs: 8000 }
 
 /**
  * Decides when to retry an edit and when to give up. An edit is given up when `config.lock` stays the same file for too long, not when
@@ -183,10 +183,10 @@ class LockWaiting {
 
   /** Returns undefined if `isStillWanted` takes too long: then the lock is released and the edit is retried. */
   async orTimeout(isStillWanted: Promise<boolean>): Promise<boolean | undefined> {
-    const { answerMs, maxAnswerMs } = this.#timeouts
+    const { checkMs, maxCheckMs } = this.#timeouts
     const ended = new AbortController()
     const timeout = async () => {
-      const ms = Math.min(answerMs * 2 ** this.#timeoutCount, maxAnswerMs)
+      const ms = Math.min(checkMs * 2 ** this.#timeoutCount, maxCheckMs)
       await pause(ms, undefined, { signal: ended.signal })
       if (++this.#timeoutCount === MAX_TIMEOUTS)
         throw new RepositoryBusy('the state of its lock could not be read in time')

@@ -37,7 +37,7 @@ export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promi
   return false
 }
 
-/** Locks or unlocks a repository and its wiki, as `isWanted` says. Rejects with Unreadable or Busy. */
+/** Locks or unlocks a repository and its wiki, as `isWanted` says. Rejects with Unreadable or RepositoryBusy. */
 export async function settlePushLocks(
   git: Git,
   { dir }: RepositoryDirectory,

@@ -14,7 +14,7 @@ import type {
 import { Unreadable } from '../../unreadable.ts'
 import { headsOf, readRefs } from '../files/read-refs.ts'
 import { type NamedDirectory, readText } from '../files/regular-file.ts'
-import { ChangedDuringRead, orDamaged, Unsupported } from '../files/repository-errors.ts'
+import { ChangedDuringRead, Unsupported, withNamedErrors } from '../files/repository-errors.ts'
 import {
   hasAlternates,
   readFormat,
@@ -63,7 +63,7 @@ async function examineOne(
   at: NamedDirectory & WithOrigin,
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
-  return orDamaged(at, parts.signal, async () => {
+  return withNamedErrors(at, parts.signal, async () => {
     const { objectFormat, lfsStorage } = await readFormat(at, parts)
     const repository = { ...at, objectFormat }
     await refuseExternalPaths(repository)
@@ -102,7 +102,8 @@ async function examineFiles(repository: BareRepository, { git, signal }: Examine
   return {
     description: (await readText(repository, 'description')) ?? '',
     preserved: await readPreservedSettings(repository, git, signal),
-    borrows: (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
+    hasExternalObjects:
+      (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
   }
 }
@@ -277,7 +278,7 @@ function content(found: ExaminedRepository): unknown {
       found.preserved.attributes ?? null,
       found.preserved.attributesProblem ?? null,
     ],
-    found.borrows,
+    found.hasExternalObjects,
     found.objectFiles.map(file),
     found.lfsObjects.map(file),
   ]

@@ -32,7 +32,7 @@ export async function newestCommit(
   }
 }
 
-/** Git reads more tips than these. */
+/** If there are more tips, git reads them. */
 const MAX_TIPS = 1000
 const MAX_TAG_CHAIN = 5
 

@@ -9,7 +9,11 @@ import { decodeUtf8, resolvableSymrefs } from '../../refs.ts'
 import type { BareRepository, ExaminedRepository, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/regular-file.ts'
-import { ChangedDuringRead, toNamedError, Unsupported } from '../files/repository-errors.ts'
+import {
+  ChangedDuringRead,
+  toErrorWithRepositoryName,
+  Unsupported,
+} from '../files/repository-errors.ts'
 import { refuseSpecialObjects } from '../files/special-files.ts'
 import { hasLinkedObjects } from './examine.ts'
 import { PointerDetector } from './lfs-pointers.ts'
@@ -17,7 +21,10 @@ import { newestCommit } from './newest-commit.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
-/** A repository made by us. It has all objects of the source and does not change with it. */
+/**
+ * A repository made by us, which does not change with the source. It has all objects of the source, or only the reachable ones if some
+ * of them belong to other repositories.
+ */
 export interface ScratchRepository extends BareRepository {
   /** The objects that refs name. */
   tips: string[]
@@ -50,20 +57,21 @@ export async function makeScratchRepository(
   parts: { git: Git; signal: AbortSignal; link: Link },
 ): Promise<ScratchRepository> {
   const { git, signal } = parts
-  const own = found.borrows ? [] : found.objectFiles
+  const own = found.hasExternalObjects ? [] : found.objectFiles
   const linked = [...own, ...found.lfsObjects]
   const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
   for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
-  const stated = textFiles(found)
-  for (const { path, bytes } of stated)
+  const sourceTexts = textFiles(found)
+  for (const { path, bytes } of sourceTexts)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
     linkOrCopy(found, file, join(dir, file.path), parts.link),
   )
-  const packed = found.borrows ? await packReachable(found, dir, git, signal) : []
+  const packed = found.hasExternalObjects ? await packReachable(found, dir, git, signal) : []
   const tips = tipsOf(found)
   const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
-  const texts = [...stated, ...(newest === undefined ? [] : [textFile('info/last-sync', newest)])]
+  const lastSync = newest === undefined ? [] : [textFile('info/last-sync', newest)]
+  const texts = [...sourceTexts, ...lastSync]
   return {
     dir,
     name: found.name,
@@ -100,14 +108,14 @@ async function linkOrCopy(
     await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
       if (hasCode(error, 'ENOENT'))
         throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-      throw toNamedError(found.name, addDiskFacts(error, to, file.size), found.dir)
+      throw toErrorWithRepositoryName(found.name, addDiskFacts(error, to, file.size), found.dir)
     })
   }
 }
 
 /**
- * Returns the files that git needs besides objects, in the form of github.com's archives. The config is ours: it has no hook, program,
- * credential or remote of the source.
+ * Returns the files that git needs besides objects, in the form of github.com's archives. The config is ours: it has no hook, program or
+ * credential of the source, and its only remote is the clone URL.
  */
 function textFiles(found: ExaminedRepository): TextFile[] {
   const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
@@ -126,6 +134,7 @@ function textFiles(found: ExaminedRepository): TextFile[] {
   ]
 }
 
+/** `text` is a byte string (latin1), because descriptions and names of refs may have any encoding. */
 function textFile(path: string, text: string): TextFile {
   const bytes = Buffer.from(text, 'latin1')
   return { path, size: bytes.length, kind: 'text', bytes }
@@ -162,7 +171,7 @@ function kindOf(path: string): ObjectKind {
 
 /**
  * Returns the config as `git clone --mirror` and github.com write it: some importers change the URL of `origin`, and fail without that
- * remote. Every value is ours or from a short list.
+ * remote. Of the source's settings, only those of `receive` that refuse pushes are kept.
  */
 function scratchConfig({ objectFormat, origin, preserved }: ExaminedRepository): string {
   const isSha1 = objectFormat === 'sha1'
@@ -194,7 +203,7 @@ function quoteIfNeeded(value: string): string {
 }
 
 /**
- * A wrong bitmap or commit-graph of the other repository must not decide what is packed. With several threads the deltas would differ
+ * A wrong bitmap or commit-graph of the source or its alternates must not decide what is packed. With several threads the deltas would differ
  * each time, but the same repository must give the same bytes.
  */
 const PACKING = {
@@ -237,7 +246,7 @@ async function packReachable(
       // If a ref was deleted meanwhile, its objects may be missing without any damage.
       const now = tipsOf(await readRefs(found))
       if (now.join() !== tips.join()) throw new ChangedDuringRead('refs changed', { cause: error })
-      throw toNamedError(found.name, error, dir)
+      throw toErrorWithRepositoryName(found.name, error, dir)
     })
   await rm(alternates)
   return listPackFiles(packs)
@@ -248,7 +257,7 @@ async function alternatesOf(found: ExaminedRepository): Promise<string> {
   const objects = resolve(found.dir, 'objects')
   const text = (await readText(found, 'objects/info/alternates')) ?? ''
   if (text === '' && !(await hasLinkedObjects(found, found.objectFiles)))
-    throw new ChangedDuringRead('it no longer borrows')
+    throw new ChangedDuringRead('it no longer has alternates')
   const lines = Buffer.from(text, 'latin1')
     .toString()
     .split('\n')

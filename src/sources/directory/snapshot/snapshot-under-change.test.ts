@@ -25,7 +25,7 @@ test('a borrower that gets its own objects meanwhile is examined again', async (
   plainGit(here.dir, ['repack', '-adq'])
   await rm(join(here.dir, 'objects/info/alternates'))
   const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
-  assert.equal(snapshot.examination.repository.borrows, false)
+  assert.equal(snapshot.examination.repository.hasExternalObjects, false)
   await verify(snapshot, here.git, signal)
 })
 

@@ -1,7 +1,7 @@
 import { decodeUtf8 } from '../../refs.ts'
 import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
-import { orDamaged } from '../files/repository-errors.ts'
+import { withNamedErrors } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
 import type { ExamineParts } from './examine.ts'
 import { findPointers } from './lfs-pointers.ts'
@@ -75,7 +75,7 @@ function pointersOf(
   { git, signal }: Parts,
 ): Promise<LfsPointer[]> {
   const find = () => findPointers(git, dir, headsOf(found), signal)
-  return orDamaged({ name: found.name, dir }, signal, find)
+  return withNamedErrors({ name: found.name, dir }, signal, find)
 }
 
 const MAX_NAMES = 3

@@ -7,7 +7,7 @@ import { createInflate, inflateSync } from 'node:zlib'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
-import { Damaged, orDamaged } from '../files/repository-errors.ts'
+import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
 import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
 
@@ -39,7 +39,7 @@ async function verifyConnected(
   const verified = hasAllFiles ? last.tips : []
   const wanted = [...new Set(tips).difference(new Set(verified))]
   if (wanted.length > 0)
-    await orDamaged(repository, signal, () =>
+    await withNamedErrors(repository, signal, () =>
       // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
       git.run(['rev-list', '--objects', '--quiet', '--stdin'], {
         dir,

@@ -153,7 +153,7 @@ describe('a forge client', () => {
     failNext(99, { hang: true })
     await assert.rejects(getVersion({ timeoutMs: 50 }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
-      return /did not answer within/.test(error.message)
+      return /did not respond within/.test(error.message)
     })
   })
 
@@ -161,7 +161,7 @@ describe('a forge client', () => {
     failNext(99, { drip: true })
     await assert.rejects(getVersion({ timeoutMs: 100 }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
-      return /version did not answer completely within 0\.2 s/.test(error.message)
+      return /version did not respond completely within 0\.2 s/.test(error.message)
     })
   })
 
@@ -192,7 +192,7 @@ describe('a forge client', () => {
     failNext(1, HTML)
     await assert.rejects(getVersion(), (error) => {
       assert.ok(error instanceof ForgeRequestFailed)
-      return error.message.startsWith(`${forge.url}/api/v1/version answers with a web page`)
+      return error.message.startsWith(`${forge.url}/api/v1/version responded with a web page`)
     })
   })
 
@@ -262,7 +262,7 @@ describe('a forge client', () => {
     await assert.rejects(getVersion({ url }), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
       assert.equal(error.reason, 'unreachable')
-      return /nothing answers at/.test(error.message) && error.dueAt > Date.now()
+      return /nothing responds at/.test(error.message) && error.dueAt > Date.now()
     })
   })
 

@@ -212,7 +212,7 @@ export class ForgeClient {
     if (status === 401)
       return new ForgeRequestFailed(status, `${this.url} does not accept the token`)
     if (status === 403) return new ForgeRequestFailed(status, `the token may not read ${url}`)
-    return new ForgeRequestFailed(status, `${url} answers with status ${status}`)
+    return new ForgeRequestFailed(status, `${url} responded with status ${status}`)
   }
 
   #rejectRedirect(response: HttpResponse, url: string, advice: string): void {

@@ -99,8 +99,8 @@ export class ResponseTimeout {
     const remainingMs = Math.max(0, this.#startedAt + totalTimeoutMs - performance.now())
     const [delayMs, message] =
       remainingMs < this.#timeoutMs
-        ? [remainingMs, `did not answer completely within ${totalTimeoutMs / 1000} s`]
-        : [this.#timeoutMs, `did not answer within ${this.#timeoutMs / 1000} s`]
+        ? [remainingMs, `did not respond completely within ${totalTimeoutMs / 1000} s`]
+        : [this.#timeoutMs, `did not respond within ${this.#timeoutMs / 1000} s`]
     const abort = () => this.#controller.abort(new DOMException(message, 'TimeoutError'))
     return setTimeout(abort, delayMs)
   }
@@ -130,7 +130,7 @@ export async function readJson(
   const failForWebPage = () => {
     throw new ForgeRequestFailed(
       response.status,
-      `${url} answers with a web page instead of JSON: check the address of the forge, and any proxy in front of it`,
+      `${url} responded with a web page instead of JSON: check the address of the forge, and any proxy in front of it`,
     )
   }
   if (/html/i.test(response.header('content-type') ?? '')) {
@@ -142,7 +142,7 @@ export async function readJson(
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new TransientFailure(`${url} answers with truncated or invalid JSON`, {
+    throw new TransientFailure(`${url} responded with truncated or invalid JSON`, {
       cause: error,
     })
   }
@@ -187,7 +187,7 @@ async function readText(
       (bytes > maxBytes && `more than ${maxBytes / 1024 / 1024} MiB`) ||
       (counter.values > MAX_VALUES && `more than ${MAX_VALUES} values`) ||
       (counter.maxDepth > MAX_DEPTH && `values nested deeper than ${MAX_DEPTH} levels`)
-    if (excess) throw new ForgeRequestFailed(response.status, `${url} answers with ${excess}`)
+    if (excess) throw new ForgeRequestFailed(response.status, `${url} responded with ${excess}`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
@@ -235,7 +235,7 @@ class JsonCounter {
 export function explainConnectionError(url: string, error: unknown): string {
   const { code, message } = rootCause(error)
   const { host } = new URL(url)
-  if (code === 'ECONNREFUSED') return `nothing answers at ${url}: check that the forge is running`
+  if (code === 'ECONNREFUSED') return `nothing responds at ${url}: check that the forge is running`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `no such host: ${host}`
   if (isTlsCode(code))
     return `no TLS connection to ${url} (${code}): check http or https in --forge`

@@ -8,11 +8,11 @@ import {
   realRecords,
   recordedAnswer,
 } from '../../../../test/support/real-records.ts'
-import { addressesAt, writeAnyRecord } from '../../../../test/support/records.ts'
+import { hostUrlsAt, toAnyRecord } from '../../../../test/support/records.ts'
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../../records/fact-kinds.ts'
-import { writeRecord } from '../../../records/write-records.ts'
+import { toRecord } from '../../../records/write-records.ts'
 import type { JsonObject } from '../client/forge-values.ts'
 import { releaseFact } from './file-facts.ts'
 import { commentFact, issueFact, reactionFacts } from './issue-facts.ts'
@@ -138,14 +138,14 @@ function comparable(record: object): Json {
   return json
 }
 
-const GITHUB = addressesAt('https://github.com')
+const GITHUB = hostUrlsAt('https://github.com')
 
 /** Labels are part of the record of their repository. */
 function recordsFromResponses(): Record<string, Json[]> {
   const made = Object.entries({ ...issueFacts(), ...pullFacts() }).map(
     ([kind, facts]): [string, Json[]] => [
       kind,
-      facts.map((fact) => comparable(writeAnyRecord(kind as FactKind, fact, GITHUB))),
+      facts.map((fact) => comparable(toAnyRecord(kind as FactKind, fact, GITHUB))),
     ],
   )
   const repository = repositoryFact({
@@ -155,7 +155,7 @@ function recordsFromResponses(): Record<string, Json[]> {
     labels: recordedAnswer<JsonObject[]>('/labels?page=1&per_page=100'),
     collaborators: [],
   })
-  const { labels } = writeRecord('repositories', repository, GITHUB)
+  const { labels } = toRecord('repositories', repository, GITHUB)
   return { labels: labels as Json[], ...Object.fromEntries(made) }
 }
 

@@ -84,7 +84,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(new Set(sent.map(String)).size, 1)
     assert.ok((await scene.webhook(webhook)).isActive, 'a day of failures does not deactivate it')
     const tallies = Object.fromEntries(await readDeliveryTallies(scene.db))
-    assert.deepEqual(tallies, { delivered: 0, failed: 10, 'given_up': 1 })
+    assert.deepEqual(tallies, { delivered: 0, failed: 10, given_up: 1 })
     assert.deepEqual(scene.errors, [])
     assert.ok(!scene.logged.join().includes('soon changed'))
   })

@@ -18,6 +18,7 @@ import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
+import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
@@ -133,21 +134,12 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       const plan = planArchive(segments)
       const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
 
-      const { range: rangeHeader, 'if-range': ifRange } = request.headers
-      const range =
-        ifRange && ifRange !== plan.etag ? undefined : byteRange(rangeHeader, plan.length)
-      if (range === null) {
-        return setArchiveHeaders(reply, plan, name)
-          .code(416)
-          .header('content-range', `bytes */${plan.length}`)
-          .send()
-      }
+      const range = requestedRange(request.headers, plan)
+      const begin = () => setArchiveHeaders(reply, name, plan, range)
+      if (range === null) return begin().send()
       // Without a stream, Fastify would replace the content-length by 0.
-      if (request.method === 'HEAD') {
-        return setRangeHeaders(reply, plan, name, range).send(Readable.from([]))
-      }
+      if (request.method === 'HEAD') return begin().send(Readable.from([]))
       admission.stream(reply.raw, archive.ownerId)
-      const begin = () => setRangeHeaders(reply, plan, name, range)
       await sendArchive(parts, request, reply, { archive, guid, segments, plan, range, begin })
       return reply
     },
@@ -227,43 +219,15 @@ async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDam
   }
 }
 
-function setRangeHeaders(
+function setArchiveHeaders(
   reply: FastifyReply,
-  plan: ArchivePlan,
   name: string,
-  range: ByteRange | undefined,
+  plan: ArchivePlan,
+  range: ByteRange | null | undefined,
 ): FastifyReply {
-  const { start, end } = range ?? { start: 0, end: plan.length }
-  if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
-  return setArchiveHeaders(reply, plan, name).header('content-length', end - start)
-}
-
-function setArchiveHeaders(reply: FastifyReply, { etag }: ArchivePlan, name: string): FastifyReply {
-  return reply.headers({
+  return setRangeHeaders(reply, plan, range).headers({
     'content-type': ARCHIVE_TYPE,
     'content-disposition': `attachment; filename=${name}`,
-    'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',
-    etag,
   })
-}
-
-/**
- * Returns the range that a `range` header requests, or null if it is outside of the archive. Returns undefined without a header
- * and for several ranges, an invalid range or another unit: the response is then the whole archive.
- */
-export function byteRange(
-  header: string | undefined,
-  length: number,
-): ByteRange | null | undefined {
-  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? []
-  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
-  if (first === '') {
-    const suffix = Math.min(Number(last), length)
-    return suffix === 0 ? null : { start: length - suffix, end: length }
-  }
-  const start = Number(first)
-  const end = last === '' ? length : Math.min(Number(last) + 1, length)
-  if (last !== '' && Number(last) < start) return undefined
-  return start < length ? { start, end } : null
 }

@@ -37,10 +37,10 @@ describe('the description of the API', () => {
     const { operations } = openApiValidator(await descriptionOf(app))
     const routes = added.map(({ method, url }) => `${method} ${url}`)
 
-    // Not in the description: HEAD and OPTIONS of every route, the second prefix of the API, git's own protocol, and one
-    // signed route for `godwit doctor`.
+    // Not in the description: HEAD and OPTIONS of every route, the second prefix of the API, the protocols of git and
+    // git-lfs, and one signed route for `godwit doctor`.
     const implied =
-      /^HEAD |^GET \/proxy-probe$|^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/refs|git-\w+-pack)$/
+      /^HEAD |^GET \/proxy-probe$|^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/(refs|lfs\/.+)|git-\w+-pack)$/
     const own = routes.filter((route) => !implied.test(route))
     const described = operations.map(({ method, path }) => `${method} ${path}`)
     const inBraces = own.map((route) => route.replaceAll(/:(\w+)/g, '{$1}'))

@@ -24,6 +24,12 @@ export interface LfsPointer {
   size: number
 }
 
+/** The file of an LFS object. Its content may be damaged: compare its digest with the oid. */
+export interface LfsObject extends LfsPointer {
+  /** The absolute path on this machine. */
+  from: string
+}
+
 /**
  * Settings of a repository that a snapshot preserves. None of them names a program or a path. Attributes can name filters and
  * drivers, but their programs are defined in the config, and Godwit writes the config of a snapshot.

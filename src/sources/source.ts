@@ -1,5 +1,5 @@
 import type { RunningGit } from '../git/git.ts'
-import type { Examination, Snapshot } from './snapshot.ts'
+import type { Examination, LfsObject, Snapshot } from './snapshot.ts'
 
 export interface RepositoryName {
   owner: string
@@ -160,6 +160,15 @@ export interface FetchRequest {
   signal: AbortSignal
 }
 
+/** LFS objects that a git client wants to download. */
+export interface LfsRequest {
+  /** SHA-256 in lower case. */
+  oids: readonly string[]
+  /** Searches the wiki instead of the repository. */
+  isWiki: boolean
+  signal: AbortSignal
+}
+
 /**
  * The repositories that the service exports. Every implementation passes the suite in test/contracts/source.contract.ts. The message
  * of an Unreadable can be shown to users. Other errors are failures of this machine, and an aborted call rejects with the signal's
@@ -219,6 +228,11 @@ export interface Source {
    * client. Rejects with Unreadable before anything is started.
    */
   serveFetch(repository: RepositoryName, fetch: FetchRequest): Promise<RunningGit>
+  /**
+   * Returns those of the LFS objects that belong to the repository. Called for each request of git-lfs. An object that several
+   * repositories may share belongs to those that have a pointer to it. Rejects with Unreadable.
+   */
+  findLfsObjects(repository: RepositoryName, request: LfsRequest): Promise<LfsObject[]>
   /** Rejects with Unreadable if a lock would not block pushes. Called before a migration is accepted. Changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
   /** Returns whether Godwit has locked the repository or its wiki, effectively or not. Called by doctor. Rejects with Unreadable. */

@@ -15,7 +15,12 @@ import { embeddedQueue } from '../../src/queue/embedded.ts'
 import { syncCatalogue } from '../../src/repositories/sync.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { type Engine, openDatabase } from './databases.ts'
-import { DEFAULT_MEDIA_TYPE, descriptionServer } from './description-server.ts'
+import {
+  addresses,
+  DEFAULT_MEDIA_TYPE,
+  descriptionServer,
+  rendering,
+} from './description-server.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import { PREVIEW } from './service.ts'
 import { withTimeout } from './wait-until.ts'
@@ -42,7 +47,7 @@ const CLIENT = {
 export async function cloneScene(
   t: TestContext,
   fill: (host: GitHost) => Promise<unknown>,
-  { engine = 'sqlite', serving, ...more }: SceneOptions = {},
+  { engine = 'sqlite', serving, lfsDirectory, ...more }: SceneOptions = {},
 ) {
   const host = await gitHost()
   t.after(host.remove)
@@ -55,15 +60,23 @@ export async function cloneScene(
   const key = { bytes: Buffer.alloc(32, 7) }
   const searchPath = process.env.PATH ?? ''
   const git = serving ?? createGit({ program: 'git', searchPath, home: join(work, '.git-home') })
-  const source = gitDirectory({ root: host.root, git })
+  const source = gitDirectory({ root: host.root, git, lfsDirectory })
   const sync = () => syncCatalogue({ db, source, now })
   await sync()
   const lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
+  let url = addresses.api
+  const ownAddresses = {
+    ...addresses,
+    get api() {
+      return url
+    },
+  }
   const tokens = cloneTokens({ key: () => key.bytes, now, isServed: true })
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, now, log, source, queue: embeddedQueue({ db }) },
     ...{ maxUnfinished: 10, lockTtlMs: 1000, isCatalogueRead: () => true },
+    rendering: { ...rendering, addresses: ownAddresses },
     authenticator: createAuthenticator({ db, now }),
     rateLimit: { perHour: 5000, pool },
     cloneSlots: { max: 8, waitMs: 60_000 },
@@ -72,7 +85,7 @@ export async function cloneScene(
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
+  url = `http://127.0.0.1:${port}`
   const running = new Set<ChildProcess>()
   t.after(() => {
     for (const child of running) child.kill('SIGKILL')
@@ -123,4 +136,4 @@ export async function cloneScene(
   }
 }
 
-type SceneOptions = { engine?: Engine; serving?: Git } & Partial<ServerParts>
+type SceneOptions = { engine?: Engine; serving?: Git; lfsDirectory?: string } & Partial<ServerParts>

@@ -19,6 +19,7 @@ import type { RepositoryCall } from './files/git-records.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
+import { findLfsObjects } from './find-lfs-objects.ts'
 import {
   addRights,
   type FindGitolite,
@@ -142,6 +143,12 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     async serveFetch(repository, fetch) {
       const directory = await namedDirectoryOf(tree, repository)
       return orUnreadable(directory.dir, fetch.signal, () => serveFetch(git, directory, fetch))
+    },
+    async findLfsObjects(repository, request) {
+      const directory = await namedDirectoryOf(tree, repository)
+      return orUnreadable(directory.dir, request.signal, () =>
+        findLfsObjects({ git, sharedLfs }, directory, request),
+      )
     },
     checkLock: async (repository) => checkPushLocks(git, await directoryOf(tree, repository)),
     async hasLock(repository) {

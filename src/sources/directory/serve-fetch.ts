@@ -30,14 +30,9 @@ export async function serveFetch(
   directory: RepositoryDirectory,
   { phase, protocolVersion, isWiki, signal }: FetchRequest,
 ): Promise<RunningGit> {
-  const { owner, name, dir, wikiDir } = directory
-  const fullName = `${owner}/${name}${isWiki ? '.wiki' : ''}`
-  const served = isWiki ? wikiDir : dir
-  if (!served || !(await repositoryExists(directory, served)))
-    throw new Unreadable(`${fullName}: the repository no longer exists`)
-  await refuseExternalFiles({ dir: served, name: fullName }, { git, signal })
+  const served = await servedRepository(directory, isWiki, { git, signal })
   const part = phase === 'advertisement' ? ['--advertise-refs'] : []
-  return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served], {
+  return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served.dir], {
     protocolVersion,
     signal,
     // Clients may be slow; `http/routes/clones` disconnects those that stop reading.
@@ -47,6 +42,21 @@ export async function serveFetch(
     // Git would print advice about our empty graft file to every client.
     config: { 'advice.graftFileDeprecated': 'false' },
   })
+}
+
+/** Returns the repository or its wiki after checking that git may open it for a client. Rejects with Unreadable. */
+export async function servedRepository(
+  directory: RepositoryDirectory,
+  isWiki: boolean,
+  reader: ConfigReader,
+): Promise<NamedDirectory> {
+  const { owner, name: repositoryName, wikiDir } = directory
+  const name = `${owner}/${repositoryName}${isWiki ? '.wiki' : ''}`
+  const dir = isWiki ? wikiDir : directory.dir
+  if (!dir || !(await repositoryExists(directory, dir)))
+    throw new Unreadable(`${name}: the repository no longer exists`)
+  await refuseExternalFiles({ dir, name }, reader)
+  return { dir, name }
 }
 
 /** Refuses what an export refuses, so that files of other owners are not served under this name. */

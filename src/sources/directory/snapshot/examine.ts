@@ -126,8 +126,9 @@ async function examineLfs(
     })
   const ownPaths = new Set(own.map(({ path }) => path))
   const wanted = pointers.filter(({ oid }) => !ownPaths.has(lfsPath(oid)))
-  const shared = await sharedLfs.objectsOf(repository, storage, wanted)
-  return { lfsObjects: [...own, ...shared], lfsPointers: pointers }
+  const shared = await sharedLfs.find(repository, storage, wanted)
+  const files = shared.map(({ oid, ...file }) => ({ path: lfsPath(oid), ...file }))
+  return { lfsObjects: [...own, ...files], lfsPointers: pointers }
 }
 
 export function keepsChanging(name: string, cause: unknown): Unreadable {

@@ -1,7 +1,7 @@
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { ifExists } from '../../../lib/errno.ts'
-import type { BareRepository, LfsPointer, ObjectFile } from '../../snapshot.ts'
+import type { BareRepository, LfsObject, LfsPointer, ObjectFile } from '../../snapshot.ts'
 import type { NamedDirectory } from '../files/regular-file.ts'
 import { ChangedDuringRead, Unsupported } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
@@ -24,10 +24,26 @@ export async function listLfsObjects(
   storage: string | undefined,
 ): Promise<ObjectFile[]> {
   const found = new Map<string, ObjectFile>()
-  for (const folder of new Set([DEFAULT_STORAGE, ...configuredStorage(at, storage)]))
-    for (const file of await listObjectsIn(at, `${folder}/objects`)) found.set(file.path, file)
+  for (const folder of foldersInside(at, storage))
+    for (const file of await listObjectsIn(at, folder)) found.set(file.path, file)
   return [...found.keys()].sort().map((path) => found.get(path)!)
 }
+
+/** Returns those of the objects that are inside the repository, without those that are reached through a symbolic link. */
+export async function findOwnObjects(
+  at: NamedDirectory,
+  storage: string | undefined,
+  wanted: readonly WantedObject[],
+): Promise<LfsObject[]> {
+  const folders = foldersInside(at, storage).map((folder) => folder.split(sep))
+  const layouts = folders.map((parts) => (oid: string) => [...parts, ...gitLfsPath(oid)])
+  return findObjects(at.dir, layouts, wanted)
+}
+
+const foldersInside = (at: NamedDirectory, storage: string | undefined): string[] =>
+  [...new Set([DEFAULT_STORAGE, ...configuredStorage(at, storage)])].map((folder) =>
+    join(folder, 'objects'),
+  )
 
 /**
  * Returns the path of `storage` relative to the repository. Returns nothing if it is outside the repository, where it may contain
@@ -115,42 +131,54 @@ export class SharedLfs {
   }
 
   /**
-   * Returns the objects of these pointers that the shared directory has. `storage` is the repository's `lfs.storage`; it is searched
-   * too if it is inside the shared directory.
+   * Returns the objects that the shared directory has, whichever repository they belong to. `storage` is the repository's
+   * `lfs.storage`; it is searched too if it is inside the shared directory.
    */
-  async objectsOf(
-    { dir }: BareRepository,
+  find(
+    { dir }: NamedDirectory,
     storage: string | undefined,
-    pointers: readonly LfsPointer[],
-  ): Promise<ObjectFile[]> {
+    wanted: readonly WantedObject[],
+  ): Promise<LfsObject[]> {
     const layouts = [gitLfsPath, giteaPath]
     const subfolder =
       storage === undefined ? '..' : relative(this.#directory, resolve(dir, storage))
     const parts = subfolder.split(sep).filter((part) => part !== '')
     if (!isOutside(subfolder)) layouts.push((oid) => [...parts, 'objects', ...gitLfsPath(oid)])
-    const files: ObjectFile[] = []
-    for (const { oid, size } of pointers)
-      for (const layout of layouts) {
-        const from = await this.#findFile(layout(oid), size)
-        if (from === undefined) continue
-        files.push({ path: lfsPath(oid), size, from })
-        break
-      }
-    return files
-  }
-
-  /** Returns the path of the file, or undefined if it is missing, has another size or is reached through a symbolic link. */
-  async #findFile(parts: readonly string[], size: number): Promise<string | undefined> {
-    let path = this.#directory
-    for (const [depth, part] of parts.entries()) {
-      path = join(path, part)
-      const stats = await lstatIfExists(path)
-      const isLast = depth === parts.length - 1
-      if (isLast ? !stats?.isFile() || stats.size !== size : !stats?.isDirectory()) return undefined
-    }
-    return path
+    return findObjects(this.#directory, layouts, wanted)
   }
 }
 
-const gitLfsPath = (oid: string) => [oid.slice(0, 2), oid.slice(2, 4), oid]
-const giteaPath = (oid: string) => [oid.slice(0, 2), oid.slice(2, 4), oid.slice(4)]
+/** Without a size, an object of any size is found. */
+type WantedObject = Pick<LfsPointer, 'oid'> & Partial<LfsPointer>
+type Layout = (oid: string) => string[]
+
+async function findObjects(
+  top: string,
+  layouts: readonly Layout[],
+  wanted: readonly WantedObject[],
+): Promise<LfsObject[]> {
+  const files: LfsObject[] = []
+  for (const { oid, size } of wanted)
+    for (const layout of layouts) {
+      const file = await findFile(top, layout(oid))
+      if (!file || (size !== undefined && file.size !== size)) continue
+      files.push({ oid, ...file })
+      break
+    }
+  return files
+}
+
+/** Returns undefined if there is no regular file, or if it is reached through a symbolic link. */
+async function findFile(top: string, parts: readonly string[]) {
+  let from = top
+  for (const [depth, part] of parts.entries()) {
+    from = join(from, part)
+    const stats = await lstatIfExists(from)
+    if (depth === parts.length - 1) return stats?.isFile() ? { from, size: stats.size } : undefined
+    if (!stats?.isDirectory()) return undefined
+  }
+  return undefined
+}
+
+const gitLfsPath: Layout = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid]
+const giteaPath: Layout = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid.slice(4)]

@@ -1,0 +1,207 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Viewer } from '../../../accounts/account.ts'
+import { findTokenHolder } from '../../../accounts/token-store.ts'
+import type { Db } from '../../../db/database.ts'
+import { GitFailed } from '../../../git/git-process.ts'
+import { isName } from '../../../lib/names.ts'
+import { RECENT } from '../../../repositories/refresh-rights.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../../repositories/visible-repository.ts'
+import type { RepositoryName, Source } from '../../../sources/source.ts'
+import { Unreadable } from '../../../sources/unreadable.ts'
+import type { Forwarding } from '../../middleware/api-headers.ts'
+import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
+import { callerKey } from '../../middleware/caller-key.ts'
+import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import {
+  HttpError,
+  repositoryNotFound,
+  requiresAuthentication,
+  unavailable,
+} from '../../middleware/http-errors.ts'
+import type { RateLimit } from '../../middleware/rate-limit.ts'
+import type { ReadBody } from '../../middleware/request-bodies.ts'
+import {
+  ClientDisconnected,
+  type ClientReader,
+  type OutcomeCounter,
+  watchClient,
+} from '../../middleware/response-stream.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
+
+export interface CloneParts
+  extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights' | 'rendering'> {
+  /** Undefined if this process has no access to the repositories, or serves no clones. */
+  source: Source | undefined
+  /** Limits how many git processes serve clones at a time. */
+  slots: ConcurrencyLimit
+  admission: Admission
+  outcomes: OutcomeCounter
+  tokens: CloneTokens
+  readBody: ReadBody
+  limit: RateLimit
+  logins: FailedLogins
+  forwarding: Forwarding
+}
+
+export interface CloneRequest {
+  Params: { owner: string; name: string }
+  Querystring: Record<string, unknown>
+}
+
+/** A repository or wiki that the caller may clone. */
+export interface ReadableRepository {
+  repository: RepositoryName
+  isWiki: boolean
+}
+
+/** Identifies the caller, counts the request against the rate limit unless `isCounted` is false, and finds the repository. */
+export async function findReadable(
+  parts: CloneParts,
+  request: FastifyRequest<CloneRequest>,
+  reply: FastifyReply,
+  { isCounted = true } = {},
+): Promise<ReadableRepository> {
+  const { viewer, visible, isWiki } = await findRequested(parts, request)
+  request.viewer = viewer
+  if (isCounted && viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
+  else if (isCounted && visible) await parts.limit.countAddress(request.ip, reply)
+  // Without a token, a private repository and a missing one get the same response.
+  if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
+  const { owner, name } = visible.entry
+  return { repository: { owner: owner.login, name }, isWiki }
+}
+
+async function findRequested(parts: CloneParts, request: FastifyRequest<CloneRequest>) {
+  const { db, rights, logins } = parts
+  const { viewer, onlyId } = await identify(parts, request)
+  let { visible, isWiki } = await findCloned(db, null, request.params)
+  // For a public repository, the forge is not asked for permissions.
+  if (!visible && viewer) {
+    await rights?.refresh(viewer.account, RECENT)
+    ;({ visible, isWiki } = await findCloned(db, viewer, request.params))
+  }
+  // A clone token for another repository is an invalid credential.
+  if (onlyId !== undefined && visible?.entry.id !== onlyId) return logins.refuse(request.ip)
+  return { viewer, visible, isWiki }
+}
+
+/** Finds the repository, or that of the wiki. `visible` is undefined if it does not exist or the viewer may not read it. */
+async function findCloned(
+  db: Db,
+  viewer: Viewer | null,
+  { owner, name: nameInPath }: CloneRequest['Params'],
+): Promise<{ visible: VisibleRepository | undefined; isWiki: boolean }> {
+  const find = async (name: string) =>
+    isName(owner) && isName(name) ? findVisibleRepository(db, viewer, { owner, name }) : undefined
+  const name = nameInPath.replace(/\.git$/, '')
+  const visible = await find(name)
+  if (visible || !name.endsWith('.wiki')) return { visible, isWiki: false }
+  return { visible: await find(name.slice(0, -'.wiki'.length)), isWiki: true }
+}
+
+/** Returns the caller, or null without credentials. A clone token is valid only for the repository with the id `onlyId`. */
+async function identify(
+  { db, tokens, logins, now }: CloneParts,
+  { headers: { authorization }, ip }: FastifyRequest,
+): Promise<{ viewer: Viewer | null; onlyId?: number }> {
+  if (!authorization) return { viewer: null }
+  const credential = cloneCredential(authorization)
+  if (credential === undefined || !isCloneToken(credential)) {
+    return { viewer: await logins.viewerOf(credential, ip) }
+  }
+  const token = tokens.read(credential)
+  const viewer = token && (await findTokenHolder(db, token.tokenId, now()))
+  return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
+/** With one of these passwords, the user name is the token. */
+const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
+
+/**
+ * Returns the token that a git client sends. Git supports only Basic authentication: the token is the password of any user,
+ * or the user name without a password. Returns undefined if there is none.
+ */
+function cloneCredential(authorization: string): string | undefined {
+  const encoded = BASIC.exec(authorization)?.[1]
+  if (encoded === undefined) return parseToken(authorization)
+  const [, name = '', password = ''] =
+    /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  return (NO_PASSWORD.has(password) ? name : password) || undefined
+}
+
+/** All callers without a token count as one account. */
+const ANONYMOUS_ACCOUNT_ID = 0
+
+/** What a request needs while it is served. */
+export interface Serving {
+  source: Source
+  client: ClientReader
+  /** Calls `run` as soon as another git process may run. */
+  withSlot<T>(run: () => Promise<T>): Promise<T>
+  /** Marks the response as a stream. Throws if there are too many. */
+  markAsStream(): void
+}
+
+/** Calls `work` to send the response to one request of a git client, and counts the outcome. */
+export async function serveCounted(
+  parts: CloneParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { owner, name }: RepositoryName,
+  work: (serving: Serving) => Promise<void>,
+): Promise<FastifyReply> {
+  const { source, slots, admission, outcomes, log } = parts
+  const logFields = { id: request.id, repository: `${owner}/${name}` }
+  if (!source) {
+    log.info(
+      logFields,
+      'cannot serve a clone: this process has no --repositories, or --max-clones is 0',
+    )
+    throw repositoryNotFound()
+  }
+  const client = watchClient(reply.raw)
+  try {
+    await work({
+      source,
+      client,
+      async withSlot(run) {
+        const release = await slots.take(callerKey(request), client.signal)
+        try {
+          return await run()
+        } finally {
+          release()
+        }
+      },
+      markAsStream: () =>
+        admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID),
+    })
+    outcomes.add('whole')
+  } catch (error) {
+    if (error instanceof HttpError) throw error
+    const isDisconnected = client.signal.aborted || error instanceof ClientDisconnected
+    outcomes.add(isDisconnected ? 'ended_by_client' : 'failed_at_source')
+    if (isDisconnected) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
+    else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')
+    endOrRefuse(reply, error)
+  }
+  return reply
+}
+
+/**
+ * Reports an error to the client: as a response, if none was sent yet. After that, git has written its error to its output if it
+ * exited. If it was killed, only a broken connection shows the client that the output is incomplete.
+ */
+function endOrRefuse(reply: FastifyReply, error: unknown): void {
+  if (!reply.sent) {
+    if (error instanceof Unreadable) throw new HttpError(404, error.message)
+    throw unavailable()
+  }
+  const hasReported = error instanceof GitFailed && error.exitCode !== null && !error.cause
+  if (hasReported && !error.exceededLimit) reply.raw.end()
+  else reply.raw.destroy()
+}

@@ -41,7 +41,7 @@ export function addLfsRoutes(lfs: FastifyInstance, parts: CloneParts): void {
       const { owner, name } = readable.repository
       const path = `${owner}/${name}${readable.isWiki ? '.wiki' : ''}.git/info/lfs/objects`
       const address = `${parts.rendering.addresses.api}/${path}`
-      // Of a public repository, which needs no credentials.
+      // A caller without a token reads a public repository, whose links need no credentials.
       const isPublic = request.viewer === null
       const objects = wanted.map((object) => ({
         ...object,

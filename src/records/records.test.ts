@@ -4,8 +4,8 @@ import fc, { type Arbitrary } from 'fast-check'
 import { FACT_ARBITRARIES } from '../../test/support/arbitrary-facts.ts'
 import {
   addressesAt,
+  fieldsChangedByRewrite,
   isWrittenKind,
-  unlikeWritten,
   writeAnyRecord,
 } from '../../test/support/records.ts'
 import type { FactKind, FactsByKind } from './fact-kinds.ts'
@@ -26,7 +26,7 @@ describe('facts are unchanged after writing and reading', () => {
           const addresses = addressesAt(host, host === HOSTS[0] ? '.' : host)
           const record = writeAnyRecord(kind, fact, addresses)
           assert.deepEqual(asJson(readFact(kind, record)), asJson(fact))
-          assert.deepEqual(unlikeWritten(kind, record, addresses), [])
+          assert.deepEqual(fieldsChangedByRewrite(kind, record, addresses), [])
         }),
       )
     })
@@ -68,7 +68,10 @@ describe('unusual records are read, or rejected with the name of a field', () =>
           return
         }
         read++
-        assert.deepEqual(unlikeWritten(kind, writeAnyRecord(kind, fact, addresses), addresses), [])
+        assert.deepEqual(
+          fieldsChangedByRewrite(kind, writeAnyRecord(kind, fact, addresses), addresses),
+          [],
+        )
       })
       fc.assert(property)
       assert.ok(read > 10, `only ${read} of 100 could be read`)
@@ -153,7 +156,7 @@ test('a transferred issue names its former repository', () => {
   }
   const { subject } = readFact('issue_events', event)
   assert.deepEqual(subject, { kind: 'repository', repository: 'o/elsewhere' })
-  assert.deepEqual(unlikeWritten('issue_events', event, addressesAt('https://h')), [])
+  assert.deepEqual(fieldsChangedByRewrite('issue_events', event, addressesAt('https://h')), [])
 })
 
 test('reactions have the names and times of archives', () => {

@@ -7,7 +7,7 @@ import {
   type RecordsByKind,
   realRecords,
 } from '../../test/support/real-records.ts'
-import { addressesAt, unlikeWritten } from '../../test/support/records.ts'
+import { addressesAt, fieldsChangedByRewrite } from '../../test/support/records.ts'
 import type { FactKind } from './fact-kinds.ts'
 import { isFactKind, readFact } from './read-records.ts'
 import type { RecordUrls } from './record-urls.ts'
@@ -21,7 +21,7 @@ function changedFields(all: RecordsByKind, addresses: RecordUrls): Record<string
   for (const [kind, records] of all) {
     if (!isFactKind(kind) || ONLY_COUNTED.includes(kind)) continue
     for (const record of records) {
-      const fields = unlikeWritten(kind, record, addresses)
+      const fields = fieldsChangedByRewrite(kind, record, addresses)
       if (fields.length > 0) changed.set(kind, new Set([...(changed.get(kind) ?? []), ...fields]))
     }
   }

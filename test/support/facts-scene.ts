@@ -23,7 +23,7 @@ export async function factsScene() {
   }
 
   /** Asserts that the repository is unreadable, for a reason that matches and has no path of this machine. */
-  async function unreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
+  async function assertUnreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
     await assert.rejects(factsOf(dir, known), (error) => {
       assert.ok(error instanceof Unreadable, String(error))
       assert.match(error.message, because)
@@ -32,5 +32,5 @@ export async function factsScene() {
     })
   }
 
-  return { host, factsOf, unreadable, fresh: () => `alice/r${count++}` }
+  return { host, factsOf, assertUnreadable, nextName: () => `alice/r${count++}` }
 }

@@ -253,10 +253,7 @@ describe('a dump', () => {
     await dump()
     const warned = warnings(news).join('\n')
     assert.match(warned, /^corp\/quiet: 1 LFS object was missing on the host .*: a{64}$/m)
-    assert.match(
-      warned,
-      /^corp\/lost was skipped when the archive was made: it is damaged$/m,
-    )
+    assert.match(warned, /^corp\/lost was skipped when the archive was made: it is damaged$/m)
     news.length = 0
     await dump({ repositories: ['corp/empty'], into: `${into}-empty` })
     assert.deepEqual(warnings(news), [])
